@@ -1,0 +1,1 @@
+"""Conversational RAG that still works on turn five."""

@@ -1,0 +1,141 @@
+"""The settings: one frozen value, filled from defaults < turnwise.toml < TURNWISE_* environment < arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from turnwise.errors import ConfigError
+
+
+def _setting(default: Any, about: str) -> Any:
+    return field(default=default, metadata={"about": about})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every knob of Turnwise. The key in turnwise.toml is the field's name; in the environment, TURNWISE_<NAME>."""
+
+    library: str = _setting("", "Folder of the library. Empty: a folder of your user account.")
+    durable: bool = _setting(False, "Wait for the disk at every write, so that even a power cut loses nothing.")
+
+    model: str = _setting("", "Name of the chat model. Empty: the first one the endpoint offers.")
+    base_url: str = _setting("", "An OpenAI-compatible endpoint (also OPENAI_BASE_URL). Empty: answer without a model.")
+    model_timeout: float = _setting(60.0, "Seconds to wait for the model's next words before falling back.")
+    temperature: float = _setting(0.35, "Sampling temperature sent to the model.")
+    top_p: float = _setting(0.9, "Nucleus sampling sent to the model.")
+    max_tokens: int = _setting(2000, "Longest answer asked of the model.")
+
+    embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
+    threads: int = _setting(0, "Threads for embedding. 0: one a core.")
+
+    candidates: int = _setting(15, "Passages that a search looks at before it keeps the best.")
+    evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
+    added_weight: float = _setting(0.5, "How much a word added from the conversation counts beside a literal one.")
+
+    history_messages: int = _setting(20, "Most recent messages that a model is sent.")
+    history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
+    follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
+
+    max_message: int = _setting(16000, "Longest message taken, in characters.")
+    max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")
+    host: str = _setting("127.0.0.1", "Address the server listens on.")
+    port: int = _setting(8000, "Port the server listens on.")
+
+
+FILE = "turnwise.toml"
+PREFIX = "TURNWISE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A setting as it stands, and who set it: default, a file, an environment variable or an argument."""
+
+    name: str
+    value: Any
+    origin: str
+    about: str
+
+
+def load(
+    arguments: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> tuple[Settings, list[Origin]]:
+    """The settings in force and where each came from. `file` defaults to turnwise.toml here, if there is one."""
+    environment = os.environ if environment is None else environment
+    types = get_type_hints(Settings)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+
+    def put(name: str, value: Any, origin: str) -> None:
+        if name not in types:
+            raise _unknown(name, origin, types)
+        values[name] = _fit(name, value, types[name], origin)
+        origins[name] = origin
+
+    for name, value in _read(file).items():
+        put(name, value, str(file or FILE))
+    if environment.get("OPENAI_BASE_URL"):
+        put("base_url", environment["OPENAI_BASE_URL"], "OPENAI_BASE_URL")
+    for key, text in environment.items():
+        if key.startswith(PREFIX):
+            put(key.removeprefix(PREFIX).lower(), text, key)
+    for name, value in (arguments or {}).items():
+        if value is not None:
+            put(name, value, "argument")
+
+    settings = Settings(**values)
+    return settings, [
+        Origin(f.name, getattr(settings, f.name), origins.get(f.name, "default"), f.metadata["about"])
+        for f in dataclasses.fields(Settings)
+    ]
+
+
+def data_folder() -> Path:
+    """Where this user's libraries live when no folder is named."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "turnwise"
+
+
+def _read(file: Path | None) -> dict[str, Any]:
+    path = file or Path(FILE)
+    if file is None and not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", "Mend it or move it away.") from error
+
+
+def _unknown(name: str, origin: str, known: Mapping[str, Any]) -> ConfigError:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else "`turnwise config` lists every setting."
+    return ConfigError(f"Unknown setting '{name}' in {origin}.", hint)
+
+
+def _fit(name: str, value: Any, kind: type, origin: str) -> Any:
+    if isinstance(value, str) and kind is not str:
+        value = _from_text(value, kind)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"'{name}' in {origin} should be {_spoken[kind]}, not {value!r}.", "Change it there.")
+    return value
+
+
+_spoken = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _from_text(text: str, kind: type) -> Any:
+    if kind is bool:
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower(), text)
+    try:
+        return kind(text)
+    except ValueError:
+        return text

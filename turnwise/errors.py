@@ -1,0 +1,135 @@
+"""Every error Turnwise raises on purpose. Each says what happened and what to do next.
+
+TurnwiseError
+├── InputError              the message or the request cannot be used as it is
+│   ├── EmptyMessage
+│   ├── MessageTooLong
+│   ├── NotText             NUL bytes, lone surrogates
+│   ├── BadRequest          a body, an id or a role that is not of the expected form
+│   └── MessageBlocked      a rail refused the message
+├── ConfigError             a setting that is unknown or does not fit
+├── LibraryError
+│   ├── LibraryNotFound
+│   └── LibraryDamaged      the database cannot be read or written
+├── DocumentError           one document could not be read; the others go on
+│   ├── UnsupportedDocument
+│   ├── EncryptedDocument
+│   └── UnreadableDocument
+├── ConversationError
+│   ├── ConversationNotFound
+│   └── ConversationBusy    another message of this conversation is still being answered
+├── WeightsError            model weights are missing or are not the ones that were pinned
+└── ModelError              the language model did not answer
+    ├── ModelUnavailable    refused, unreachable, wrong key or name
+    ├── ModelTimeout
+    └── ModelGarbled        an empty, cut off or unreadable answer
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class TurnwiseError(Exception):
+    """What happened (`str(error)`), what to do about it (`hint`), and a stable name for programs (`code`)."""
+
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    @property
+    def code(self) -> str:
+        return type(self).__name__
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"code": self.code, "message": str(self), "hint": self.hint}
+
+
+class InputError(TurnwiseError):
+    status = 422
+
+
+class EmptyMessage(InputError):
+    pass
+
+
+class MessageTooLong(InputError):
+    status = 413
+
+
+class NotText(InputError):
+    pass
+
+
+class BadRequest(InputError):
+    status = 400
+
+
+class MessageBlocked(InputError):
+    status = 403
+
+
+class ConfigError(TurnwiseError):
+    status = 400
+
+
+class LibraryError(TurnwiseError):
+    pass
+
+
+class LibraryNotFound(LibraryError):
+    status = 404
+
+
+class LibraryDamaged(LibraryError):
+    status = 503
+
+
+class DocumentError(TurnwiseError):
+    status = 422
+
+
+class UnsupportedDocument(DocumentError):
+    status = 415
+
+
+class EncryptedDocument(DocumentError):
+    pass
+
+
+class UnreadableDocument(DocumentError):
+    pass
+
+
+class ConversationError(TurnwiseError):
+    status = 409
+
+
+class ConversationNotFound(ConversationError):
+    status = 404
+
+
+class ConversationBusy(ConversationError):
+    pass
+
+
+class WeightsError(TurnwiseError):
+    status = 503
+
+
+class ModelError(TurnwiseError):
+    status = 502
+
+
+class ModelUnavailable(ModelError):
+    pass
+
+
+class ModelTimeout(ModelError):
+    status = 504
+
+
+class ModelGarbled(ModelError):
+    pass

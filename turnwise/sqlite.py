@@ -1,0 +1,88 @@
+"""One SQLite file, opened the same way everywhere: WAL, a connection a thread, writes that take the lock at once."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from turnwise.errors import LibraryDamaged
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+class Database:
+    """A SQLite file shared by threads and processes."""
+
+    def __init__(self, path: Path, durable: bool = False) -> None:
+        self.path = path
+        self._durable = durable
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection; reads on it see every committed write."""
+        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if found is None:
+            with reported(self.path):
+                found = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+                found.row_factory = sqlite3.Row
+                found.execute("PRAGMA journal_mode = WAL")
+                found.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
+                found.execute("PRAGMA foreign_keys = ON")
+            self._local.connection = found
+            self._opened.append(found)
+        return found
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from its first statement: nothing read in it can go stale."""
+        connection = self.connection()
+        with reported(self.path):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def migrate(self, part: str, migrations: Sequence[Migration]) -> None:
+        """Run the migrations of one part that this file has not seen, in order, once across processes."""
+        with reported(self.path):
+            self.connection().execute(
+                "CREATE TABLE IF NOT EXISTS migrations (part TEXT, name TEXT, PRIMARY KEY (part, name))"
+            )
+        with self.write() as tx:
+            done = {row["name"] for row in tx.execute("SELECT name FROM migrations WHERE part = ?", (part,))}
+            for migration in migrations:
+                if migration.__name__ not in done:
+                    migration(tx)
+                    tx.execute("INSERT INTO migrations VALUES (?, ?)", (part, migration.__name__))
+
+    def close(self) -> None:
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+        self._local = threading.local()
+
+
+@contextmanager
+def reported(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours, with the file's name and what to do."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.OperationalError as error:
+        text = str(error)
+        hint = "Check that the file exists, that you may write to it, and that the disk has room."
+        if "locked" in text:
+            hint = "Another process is writing. Wait for it, or stop it, and try again."
+        raise LibraryDamaged(f"{path} cannot be used: {text}", hint) from error
+    except sqlite3.DatabaseError as error:
+        raise LibraryDamaged(
+            f"{path} is damaged: {error}", "Move it away and add your documents again; the originals are untouched."
+        ) from error

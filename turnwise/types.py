@@ -1,0 +1,359 @@
+"""The words of Turnwise: frozen values that pass from stage to stage, and the contracts that parts fulfil."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]  # one row a text, each of length 1
+
+Role = Literal["system", "user", "assistant"]
+
+
+# --- what is read ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document, as it is indexed and cited. `start` and `end` are offsets in the document's text."""
+
+    id: int
+    document_id: int
+    title: str
+    source: str  # the path or address the document came from
+    text: str
+    heading: str = ""  # "Methods > Data"
+    page: int | None = None
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word added to a search from the conversation, and how much it counts beside a literal word (0 to 1)."""
+
+    text: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What to look for: the words the user wrote, the words added to them, and the whole question for the vectors."""
+
+    literal: str
+    added: tuple[Term, ...] = ()
+    dense: str = ""
+
+    @property
+    def question(self) -> str:
+        return self.dense or self.literal
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that a search found. `similarity` is the cosine to the question, None while it has no vector."""
+
+    passage: Passage
+    score: float
+    similarity: float | None = None
+    lexical_rank: int | None = None
+    dense_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A hit with the number under which the conversation cites it."""
+
+    number: int
+    hit: Hit
+
+    @property
+    def passage(self) -> Passage:
+        return self.hit.passage
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a reader sees behind a citation: where it stands, the passage, and the sentence the answer rests on."""
+
+    number: int
+    passage_id: int
+    title: str
+    source: str
+    heading: str
+    page: int | None
+    text: str
+    quote: str = ""
+
+
+# --- what was said -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation; an assistant's carries the sources it cited, where they are known."""
+
+    role: Role
+    content: str
+    sources: tuple[Source, ...] = ()
+
+
+TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt and its response (None until there is one), as the store keeps them."""
+
+    prompt: str
+    response: str | None
+    timestamp: float
+    number: int
+    status: TurnStatus
+    sources: tuple[Source, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict)  # the reply as JSON: condensed_query, follow_up, state, trace
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The turns of one conversation, oldest first."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    created_at: float
+    last_activity: float
+
+    def messages(self) -> tuple[Message, ...]:
+        """The history a new turn reads. A blocked prompt never becomes context; an unanswered one was still said."""
+        said: list[Message] = []
+        for turn in self.turns:
+            if turn.status in ("blocked", "pending"):
+                continue
+            said.append(Message("user", turn.prompt))
+            if turn.status == "answered" and turn.response:
+                said.append(Message("assistant", turn.response, turn.sources))
+        return tuple(said)
+
+
+# --- what a turn decides -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A rail's judgement."""
+
+    action: Literal["allow", "block"]
+    rail: str = ""
+    reason: str = ""
+
+
+Intent = Literal["new_question", "follow_up", "reform", "recall", "social"]
+Phase = Literal["exploring", "understanding", "applying", "debugging", "reviewing"]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """Whether the message leans on the conversation, how that was seen, how sure we are, and on what it leans."""
+
+    is_follow_up: bool
+    type: Literal["none", "pattern", "semantic"]
+    confidence: float
+    previous_topic: str
+    keywords: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationState:
+    """Where the conversation stands: turn number, topics in order of first mention, the topic and phase now."""
+
+    turn: int
+    topics: tuple[str, ...]
+    topic: str
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    intent: Intent
+    operation: str  # for "reform": list, table, shorter; for "recall": first, last, all; for "social": thanks, hello...
+    follow_up: FollowUp
+    state: ConversationState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """The message as a question that stands alone, with the words that were added and why."""
+
+    query: str
+    added: tuple[Term, ...]
+    method: Literal["literal", "rules", "caller"]
+    reason: str
+
+    @property
+    def changed(self) -> bool:
+        return self.method != "literal"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing a plan does: search the library, re-form the last answer, or say something that needs neither."""
+
+    action: Literal["search", "reform", "say"]
+    query: SearchQuery | None = None
+    detail: str = ""  # the form asked for, or the words to say
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    steps: tuple[Step, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """All an answerer may use: the messages for a language model, and the same as values for the extractive one."""
+
+    messages: tuple[Message, ...]
+    question: str
+    searches: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    said: tuple[str, ...]  # the assistant's earlier answers, oldest first
+
+
+# --- what a turn leaves behind -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrace:
+    """What one stage decided, why, how long it took, and the values behind the decision."""
+
+    stage: str
+    decision: str
+    reason: str
+    ms: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+Trace = tuple[StageTrace, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a turn gives back. `to_dict()` is the object that the API and `turnwise ask --json` print."""
+
+    conversation_id: str | None
+    turn: int
+    text: str
+    sources: tuple[Source, ...]
+    condensed_query: str
+    follow_up: FollowUp
+    state: ConversationState
+    trace: Trace
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The turn was taken in; from here on it is in the store (where there is one)."""
+
+    conversation_id: str | None
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageDone:
+    stage: StageTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The next piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The turn ended without an answer. `error` is a TurnwiseError as a dict, `status` its HTTP status."""
+
+    error: dict[str, Any]
+    status: int
+    trace: Trace
+
+
+TurnEvent = Accepted | StageDone | Delta | Answered | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """A message and the history before it. With a conversation id the history comes from the store instead."""
+
+    message: str
+    history: tuple[Message, ...] = ()
+    conversation_id: str | None = None
+    condensed_query: str | None = None
+
+
+# --- contracts ---------------------------------------------------------------------------------------------------
+
+
+class Embedder(Protocol):
+    name: str
+    dimension: int
+
+    def embed_query(self, text: str) -> Vectors:
+        """One vector of shape (dimension,)."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class Index(Protocol):
+    def search(self, query: SearchQuery, k: int) -> list[Hit]: ...
+
+    def locate(self, sentence: str) -> Passage | None:
+        """The passage that holds this sentence word for word."""
+        ...
+
+
+class ChatModel(Protocol):
+    name: str
+
+    def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
+
+
+class ConversationStore(Protocol):
+    def accept(self, conversation_id: str, prompt: str) -> Conversation:
+        """Append the prompt as a pending turn, on disk when this returns; it is the last turn of what comes back."""
+        ...
+
+    def finish(
+        self,
+        conversation_id: str,
+        number: int,
+        status: TurnStatus,
+        response: str | None = None,
+        sources: Iterable[Source] = (),
+        record: dict[str, Any] | None = None,
+        error: dict[str, Any] | None = None,
+    ) -> None: ...
+
+    def conversation(self, conversation_id: str) -> Conversation: ...
+
+    def conversations(self, limit: int = 100) -> list[dict[str, Any]]: ...
