@@ -1,0 +1,142 @@
+"""The facade people import: an Engine over one library, and the Chats held with it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from turnwise.config import Settings
+from turnwise.errors import TurnwiseError
+from turnwise.turn.run import Parts, run_turn
+from turnwise.types import (
+    Answered,
+    Conversation,
+    ConversationStore,
+    Failed,
+    Hit,
+    Reply,
+    SearchQuery,
+    TurnEvent,
+    TurnRequest,
+)
+
+if TYPE_CHECKING:
+    from turnwise.index.embedded import AddReport, EmbeddedIndex, Progress
+
+T = TypeVar("T")
+
+
+class TurnFailed(TurnwiseError):
+    """A turn that ended in an error, as `Chat.ask` raises it: the code, message and hint of what went wrong."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error["message"], failed.error["hint"])
+        self.failed = failed
+
+    @property
+    def code(self) -> str:
+        return str(self.failed.error["code"])
+
+
+class Engine:
+    """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
+
+    def __init__(self, settings: Settings, index: EmbeddedIndex, store: ConversationStore, parts: Parts) -> None:
+        self.settings = settings
+        self.index = index
+        self.store = store
+        self._parts = parts
+        self._background: _Loop | None = None
+
+    @property
+    def model_name(self) -> str:
+        return self._parts.model.name
+
+    def add(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
+        """Read files and folders into the library. Words can be searched as soon as a file is in; vectors follow."""
+        report = self.index.add([Path(path) for path in paths], progress)
+        self.index.embed_pending(progress)
+        return report
+
+    def remove(self, source: str | Path) -> bool:
+        """Take a document out, everywhere. False where the library has none of that path."""
+        return self.index.remove(str(source))
+
+    def search(self, query: str, k: int = 6) -> list[Hit]:
+        return self.index.search(SearchQuery(query), k)
+
+    def chat(self, conversation_id: str | None = None) -> Chat:
+        """A conversation kept in the library; a new one where no id is given."""
+        return Chat(self, conversation_id or uuid.uuid4().hex)
+
+    def stream(self, request: TurnRequest) -> AsyncIterator[TurnEvent]:
+        """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
+        return run_turn(request, self._parts)
+
+    async def answer(self, request: TurnRequest) -> Reply:
+        """One turn, when it is done. Raises TurnFailed where it ended in an error."""
+        async for event in self.stream(request):
+            if isinstance(event, Answered):
+                return event.reply
+            if isinstance(event, Failed):
+                raise TurnFailed(event)
+        raise AssertionError("a turn ends in Answered or Failed")
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for async work from plain code, also where a loop is already running (a notebook)."""
+        if self._background is None:
+            self._background = _Loop()
+        return self._background.wait(work)
+
+    def close(self) -> None:
+        if self._background is not None:
+            self._background.stop()
+        self.index.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Chat:
+    """One conversation with a library."""
+
+    def __init__(self, engine: Engine, conversation_id: str) -> None:
+        self._engine = engine
+        self.id = conversation_id
+
+    def ask(self, message: str, condensed_query: str | None = None) -> Reply:
+        return self._engine.run(self._engine.answer(self._request(message, condensed_query)))
+
+    def stream(self, message: str, condensed_query: str | None = None) -> AsyncIterator[TurnEvent]:
+        return self._engine.stream(self._request(message, condensed_query))
+
+    @property
+    def history(self) -> Conversation:
+        return self._engine.store.conversation(self.id)
+
+    def _request(self, message: str, condensed_query: str | None) -> TurnRequest:
+        return TurnRequest(message, conversation_id=self.id, condensed_query=condensed_query)
+
+
+class _Loop:
+    """An event loop on a thread of its own, for callers that are not async."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="turnwise", daemon=True)
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
