@@ -44,10 +44,11 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # a full disk makes SQLite roll back by itself
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     def migrate(self, part: str, migrations: Sequence[Migration]) -> None:
         """Run the migrations of one part that this file has not seen, in order, once across processes."""

@@ -18,7 +18,22 @@ STOP_WORDS = frozenset(
     know like want really let hi hello thanks thank sure oh hmm besides else addition""".split()
 )
 
+# Words that say little about what a text is about; with the stop words they never make a topic by themselves.
+_GENERAL = """able about advantage advice affect amount answer anything appear article ask aspect available back bad
+    basic begin benefit best better big biggest bit bring call called cause certain change characteristic choose come
+    common compare cons continue cost current decide describe detail difference different difficult discuss early effect
+    elaborate enjoy ever exactly example explain explanation explore fact famous feel final find first follow form found
+    give go going good great group grow happen heard help high idea important include included information instead
+    interested interesting involve issue keep kind large last later lead leave life list little long look lot low
+    made main major make maybe mean meant measure mention move name need never new next nice notable note notice now
+    number old option other overview part people person place play point popular possible probably problem process
+    pros provide question quite read real reason receive recent recommend refer regard relate relationship result right
+    role routine run said say second see seem sense set show significant similar small something sound source speak
+    special specific start stay step still suggest suitable summary take talk term thing think third three time today
+    together top try two type typical unique use way whether will win wonder work year""".split()
+
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_BASE_WORD = re.compile(r"[^\W_]+")
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*(?:\s*\[\d+\])*\s+(?=[\"'“‘(\[]?[A-Z0-9])|\n{2,}|\n(?=\s*(?:[-*•]|\d+[.)])\s)"
@@ -26,6 +41,7 @@ _SENTENCE_END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|\b[A-Z])\.$"
 )
+_PHRASE_BREAK = re.compile(r"[^\s\-'’]")
 CITATION = re.compile(r"\[(\d{1,4})\]")
 
 
@@ -40,9 +56,10 @@ def words(text: str) -> list[str]:
 
 
 def is_content(word: str) -> bool:
-    """Whether a word says something by itself: not a stop word, not a single letter."""
-    lowered = word.lower()
-    return lowered not in STOP_WORDS and (len(word) > 1 or word.isdigit())
+    """Whether a word says something by itself: not a stop word (but "US" and "IT" are names), not a single letter."""
+    if len(word) == 1:
+        return word.isdigit()
+    return word.lower() not in STOP_WORDS or word.isupper()
 
 
 def content_words(text: str) -> list[str]:
@@ -51,6 +68,41 @@ def content_words(text: str) -> list[str]:
 
 def content_stems(text: str) -> set[str]:
     return {stem(word) for word in content_words(text)}
+
+
+def is_specific(word: str) -> bool:
+    """Whether a word can be what a text is about: a content word that is not a general one."""
+    return is_content(word) and stem(word) not in _general_stems()
+
+
+@lru_cache(maxsize=1)
+def _general_stems() -> frozenset[str]:
+    return frozenset(map(stem, _GENERAL))
+
+
+def phrases(text: str) -> list[str]:
+    """The noun-like phrases of a text, in order: runs of content words, with general words trimmed from the ends."""
+    found: list[str] = []
+    run: list[re.Match[str]] = []
+
+    def close() -> None:
+        while run and not is_specific(run[0][0]):
+            run.pop(0)
+        while run and not is_specific(run[-1][0]):
+            run.pop()
+        if run:
+            found.append(text[run[0].start() : run[-1].end()])
+        run.clear()
+
+    end = 0
+    for word in _BASE_WORD.finditer(text):
+        if not is_content(word[0]) or _PHRASE_BREAK.search(text[end : word.start()]):
+            close()
+        if is_content(word[0]):
+            run.append(word)
+        end = word.end()
+    close()
+    return found
 
 
 def sentences(text: str) -> list[str]:

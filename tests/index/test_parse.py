@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.errors import DocumentError, EncryptedDocument, UnreadableDocument, UnsupportedDocument
+from turnwise.index.parse import Parsed, parse, parse_bytes
+
+MARKDOWN = """\
+---
+title: "The handbook"
+---
+Intro with *emphasis*, __strength__, snake_case_name, `code` and a [link](https://example.org),
+wrapped.
+
+Setext heading
+--------------
+
+- one
+- two
+  - nested
+
+### Deeper
+
+```python
+# not a heading
+
+x = 1
+```
+
+| name | value |
+|------|-------|
+| pi   | 3.14  |
+
+<h2 align="center">From HTML</h2>
+
+> Quoted words.
+"""
+
+HTML = """<html><head><title>A page &amp; more</title><style>p {}</style></head><body>
+<nav>menu</nav><h1>Top</h1>loose <b>bold</b>,<br>next
+<p>First
+   paragraph.</p>tail
+<ul><li>one<ul><li>inner</li></ul></li><li>two</li></ul>
+<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2 <i>x</i></td></tr></table>
+<h2>Code</h2><pre>def f():
+    return 1</pre>
+<p>so&shy;ft &#1; end</p><script>var hidden</script><footer>imprint</footer></body></html>"""
+
+
+def texts(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.heading, parsed.text[block.start : block.end]) for block in parsed.blocks]
+
+
+def test_markdown_keeps_structure_and_drops_marks() -> None:
+    parsed = parse_bytes("handbook.md", MARKDOWN.encode())
+    assert parsed.title == "The handbook"
+    assert texts(parsed) == [
+        ("", "Intro with emphasis, strength, snake_case_name, code and a link, wrapped."),
+        ("Setext heading", "- one"),
+        ("Setext heading", "- two\n  - nested"),
+        ("Setext heading > Deeper", "# not a heading\n\nx = 1"),
+        ("Setext heading > Deeper", "name | value"),
+        ("Setext heading > Deeper", "pi | 3.14"),
+        ("From HTML", "Quoted words."),
+    ]
+    assert "- one\n- two" in parsed.text
+
+
+def test_the_main_heading_is_the_title_and_not_repeated_in_paths() -> None:
+    parsed = parse_bytes("x.md", b"---\ntitle: Other\n---\n# Real title\n\nText.\n\n## Part\n\nMore.")
+    assert parsed.title == "Real title"
+    assert texts(parsed) == [("", "Text."), ("Part", "More.")]
+
+
+def test_a_rule_at_the_top_is_no_front_matter() -> None:
+    parsed = parse_bytes("notes.md", b"---\n\nWords between rules.\n\n---\n\nMore.")
+    assert parsed.title == "notes"
+    assert [text for _, text in texts(parsed)] == ["Words between rules.", "More."]
+
+
+def test_html_keeps_what_is_read_and_drops_the_rest() -> None:
+    parsed = parse_bytes("page.html", HTML.encode())
+    assert parsed.title == "A page & more"
+    assert texts(parsed) == [
+        ("Top", "loose bold,\nnext"),
+        ("Top", "First paragraph."),
+        ("Top", "tail"),
+        ("Top", "- one"),
+        ("Top", "- inner"),
+        ("Top", "- two"),
+        ("Top", "a | b"),
+        ("Top", "1 | 2 x"),
+        ("Top > Code", "def f():\n    return 1"),
+        ("Top > Code", "soft  end"),
+    ]
+
+
+def test_html_nested_deep_is_read() -> None:
+    assert parse_bytes("deep.html", b"<div>" * 3000 + b"<b>" * 300 + b"bottom").text == "bottom"
+
+
+def test_pdf_paragraphs_are_whole_over_lines_and_pages(make_pdf) -> None:
+    pages = [
+        [
+            "Journal of Tests",
+            "The first paragraph of this document is about the re-",
+            "trieval of passages, and it meets a well-",
+            "known problem that everybody in the field has met before us.",
+            "The end.",
+            "A second paragraph that runs over the page break, because it is",
+            "1",
+        ],
+        ["Journal of Tests", "long enough to be cut by it. It is well-known.", "2"],
+        ["Journal of Tests", "A third page.", "3"],
+    ]
+    parsed = parse_bytes("paper.pdf", make_pdf(pages, "A Sensible Title"))
+    assert parsed.title == "A Sensible Title"
+    assert [(block.page, parsed.text[block.start : block.end]) for block in parsed.blocks] == [
+        (
+            1,
+            "The first paragraph of this document is about the retrieval of passages, and it meets a well-known"
+            " problem that everybody in the field has met before us. The end.",
+        ),
+        (
+            1,
+            "A second paragraph that runs over the page break, because it is long enough to be cut by it."
+            " It is well-known.",
+        ),
+        (3, "A third page."),
+    ]
+
+
+@pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "paper.tex", "untitled", ""])
+def test_a_pdf_title_that_is_none_gives_way_to_the_name(make_pdf, title: str) -> None:
+    assert parse_bytes("report.pdf", make_pdf([["Some text."]], title)).title == "report"
+
+
+def test_pdfs_that_cannot_be_read_say_why(make_pdf) -> None:
+    with pytest.raises(EncryptedDocument, match="password"):
+        parse_bytes("secret.pdf", make_pdf([["Hidden."]], encrypted=True))
+    with pytest.raises(UnreadableDocument, match="not a readable PDF"):
+        parse_bytes("broken.pdf", b"%PDF-1.4 and nothing after it")
+    with pytest.raises(UnreadableDocument, match="looks scanned"):
+        parse_bytes("scan.pdf", make_pdf([[], []]))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "Grüße – “quoted”".encode(),
+        codecs.BOM_UTF8 + "Grüße – “quoted”".encode(),
+        "Grüße – “quoted”".encode("utf-16"),
+        codecs.BOM_UTF16_BE + "Grüße – “quoted”".encode("utf-16-be"),
+        "Grüße – “quoted”".encode("cp1252"),
+    ],
+)
+def test_text_in_any_common_encoding(data: bytes) -> None:
+    assert parse_bytes("a.txt", data).text == "Grüße – “quoted”"
+
+
+def test_text_is_cut_into_paragraphs() -> None:
+    parsed = parse_bytes("a.txt", b"one\r\nstill one\r\n \r\n\r\ntwo")
+    assert texts(parsed) == [("", "one\nstill one"), ("", "two")]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.txt", b"", "is empty"),
+        ("a.md", b" \n\t", "is empty"),
+        ("a.txt", b"text\0text", "is not text"),
+        ("a.md", bytes(range(1, 32)) * 20, "is not text"),
+        ("a.html", b"<script>only()</script>", "no text"),
+        ("a.md", b"# Only a heading", "no text"),
+    ],
+)
+def test_documents_without_text_say_so(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableDocument, match=reason):
+        parse_bytes(name, data)
+
+
+def test_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedDocument, match=r"sheet\.xlsx") as caught:
+        parse(tmp_path / "sheet.xlsx")
+    assert ".pdf" in caught.value.hint
+    with pytest.raises(UnreadableDocument, match="No such file"):
+        parse(tmp_path / "absent.txt")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["a.md", "a.txt", "a.html", "a.pdf"]), st.binary(max_size=300) | st.text(max_size=300))
+def test_any_bytes_are_read_or_refused(name: str, content: bytes | str) -> None:
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    try:
+        parsed = parse_bytes(name, data)
+    except DocumentError:
+        return
+    assert all(unicodedata.category(c) not in ("Cc", "Cs") or c in "\n\t" for c in parsed.title + parsed.text)
+    for block in parsed.blocks:
+        assert parsed.text[block.start : block.end].strip() == parsed.text[block.start : block.end] != ""

@@ -1,0 +1,394 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.fake_openai import (
+    FakeOpenAI,
+    Mood,
+    cut,
+    endless,
+    events,
+    listing,
+    mute,
+    page,
+    picky,
+    refusal,
+    stalled,
+    words,
+)
+from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
+from turnwise.models.openai_chat import OpenAIChat
+from turnwise.types import ChatModel, Message, Prompt
+
+MESSAGES = (Message("system", "Cite."), Message("user", "Where is Zürich? “Quote” 🙂"))
+PROMPT = Prompt(MESSAGES, question="Where is Zürich?", searches=(), evidence=(), said=())
+KEY = "sk-very-secret-1234"
+
+
+def chat_with(provider: FakeOpenAI, model: str = "m1", timeout: float = 5.0, key: str | None = None) -> OpenAIChat:
+    return OpenAIChat(provider.url, key, model, timeout=timeout)
+
+
+async def collect(pieces: AsyncIterator[str]) -> list[str]:
+    return [piece async for piece in pieces]
+
+
+def answer(provider: FakeOpenAI, **options: object) -> list[str]:
+    return asyncio.run(collect(chat_with(provider, **options).stream(PROMPT)))  # type: ignore[arg-type]
+
+
+def failure(mood: Mood, **options: object) -> ModelError:
+    with FakeOpenAI(mood) as provider, pytest.raises(ModelError) as caught:
+        answer(provider, **options)
+    return caught.value
+
+
+def test_the_heavy_import_waits_for_the_first_answer() -> None:
+    code = "import sys, turnwise.models.openai_chat as m; m.OpenAIChat('http://localhost/v1', None, '')"
+    subprocess.run([sys.executable, "-c", f"{code}; sys.exit('openai' in sys.modules)"], check=True)
+
+
+# --- what is sent ------------------------------------------------------------------------------------------------
+
+
+def test_the_messages_and_the_sampling_are_sent_as_they_are() -> None:
+    with FakeOpenAI(words("Here.")) as provider:
+        answer(provider, key=KEY)
+    assert provider.chats == [
+        {
+            "model": "m1",
+            "messages": [
+                {"role": "system", "content": "Cite."},
+                {"role": "user", "content": "Where is Zürich? “Quote” 🙂"},
+            ],
+            "stream": True,
+            "temperature": 0.35,
+            "top_p": 0.9,
+            "max_tokens": 2000,
+        }
+    ]
+    assert provider.requests[0].path == "/v1/chat/completions"
+    assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_without_a_key_the_environment_s_key_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FakeOpenAI(words("Here.")) as provider:
+        answer(provider)
+    assert KEY not in str(provider.requests[0].headers)
+
+
+def test_it_is_a_chat_model_with_a_name_before_it_connects() -> None:
+    model: ChatModel = OpenAIChat("http://user:password@localhost:11434/v1", KEY, "llama3")
+    assert model.name == "llama3 at localhost:11434"
+
+
+@pytest.mark.parametrize("address", ["localhost:11434/v1", "", "http://", "http://[bad/v1", "http://host:99999/v1"])
+def test_an_address_that_is_none_is_said_at_once(address: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        OpenAIChat(address, None, "m1")
+    assert "http://localhost:11434/v1" in caught.value.hint
+
+
+def test_a_key_copied_in_part_is_said_at_once_and_not_shown() -> None:
+    with pytest.raises(ConfigError) as caught:
+        OpenAIChat("http://localhost/v1", "sk-…1234", "m1")
+    assert "1234" not in str(caught.value)
+
+
+def test_a_newline_after_the_key_is_forgiven() -> None:
+    with FakeOpenAI(words("Here.")) as provider:
+        answer(provider, key=KEY + "\n")
+    assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+# --- what comes back ---------------------------------------------------------------------------------------------
+
+
+def test_pieces_come_one_by_one_while_the_model_writes() -> None:
+    async def first_piece_at() -> tuple[float, list[str]]:
+        start, at = time.monotonic(), []
+        pieces = []
+        async for piece in chat_with(provider).stream(PROMPT):
+            at.append(time.monotonic() - start)
+            pieces.append(piece)
+        return at[-1] - at[0], pieces
+
+    with FakeOpenAI(words("a", "b", "c", "d", pause=0.05)) as provider:
+        spread, pieces = asyncio.run(first_piece_at())
+    assert pieces == ["a", "b", "c", "d"]
+    assert spread > 0.1
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["<think>hm, let me see</think>\n\nParis."], "Paris."),
+        (["<th", "ink>hm", " </thi", "nk>", "\n\n", "Par", "is."], "Paris."),
+        (list("<think>a < b </thin </think> Paris."), "Paris."),
+        (["<think>one</think>\n<think>two</think>Paris."], "Paris."),
+        ([" \n", "<think>", "x" * 100, "</think>Paris."], "Paris."),
+        (["<thi", "s> is no thought"], "<this> is no thought"),
+        (["2 <", "think> and </think> tags."], "2 <think> and </think> tags."),
+        (["<"], "<"),
+        (["<thin"], "<thin"),
+    ],
+)
+def test_thoughts_before_the_answer_are_left_out(pieces: list[str], text: str) -> None:
+    with FakeOpenAI(words(*pieces)) as provider:
+        assert "".join(answer(provider)) == text
+
+
+def test_a_character_cut_in_half_is_joined_again() -> None:
+    with FakeOpenAI(words("Hi \ud83d", "\ude42!", "\ud83d")) as provider:
+        text = "".join(answer(provider))
+    assert text.startswith("Hi 🙂!")
+    text.encode()
+
+
+def test_an_answer_that_reaches_its_longest_length_is_an_answer() -> None:
+    with FakeOpenAI(words("Paris is", finish_reason="length")) as provider:
+        assert answer(provider) == ["Paris is"]
+
+
+# --- parameters that a model does not take -----------------------------------------------------------------------
+
+
+def test_parameters_a_model_rejects_are_dropped_or_renamed_and_stay_so() -> None:
+    async def twice() -> list[list[str]]:
+        model = chat_with(provider)
+        return [await collect(model.stream(PROMPT)), await collect(model.stream(PROMPT))]
+
+    with FakeOpenAI(picky("max_tokens", "temperature", "top_p")) as provider:
+        assert asyncio.run(twice()) == [["fine"], ["fine"]]
+    assert len(provider.chats) == 5
+    for body in provider.chats[-2:]:
+        assert body["max_completion_tokens"] == 2000
+        assert not {"max_tokens", "temperature", "top_p"} & set(body)
+
+
+def test_a_parameter_named_only_in_words_is_dropped() -> None:
+    rejection = refusal(422, "temperature and top_p cannot both be given")
+    with FakeOpenAI(rejection, words("fine")) as provider:
+        assert answer(provider) == ["fine"]
+    assert "temperature" not in provider.chats[1]
+    assert provider.chats[1]["top_p"] == 0.9
+
+
+def test_a_rejection_that_names_no_parameter_is_reported_once() -> None:
+    with FakeOpenAI(refusal(400, "The context is too long")) as provider, pytest.raises(ModelUnavailable) as caught:
+        answer(provider)
+    assert "The context is too long" in str(caught.value)
+    assert len(provider.chats) == 1
+
+
+# --- which model -------------------------------------------------------------------------------------------------
+
+
+def test_with_no_model_named_the_first_one_offered_is_asked_for_once() -> None:
+    async def twice() -> str:
+        model = chat_with(provider, model="")
+        assert model.name.startswith("the first model at 127.0.0.1:")
+        await collect(model.stream(PROMPT))
+        await collect(model.stream(PROMPT))
+        return model.name
+
+    with FakeOpenAI(words("Hi"), models=["qwen3", "llama3"]) as provider:
+        assert asyncio.run(twice()).startswith("qwen3 at 127.0.0.1:")
+    assert [request.method for request in provider.requests] == ["GET", "POST", "POST"]
+    assert provider.chats[0]["model"] == "qwen3"
+
+
+@pytest.mark.parametrize("models", [listing([]), page(), page(404), refusal(404), refusal(200)])
+def test_an_endpoint_that_lists_no_models_is_a_hint_to_name_one(models: Mood) -> None:
+    with FakeOpenAI(words("Hi"), models=models) as provider, pytest.raises(ModelUnavailable) as caught:
+        answer(provider, model="")
+    assert "TURNWISE_MODEL" in caught.value.hint
+
+
+# --- when it goes wrong ------------------------------------------------------------------------------------------
+
+
+def test_429_is_tried_again_and_then_answered() -> None:
+    with FakeOpenAI(refusal(429), refusal(503), words("Hi")) as provider:
+        assert answer(provider) == ["Hi"]
+    assert len(provider.chats) == 3
+
+
+@pytest.mark.parametrize(
+    ("mood", "words_of_hint"),
+    [
+        (refusal(429, "Slow down"), "Wait"),
+        (refusal(401, "Bad key"), "OPENAI_API_KEY"),
+        (refusal(403), "key"),
+        (refusal(404, "No model m1"), "TURNWISE_MODEL"),
+        (page(404), "TURNWISE_BASE_URL"),
+        (refusal(500), "again"),
+        (page(502), "again"),
+    ],
+)
+def test_a_refusal_says_what_to_do(mood: Mood, words_of_hint: str) -> None:
+    error = failure(mood)
+    assert isinstance(error, ModelUnavailable)
+    assert words_of_hint in error.hint
+    assert "<" not in str(error)
+
+
+def test_429_forever_is_tried_three_times() -> None:
+    with FakeOpenAI(refusal(429)) as provider, pytest.raises(ModelUnavailable):
+        answer(provider)
+    assert len(provider.chats) == 3
+
+
+def test_nobody_listening_is_unavailable() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        model = OpenAIChat(f"http://127.0.0.1:{unused.getsockname()[1]}/v1", None, "m1")
+        with pytest.raises(ModelUnavailable) as caught:
+            asyncio.run(collect(model.stream(PROMPT)))
+    assert "TURNWISE_BASE_URL" in caught.value.hint
+
+
+@pytest.mark.parametrize("mood", [mute, stalled(), stalled("Paris"), stalled("Paris", pings=True)])
+def test_silence_ends_in_a_timeout(mood: Mood) -> None:
+    start = time.monotonic()
+    error = failure(mood, timeout=0.2)
+    assert isinstance(error, ModelTimeout)
+    assert "0.2 seconds" in str(error)
+    assert time.monotonic() - start < 2
+
+
+def test_a_slow_answer_may_take_longer_than_the_timeout_as_a_whole() -> None:
+    with FakeOpenAI(words(*"abcdefgh", pause=0.1)) as provider:
+        assert "".join(answer(provider, timeout=0.5)) == "abcdefgh"
+
+
+def test_the_reader_s_own_time_does_not_count() -> None:
+    async def read_slowly() -> list[str]:
+        pieces = []
+        async for piece in chat_with(provider, timeout=0.2).stream(PROMPT):
+            pieces.append(piece)
+            await asyncio.sleep(0.3)
+        return pieces
+
+    with FakeOpenAI(words("a", "b")) as provider:
+        assert asyncio.run(read_slowly()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "mood",
+    [
+        words(),
+        words("", " "),
+        words("<think>on and on", finish_reason="length"),
+        events(),
+        events("[DONE]"),
+        page(),
+        listing([]),
+        events("{"),
+        events('"hello"'),
+        events("[1]"),
+        events('{"choices": "abc"}'),
+        events('{"choices": [{"delta": {"content": 5}}]}'),
+    ],
+)
+def test_nonsense_is_garbled(mood: Mood) -> None:
+    error = failure(mood)
+    assert isinstance(error, ModelGarbled)
+    assert error.hint
+
+
+def test_a_web_page_is_a_hint_to_check_the_address() -> None:
+    assert "TURNWISE_BASE_URL" in failure(page()).hint
+
+
+def test_tokens_spent_on_thinking_are_a_hint_to_allow_more() -> None:
+    assert "TURNWISE_MAX_TOKENS" in failure(words("<think>on and on", finish_reason="length")).hint
+
+
+@pytest.mark.parametrize("mood", [cut("Par", "is"), words("Par", "is", finish_reason=None)])
+def test_an_answer_cut_off_gives_its_words_and_then_the_error(mood: Mood) -> None:
+    async def read() -> None:
+        pieces = chat_with(provider).stream(PROMPT)
+        assert [await anext(pieces), await anext(pieces)] == ["Par", "is"]
+        with pytest.raises(ModelGarbled, match="broke off"):
+            await anext(pieces)
+
+    with FakeOpenAI(mood) as provider:
+        asyncio.run(read())
+
+
+def test_an_error_inside_the_stream_is_reported_in_the_provider_s_words() -> None:
+    error = failure(events(json.dumps({"error": {"message": "Overloaded"}})))
+    assert isinstance(error, ModelUnavailable)
+    assert "Overloaded" in str(error)
+
+
+def test_the_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    error = failure(refusal(401, f"Incorrect API key provided: {KEY}"), key=KEY)
+    shown = "".join(traceback.format_exception(error)) + repr(error.to_dict()) + caplog.text
+    assert "Incorrect API key provided" in str(error)
+    assert KEY not in shown
+
+
+# --- loops, closing ----------------------------------------------------------------------------------------------
+
+
+def test_closing_the_stream_hangs_up() -> None:
+    async def read_one() -> None:
+        pieces = chat_with(provider).stream(PROMPT)
+        assert await anext(pieces) == "and on "
+        await pieces.aclose()  # type: ignore[attr-defined]
+        assert await asyncio.to_thread(provider.hung_up.wait, 2)
+
+    with FakeOpenAI(endless) as provider:
+        asyncio.run(read_one())
+
+
+def test_cancelling_the_reader_hangs_up() -> None:
+    async def cancel() -> None:
+        task = asyncio.create_task(collect(chat_with(provider).stream(PROMPT)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(provider.hung_up.wait, 2)
+
+    with FakeOpenAI(endless) as provider:
+        asyncio.run(cancel())
+
+
+def test_one_model_serves_several_event_loops_at_once() -> None:
+    def ask() -> None:
+        answers.extend(asyncio.run(collect(model.stream(PROMPT))) for _ in range(3))
+
+    answers: list[list[str]] = []
+    with FakeOpenAI(words("a", "b", pause=0.01)) as provider:
+        model = chat_with(provider)
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == [["a", "b"]] * 9
+
+
+def test_many_answers_stream_at_once_over_one_client() -> None:
+    async def ask_all() -> list[list[str]]:
+        model = chat_with(provider)
+        return await asyncio.gather(*(collect(model.stream(PROMPT)) for _ in range(20)))
+
+    with FakeOpenAI(words("a", "b", pause=0.05)) as provider:
+        assert asyncio.run(ask_all()) == [["a", "b"]] * 20

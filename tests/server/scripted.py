@@ -1,0 +1,149 @@
+"""An engine whose turns are written by the test, and a client that can also misbehave."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from turnwise.config import Settings
+from turnwise.engine import Engine
+from turnwise.server.run import running
+from turnwise.sqlite import Database
+from turnwise.store.embedded import EmbeddedStore
+from turnwise.types import (
+    Accepted,
+    Answered,
+    ConversationState,
+    Delta,
+    Failed,
+    FollowUp,
+    Reply,
+    Source,
+    StageDone,
+    StageTrace,
+    TurnEvent,
+    TurnRequest,
+)
+
+Script = Callable[[TurnRequest], AsyncGenerator[TurnEvent, None]]
+
+BERT = Source(
+    1, 7, "BERT", "bert.md", "BERT > Training", None, "BERT hides words. It guesses them.", "BERT hides words."
+)
+STAGE = StageTrace("condense", "unchanged", "the question stands alone", 0.4)
+TIMEOUT = {"code": "ModelTimeout", "message": "The model said nothing.", "hint": "Ask again."}
+EMPTY = {"code": "EmptyMessage", "message": "The message is empty.", "hint": "Write a question."}
+
+
+class ScriptedEngine(Engine):
+    """Runs a script in place of a turn, over a real store; keeps the requests it was given."""
+
+    def __init__(self, folder: Path, script: Script, settings: Settings | None = None) -> None:
+        self.database = Database(folder / "scripted.db")
+        super().__init__(settings or Settings(), cast(Any, None), EmbeddedStore(self.database), cast(Any, None))
+        self.script = script
+        self.requests: list[TurnRequest] = []
+
+    def stream(self, request: TurnRequest) -> AsyncIterator[TurnEvent]:
+        self.requests.append(request)
+        return self.script(request)
+
+
+def reply_to(request: TurnRequest, text: str = "BERT hides words [1].") -> Reply:
+    follow_up = FollowUp(False, "none", 0.9, "", (), "the first message")
+    state = ConversationState(1, ("BERT",), "BERT", "exploring")
+    return Reply(request.conversation_id, 1, text, (BERT,), request.message, follow_up, state, (STAGE,))
+
+
+async def answers(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    yield Accepted(request.conversation_id, 1)
+    yield StageDone(STAGE)
+    yield Delta("BERT hides ")
+    yield Delta("words [1].")
+    yield Answered(reply_to(request))
+
+
+async def refuses(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:  # noqa: ARG001
+    yield Failed(EMPTY, 422, ())
+
+
+async def fails_midway(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    yield Accepted(request.conversation_id, 1)
+    yield Delta("BERT ")
+    yield Failed(TIMEOUT, 504, ())
+
+
+async def breaks_midway(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    yield Accepted(request.conversation_id, 1)
+    yield Delta("BERT ")
+    raise RuntimeError("secret detail")
+
+
+async def breaks(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    raise RuntimeError("secret detail")
+    yield Accepted(request.conversation_id, 1)
+
+
+class Client:
+    """Plain HTTP to one server."""
+
+    def __init__(self, address: str, engine: ScriptedEngine) -> None:
+        self.address = address
+        self.engine = engine
+
+    def connection(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.address)
+        return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Send a body as it is where it is bytes or an iterator of them, as JSON otherwise."""
+        if isinstance(body, dict | list):
+            body = json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            named = {"content-type": "application/json", **named}
+        connection = self.connection()
+        try:
+            connection.request(method, path, body, named)
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.send("GET", path, **headers)
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        return self.send("POST", path, body, **headers)
+
+
+class Answer:
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = {name.lower(): value for name, value in headers.items()}
+        self.body = body
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def events(self) -> list[tuple[str, Any]]:
+        """The (event, data) pairs of an event stream, comments left out."""
+        frames = [dict(line.split(": ", 1) for line in f.splitlines()) for f in self.body.decode().split("\n\n") if f]
+        return [(frame["event"], json.loads(frame["data"])) for frame in frames if "data" in frame]
+
+
+@contextmanager
+def serving(folder: Path, script: Script = answers, settings: Settings | None = None) -> Iterator[Client]:
+    engine = ScriptedEngine(folder, script, settings)
+    try:
+        with running(engine) as address:
+            yield Client(address, engine)
+    finally:
+        engine.database.close()

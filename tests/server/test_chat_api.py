@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import threading
+import time
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.scripted import (
+    BERT,
+    STAGE,
+    Client,
+    answers,
+    breaks,
+    breaks_midway,
+    fails_midway,
+    refuses,
+    reply_to,
+    serving,
+)
+from turnwise.server import sse
+from turnwise.types import Accepted, Answered, Delta, Message, TurnEvent, TurnRequest
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serving(tmp_path_factory.mktemp("chat")) as client:
+        yield client
+
+
+def test_a_turn_streams_as_typed_events_and_ends_in_the_answer(client: Client) -> None:
+    answer = client.post("/api/chat", {"message": "What is BERT?"})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert [event for event, _ in answer.events] == ["accepted", "stage", "text", "text", "answer"]
+    accepted, stage, *texts, final = [data for _, data in answer.events]
+    assert stage == dataclasses.asdict(STAGE)
+    assert "".join(piece["text"] for piece in texts) == final["text"]
+    assert final["conversation_id"] == accepted["conversation_id"]
+    assert 'data-number="1"' in final["html"]
+
+
+def test_without_streaming_the_answer_is_one_object(client: Client) -> None:
+    answer = client.post("/api/chat", {"message": "What is BERT?", "conversation_id": "c1", "stream": False})
+    assert answer.status == 200
+    assert answer.json == json.loads(json.dumps(reply_to(TurnRequest("What is BERT?", conversation_id="c1")).to_dict()))
+
+
+def test_a_message_without_a_conversation_starts_one(client: Client) -> None:
+    ids = {client.post("/api/chat", {"message": "hello", "stream": False}).json["conversation_id"] for _ in range(2)}
+    assert len(ids) == 2
+    assert all(len(made) == 32 for made in ids)
+
+
+def test_messages_become_the_history_and_keep_nothing_here(client: Client) -> None:
+    source = dataclasses.asdict(BERT)
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What is BERT?"},
+        {"role": "assistant", "content": "It hides words [1].", "sources": [source, {"number": "x"}, 3]},
+        {"role": "user", "content": "And GPT?"},
+    ]
+    answer = client.post("/api/chat", {"messages": messages, "condensed_query": "What is GPT?", "stream": False})
+    assert answer.json["conversation_id"] is None
+    assert client.engine.requests[-1] == TurnRequest(
+        "And GPT?",
+        (
+            Message("system", "Be brief."),
+            Message("user", "What is BERT?"),
+            Message("assistant", "It hides words [1].", (BERT,)),
+        ),
+        condensed_query="What is GPT?",
+    )
+
+
+def test_sources_that_are_no_list_are_ignored(client: Client) -> None:
+    messages = [{"role": "assistant", "content": "Hm.", "sources": {"a": 1}}, {"role": "user", "content": "And?"}]
+    assert client.post("/api/chat", {"messages": messages, "stream": False}).status == 200
+    assert client.engine.requests[-1].history == (Message("assistant", "Hm."),)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_turn_refused_at_the_door_has_its_own_status(tmp_path: Path, stream: bool) -> None:
+    with serving(tmp_path, refuses) as client:
+        answer = client.post("/api/chat", {"message": " ", "stream": stream})
+    assert answer.status == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json == {
+        "type": "urn:turnwise:error:EmptyMessage",
+        "title": "Empty message",
+        "status": 422,
+        "detail": "The message is empty.",
+        "code": "EmptyMessage",
+        "hint": "Write a question.",
+    }
+
+
+def test_a_turn_that_fails_midway_ends_in_an_error_event(tmp_path: Path) -> None:
+    with serving(tmp_path, fails_midway) as client:
+        streamed = client.post("/api/chat", {"message": "What is BERT?"})
+        whole = client.post("/api/chat", {"message": "What is BERT?", "stream": False})
+    event, problem = streamed.events[-1]
+    assert event == "error"
+    assert (problem["status"], problem["code"]) == (504, "ModelTimeout")
+    assert whole.status == 504
+    assert whole.json == problem
+
+
+def test_a_fault_of_ours_shows_no_detail_and_leaves_a_log_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(tmp_path, breaks_midway) as client:
+        streamed = client.post("/api/chat", {"message": "What is BERT?"})
+        client.engine.script = breaks
+        whole = client.post("/api/chat", {"message": "What is BERT?"})
+    assert streamed.events[-1][0] == "error"
+    assert streamed.events[-1][1]["code"] == "Unexpected"
+    assert whole.status == 500
+    assert whole.json["code"] == "Unexpected"
+    assert b"secret" not in streamed.body + whole.body
+    assert [record.message for record in caplog.records] == ["A turn broke", "POST /api/chat failed"]
+
+
+class Endless:
+    """A turn that never ends, and says when it was closed."""
+
+    def __init__(self, piece: str = "word ", pause: float = 0.01) -> None:
+        self.piece = piece
+        self.pause = pause
+        self.closed = threading.Event()
+
+    async def __call__(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            yield Accepted(request.conversation_id, 1)
+            while True:
+                yield Delta(self.piece)
+                await asyncio.sleep(self.pause)
+        finally:
+            self.closed.set()
+
+
+@pytest.mark.parametrize("pause", [0.01, 60.0])
+def test_a_client_that_leaves_closes_the_turn(tmp_path: Path, pause: float) -> None:
+    script = Endless(pause=pause)
+    with serving(tmp_path, script) as client:
+        connection = client.connection()
+        connection.request("POST", "/api/chat", b'{"message": "go"}', {"content-type": "application/json"})
+        connection.getresponse().read1(10)
+        connection.close()
+        assert script.closed.wait(2)
+
+
+def test_a_client_that_stops_reading_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "PATIENCE", 0.2)
+    script = Endless("word " * 50_000, pause=0)
+    with serving(tmp_path, script) as client:
+        connection = client.connection()
+        connection.request("POST", "/api/chat", b'{"message": "go"}', {"content-type": "application/json"})
+        assert script.closed.wait(5)
+        connection.close()
+
+
+def test_a_silent_stream_has_a_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT", 0.05)
+
+    async def slow(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+        yield Accepted(request.conversation_id, 1)
+        await asyncio.sleep(0.2)
+        yield Answered(reply_to(request))
+
+    with serving(tmp_path, slow) as client:
+        answer = client.post("/api/chat", {"message": "go"})
+    assert answer.body.count(b": still here\n\n") >= 2
+
+
+def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwise.server.run.GRACE", 0)
+    script = Endless()
+    with serving(tmp_path, script) as client:
+        connection = client.connection()
+        connection.request("POST", "/api/chat", b'{"message": "go"}', {"content-type": "application/json"})
+        connection.getresponse().read1(10)
+        began = time.monotonic()
+    connection.close()
+    assert script.closed.is_set()
+    assert time.monotonic() - began < 3
+
+
+def test_stored_conversations_come_back_with_html_and_what_became_of_each_turn(client: Client) -> None:
+    store = client.engine.store
+    record = reply_to(TurnRequest("q")).to_dict()
+    store.finish("kept", store.accept("kept", "one").turns[-1].number, "answered", "Yes [1].", (BERT,), record)
+    store.finish("kept", store.accept("kept", "two").turns[-1].number, "failed", error={"message": "no", "hint": ""})
+    listed = client.get("/api/conversations").json["conversations"]
+    assert (listed[0]["id"], listed[0]["turns"]) == ("kept", 2)
+
+    found = client.get("/api/conversations/kept").json
+    first, second = found["turns"]
+    assert (first["prompt"], first["response"], first["status"]) == ("one", "Yes [1].", "answered")
+    assert 'data-number="1"' in first["html"]
+    assert first["sources"][0]["title"] == "BERT"
+    assert first["record"]["condensed_query"] == "q"
+    assert (second["status"], second["html"], second["error"]["message"]) == ("failed", "", "no")
+
+
+def test_a_long_conversation_is_read_in_parts(client: Client) -> None:
+    store = client.engine.store
+    for _ in range(5):
+        store.finish("long", store.accept("long", "again").turns[-1].number, "answered", "Yes.")
+    latest = client.get("/api/conversations/long?limit=2").json
+    assert latest["turn_count"] == 5
+    assert [turn["number"] for turn in latest["turns"]] == [4, 5]
+    before = client.get("/api/conversations/long?limit=2&before=4").json
+    assert [turn["number"] for turn in before["turns"]] == [2, 3]
+
+
+@pytest.mark.parametrize("name", ["nobody", "..%2f..%2fetc", "a%00b", "%ff", "';DROP TABLE turns--", "x" * 5000])
+def test_an_unknown_conversation_is_a_clear_404(client: Client, name: str) -> None:
+    answer = client.get(f"/api/conversations/{name.replace(' ', '%20')}")
+    assert answer.status == 404
+    assert answer.json["hint"]
+
+
+def test_health_page_and_description(client: Client) -> None:
+    assert client.get("/healthz").json["status"] == "ok"
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    for name in ("app.js", "style.css"):
+        assert f"/web/{name}".encode() in page.body
+        assert client.get(f"/web/{name}").status == 200
+    assert "/api/chat" in client.get("/openapi.json").json["paths"]
+    assert client.get("/docs").status == 404
+
+
+def test_two_turns_at_once_do_not_mix(tmp_path: Path) -> None:
+    with serving(tmp_path, answers) as client:
+        found: list[str] = []
+
+        def ask(name: str) -> None:
+            found.append(
+                client.post("/api/chat", {"message": name, "conversation_id": name}).events[-1][1]["condensed_query"]
+            )
+
+        threads = [threading.Thread(target=ask, args=(f"q{i}",)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(found) == [f"q{i}" for i in range(8)]

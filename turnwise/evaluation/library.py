@@ -1,0 +1,85 @@
+"""The collections of a benchmark as libraries of the product, kept in a cache: embedding one can take an hour."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from turnwise.evaluation.data import Entry
+from turnwise.evaluation.suites import Progress
+from turnwise.index.blocks import Block, Parsed
+from turnwise.index.chunk import Chunk, chunk
+from turnwise.index.embedded import EmbeddedIndex, ReadyPassage
+from turnwise.sqlite import Database
+from turnwise.types import Embedder
+
+_PARAGRAPH = re.compile(r"\S.*?(?=\s*(?:\n[ \t]*\n|\Z))", re.S)
+
+
+class Libraries:
+    """Opens collections as indexes, ready to search. What was indexed before is found by its content and embedder, so
+    a second run is quick, and one that was stopped goes on where it was."""
+
+    def __init__(self, cache: Path, embedder: Embedder, progress: Progress) -> None:
+        self._cache = cache
+        self._embedder = embedder
+        self._progress = progress
+
+    @contextmanager
+    def of_passages(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
+        """An index of entries that are passages already; a passage's source is its id."""
+        rows = [ReadyPassage(entry.id, entry.title.strip(), _body(entry)) for entry in entries]
+        with self._open(name, _digest(rows)) as index:
+            if index.counts().documents < len(rows):
+                index.add_ready(rows)
+            self._embed(name, index)
+            yield index
+
+    @contextmanager
+    def of_documents(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
+        """An index of entries that are cut into passages, which carry their offsets in the entry's text."""
+        documents = [(entry.id, _title(entry), chunk(whole(_title(entry), entry.text))) for entry in entries]
+        with self._open(name, _digest(documents)) as index:
+            for source, title, chunks in documents:
+                index.add_passages(source, title, chunks, _digest(chunks))
+            self._embed(name, index)
+            yield index
+
+    @contextmanager
+    def _open(self, name: str, digest: str) -> Iterator[EmbeddedIndex]:
+        folder = self._cache / f"{name.replace('/', '-')}-{digest}-{self._embedder.name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        index = EmbeddedIndex(Database(folder / "library.db"), self._embedder)
+        try:
+            yield index
+        finally:
+            index.close()
+
+    def _embed(self, name: str, index: EmbeddedIndex) -> None:
+        index.embed_pending(lambda _, done, total: self._progress(f"{name} embedding", done, total))
+
+
+def whole(title: str, text: str) -> Parsed:
+    """A plain text as the chunker takes it. Nothing in it is moved: gold spans are offsets in it."""
+    return Parsed(title, text, tuple(Block(*paragraph.span()) for paragraph in _PARAGRAPH.finditer(text)))
+
+
+def _title(entry: Entry) -> str:
+    """The title, or what Doc2Dial has instead: an id that begins with it."""
+    return entry.title.strip() or entry.id.split("#")[0]
+
+
+def _body(entry: Entry) -> str:
+    """The text without the title that some corpora repeat at its beginning: the index has it already."""
+    title = entry.title.strip()
+    return entry.text.strip().removeprefix(title).strip() or entry.text
+
+
+def _digest(values: Sequence[ReadyPassage | Chunk | tuple[str, str, list[Chunk]]]) -> str:
+    digest = hashlib.sha256()
+    for value in values:
+        digest.update(repr(value).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()[:16]

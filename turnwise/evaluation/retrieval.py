@@ -1,0 +1,156 @@
+"""How well a search finds what answers a turn: by the question alone, by a given rewrite, and as the product does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from turnwise.config import Settings
+from turnwise.evaluation import data
+from turnwise.evaluation.library import Libraries
+from turnwise.evaluation.metrics import Metric, mean, mrr, ndcg, recall
+from turnwise.evaluation.suites import Figures, Progress, chosen, watched
+from turnwise.turn.condense import condense, search_query
+from turnwise.turn.understand import understand
+from turnwise.types import Embedder, Hit, SearchQuery
+
+log = logging.getLogger(__name__)
+
+Way = Callable[[data.Question], SearchQuery]
+ByWay = dict[str, Figures]
+DEPTH = 10
+MEAN_OF = ("clapnq", "cloud", "fiqa")  # MTRAG's large domains; govt is for relative use only
+
+
+def retrieval(
+    folder: Path, only: tuple[str, ...], progress: Progress, cache: Path, embedder: Embedder, settings: Settings
+) -> dict[str, ByWay]:
+    """Figures by collection and by way of asking, with the mean over the large domains of passages."""
+    libraries = Libraries(cache, embedder, progress)
+    product = partial(_turnwise, settings)
+    figures: dict[str, ByWay] = {}
+    for name, part in chosen(_parts(folder), only).items():
+        figures[name] = part(name, libraries, product, progress)
+    for name in dict.fromkeys(name.split("/")[0] for name in figures if "/" in name):
+        large = [figures[f"{name}/{domain}"] for domain in MEAN_OF if f"{name}/{domain}" in figures]
+        if large:
+            figures[f"{name}/mean"] = _mean(large)
+    return figures
+
+
+Part = Callable[[str, Libraries, Way, Progress], ByWay]
+
+
+def _parts(folder: Path) -> dict[str, Part]:
+    """What can be evaluated, by name: mtrag/clapnq is a domain of passages, doc2dial a collection of documents."""
+    parts: dict[str, Part] = {}
+    for collection in data.collections(folder):
+        if collection.documents:
+            parts[collection.name] = partial(_documents, collection.documents, data.span_queries(collection.turns))
+        queries = data.passage_queries(collection.turns) if collection.corpora else []
+        for domain, corpus in collection.corpora.items():
+            asked = [query for query in queries if query.domain == domain]
+            if asked:
+                parts[f"{collection.name}/{domain}"] = partial(_passages, corpus, asked)
+            else:
+                log.warning("%s is left out: no turn of %s has a relevant passage in it.", corpus, collection.turns)
+    return parts
+
+
+# --- ways of asking ----------------------------------------------------------------------------------------------
+
+
+def _last_turn(asked: data.Question) -> SearchQuery:
+    return SearchQuery(asked.question)
+
+
+def _given_rewrite(asked: data.Question) -> SearchQuery:
+    return SearchQuery(asked.rewrite or asked.question)
+
+
+def _whole_history(asked: data.Question) -> SearchQuery:
+    said = [message.content for message in asked.history if message.role == "user"]
+    return SearchQuery(" ".join([*said, asked.question]))
+
+
+def _turnwise(settings: Settings, asked: data.Question) -> SearchQuery:
+    understanding = understand(asked.question, asked.history, settings.follow_up_threshold)
+    condensed = condense(asked.question, asked.history, understanding)
+    return search_query(asked.question, condensed, settings.added_weight)
+
+
+# --- what they find ----------------------------------------------------------------------------------------------
+
+
+def _passages(
+    corpus: Path, queries: list[data.PassageQuery], name: str, libraries: Libraries, product: Way, progress: Progress
+) -> ByWay:
+    """A passage is found by its id."""
+    ways: dict[str, Way] = {"last_turn": _last_turn, "given_rewrite": _given_rewrite, "turnwise": product}
+    if not any(query.asked.rewrite for query in queries):
+        del ways["given_rewrite"]
+    figures = {}
+    with libraries.of_passages(name, data.entries(corpus)) as index:
+        for way, ask in ways.items():
+            asked = watched(queries, f"{name} {way}", progress)
+            found = [[hit.passage.source for hit in index.search(ask(query.asked), DEPTH)] for query in asked]
+            figures[way] = _passage_figures(queries, found)
+    return figures
+
+
+def _passage_figures(queries: Sequence[data.PassageQuery], found: Sequence[list[str]]) -> Figures:
+    """The figures over all turns, first and later ones; those of no turn at all are left out."""
+    scored = list(zip(queries, found, strict=True))
+    turns = {
+        "": scored,
+        "_first": [(query, ids) for query, ids in scored if query.asked.turn == 1],
+        "_later": [(query, ids) for query, ids in scored if query.asked.turn > 1],
+    }
+    wanted: list[tuple[Metric, str]] = [
+        (ndcg(5), ""),
+        (recall(5), ""),
+        (ndcg(5), "_first"),
+        (ndcg(5), "_later"),
+        (recall(5), "_later"),
+    ]
+    return {"n": len(queries)} | {
+        f"{metric}{which}": mean(metric(ids, query.relevant) for query, ids in turns[which])
+        for metric, which in wanted
+        if turns[which]
+    }
+
+
+def _documents(
+    documents: Path, queries: list[data.SpanQuery], name: str, libraries: Libraries, product: Way, progress: Progress
+) -> ByWay:
+    """The gold is found once a passage of its document overlaps one of its spans."""
+    ways: dict[str, Way] = {"last_turn": _last_turn, "whole_history": _whole_history, "turnwise": product}
+    figures: ByWay = {}
+    with libraries.of_documents(name, data.entries(documents)) as index:
+        for way, ask in ways.items():
+            asked = watched(queries, f"{name} {way}", progress)
+            found = [[_overlaps(hit, query) for hit in index.search(ask(query.asked), DEPTH)] for query in asked]
+            figures[way] = {"n": len(queries)} | {
+                str(metric): mean(metric(ranking, {True}) for ranking in found) for metric in (recall(5), mrr(10))
+            }
+    return figures
+
+
+def _overlaps(hit: Hit, query: data.SpanQuery) -> bool:
+    passage = hit.passage
+    return passage.source == query.document and any(
+        passage.start < end and start < passage.end for start, end in query.spans
+    )
+
+
+def _mean(domains: list[ByWay]) -> ByWay:
+    """Each figure's mean over the domains that have it; their turns added up."""
+    figures: ByWay = {}
+    for way in dict.fromkeys(way for domain in domains for way in domain):
+        by_domain = [domain[way] for domain in domains if way in domain]
+        names = dict.fromkeys(name for figure in by_domain for name in figure)
+        figures[way] = {name: mean(figure[name] for figure in by_domain if name in figure) for name in names}
+        figures[way]["n"] = sum(figure["n"] for figure in by_domain)
+    return figures

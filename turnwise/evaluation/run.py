@@ -1,0 +1,52 @@
+"""Run a suite: the one function behind `turnwise eval`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from turnwise.config import Settings
+from turnwise.errors import BadRequest
+from turnwise.evaluation.suites import Progress, condense, followup
+
+SUITES = ("followup", "condense", "retrieval")
+
+
+def run(
+    suite: str,
+    data: Path,
+    *,
+    cache: Path | None = None,
+    only: tuple[str, ...] = (),
+    progress: Progress = lambda _what, _done, _total: None,
+    settings: Settings | None = None,
+) -> dict[str, Any]:
+    """The figures of a suite on the files of a folder, keyed by file and metric, as `--json` prints them.
+
+    `only` names parts to run (rewrite/cast20, cast20 or rewrite). `cache` keeps what retrieval has indexed, so that a
+    second run is quick and one that was stopped goes on where it was.
+    """
+    settings = settings or Settings()
+    if suite == "followup":
+        return _rounded(followup(data, only, progress, settings))
+    if suite == "condense":
+        return _rounded(condense(data, only, progress, settings))
+    if suite == "retrieval":
+        from turnwise.evaluation.retrieval import retrieval
+        from turnwise.models.embedder import OnnxEmbedder
+
+        embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
+        return _rounded(retrieval(data, only, progress, cache or cache_folder(), embedder, settings))
+    raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}.")
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "eval"
+
+
+def _rounded(figures: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _rounded(value) if isinstance(value, dict) else round(value, 4) if isinstance(value, float) else value
+        for name, value in figures.items()
+    }

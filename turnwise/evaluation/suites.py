@@ -1,0 +1,114 @@
+"""How well the product's own stages decide what is a follow-up, and how well they make it stand alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from turnwise.config import Settings
+from turnwise.errors import BadRequest
+from turnwise.evaluation import data
+from turnwise.evaluation.metrics import Tally, added_terms, decisions, mean, overlap, percentile, rouge1_recall
+from turnwise.turn.condense import condense as condense_stage
+from turnwise.turn.understand import understand
+from turnwise.types import Message
+
+T = TypeVar("T")
+Figures = dict[str, float]
+Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
+
+
+def followup(folder: Path, only: tuple[str, ...], progress: Progress, settings: Settings) -> dict[str, Figures]:
+    """Accuracy, precision, recall and F1 by file: of "needs its context", or of "changes the topic"."""
+    figures = {}
+    for name, path in chosen(data.labelled(folder), only).items():
+        shifts = "shift" in data.first_row(path)
+        cases = _turns(path) if shifts else _questions(path)
+        predicted = [
+            understand(message, history, settings.follow_up_threshold).follow_up.is_follow_up != shifts
+            for message, history, _ in watched(cases, name, progress)
+        ]
+        figures[name] = {"n": len(cases), **decisions(predicted, [expected for _, _, expected in cases])}
+    return figures
+
+
+def condense(folder: Path, only: tuple[str, ...], progress: Progress, settings: Settings) -> dict[str, Figures]:
+    """What condensing adds beside what a person added, by file, and the time understanding and condensing take."""
+    return {
+        name: _condensing(data.later_questions(path, "rewrite"), name, progress, settings)
+        for name, path in chosen(data.rewritten(folder), only).items()
+    }
+
+
+Case = tuple[str, tuple[Message, ...], bool]  # a message, what was said before it, and the label
+
+
+def _questions(path: Path) -> list[Case]:
+    """The later questions and whether they need their context."""
+    return [
+        (asked.question, asked.history, bool(asked.needs_context))
+        for asked in data.later_questions(path, "needs_context")
+    ]
+
+
+def _turns(path: Path) -> list[Case]:
+    """Every turn but the first of every talk, and whether it changes the topic."""
+    return [
+        (talk.turns[i], said_before(talk.turns, i), talk.shift[i])
+        for talk in data.talks(path)
+        for i in range(1, len(talk.turns))
+    ]
+
+
+def said_before(turns: Sequence[str], i: int) -> tuple[Message, ...]:
+    """The turns before the i-th, of two people who take turns; the i-th is the user's."""
+    return tuple(Message("assistant" if (i - j) % 2 else "user", text) for j, text in enumerate(turns[:i]))
+
+
+def _condensing(asked: list[data.Question], name: str, progress: Progress, settings: Settings) -> Figures:
+    terms = Tally()
+    rouge: list[float] = []
+    false_changes: list[float] = []
+    milliseconds: list[float] = []
+    for one in watched(asked, name, progress):
+        started = time.perf_counter()
+        understanding = understand(one.question, one.history, settings.follow_up_threshold)
+        condensed = condense_stage(one.question, one.history, understanding)
+        milliseconds.append(1000 * (time.perf_counter() - started))
+        added = added_terms(one.question, condensed.query)
+        terms += overlap(added, added_terms(one.question, one.rewrite or ""))
+        rouge.append(rouge1_recall(condensed.query, one.rewrite or ""))
+        if one.needs_context is False:
+            false_changes.append(float(bool(added)))
+    return {
+        "n": len(asked),
+        "added_term_recall": terms.recall,
+        "added_term_precision": terms.precision,
+        "added_term_f1": terms.f1,
+        "rouge1_recall": mean(rouge),
+        "false_change_rate": mean(false_changes),
+        "p50_ms": percentile(milliseconds, 50),
+        "p95_ms": percentile(milliseconds, 95),
+    }
+
+
+def chosen(found: dict[str, T], only: tuple[str, ...]) -> dict[str, T]:
+    """The parts to run: all, or those named in full (rewrite/cast20), by file (cast20) or by folder (rewrite)."""
+    for name in only:
+        if not any(name in (whole, *whole.split("/")) for whole in found):
+            raise BadRequest(f"There is no {name!r} to evaluate here.", f"There is: {', '.join(found)}.")
+    return {
+        whole: part
+        for whole, part in found.items()
+        if not only or any(name in (whole, *whole.split("/")) for name in only)
+    }
+
+
+def watched(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
+    """The items one by one, with word of each that is done."""
+    progress(what, 0, len(items))
+    for done, item in enumerate(items, 1):
+        yield item
+        progress(what, done, len(items))

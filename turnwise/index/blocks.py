@@ -1,0 +1,98 @@
+"""A document as plain text with its structure beside it: what every reader builds and the chunker packs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+PART_LEVEL = 2  # a heading of this level or above begins a new part of the document
+
+_LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+# Control characters, lone surrogates and non-characters cannot be stored or shown; invisible marks (soft hyphens,
+# zero-width spaces, direction overrides, tags) would hide words from the search or from the reader.
+_UNWANTED = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+
+
+def clean(text: str) -> str:
+    """The text without what cannot be stored, shown or searched, its lines ended by a plain newline."""
+    return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).translate(_LIGATURES).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, list item, table row or piece of code: a span of the document's text, and where it stands."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    section: int = 0  # where the nearest heading begins in the text
+    part: int = 0  # where the nearest heading of the top two levels begins
+
+    @property
+    def heading(self) -> str:
+        return heading_path(self.headings)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A document that was read: its whole text, headings included, and the blocks in it."""
+
+    title: str
+    text: str
+    blocks: tuple[Block, ...]
+
+
+def heading_path(headings: tuple[str, ...]) -> str:
+    return " > ".join(headings)
+
+
+class Builder:
+    """Puts a document together from headings and blocks, in reading order."""
+
+    def __init__(self) -> None:
+        self.main_heading = ""  # the first heading of level one
+        self._pieces: list[str] = []
+        self._length = 0
+        self._blocks: list[Block] = []
+        self._headings: list[tuple[int, str]] = []
+        self._section = self._part = 0
+
+    def heading(self, level: int, text: str) -> None:
+        text = " ".join(clean(text).split())
+        if not text:
+            return
+        self._section = self._write(text, "\n\n")
+        if level <= PART_LEVEL:
+            self._part = self._section
+        if level == 1:
+            self.main_heading = self.main_heading or text
+        self._headings = [above for above in self._headings if above[0] < level] + [(level, text)]
+
+    def block(self, text: str, page: int | None = None, tight: bool = False) -> None:
+        """Append a block; a tight one follows the block before it on the next line (items of a list, rows)."""
+        text = clean(text)
+        if not text:
+            return
+        start = self._write(text, "\n" if tight else "\n\n")
+        headings = tuple(title for _, title in self._headings)
+        self._blocks.append(Block(start, self._length, headings, page, self._section, self._part))
+
+    def build(self, title: str) -> Parsed:
+        """The document. A main heading that is the title is no part of the heading paths: it would say it twice."""
+        title = " ".join(clean(title).split())
+        blocks = (
+            replace(block, headings=block.headings[1:]) if block.headings[:1] == (title,) else block
+            for block in self._blocks
+        )
+        return Parsed(title, "".join(self._pieces), tuple(blocks))
+
+    def _write(self, text: str, separator: str) -> int:
+        if self._length:
+            text = separator + text
+        self._pieces.append(text)
+        self._length += len(text)
+        return self._length - len(text) + (len(separator) if self._length > len(text) else 0)

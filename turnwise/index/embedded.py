@@ -1,0 +1,348 @@
+"""The library in one SQLite file: documents, their passages, a full-text table and vectors, searched together."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from turnwise.errors import DocumentError, LibraryError
+from turnwise.index.blocks import clean
+from turnwise.index.chunk import Chunk, chunk
+from turnwise.index.files import find, real_path
+from turnwise.index.lexical import phrase_match, weighted_matches
+from turnwise.index.parse import parse_bytes, read
+from turnwise.index.schema import MIGRATIONS, PASSAGES, to_passage
+from turnwise.index.vectors import NOTHING_NEAR, Nearness, VectorTable, to_blob
+from turnwise.sqlite import Database, reported
+from turnwise.text import words
+from turnwise.types import Embedder, Hit, Passage, SearchQuery
+
+DEPTH = 100  # passages that each of the two rankings hands to the fusion
+FUSION = 60  # the constant of reciprocal rank fusion
+EMBEDDED_AT_ONCE = 64  # passages a transaction, so that chats can write in between
+READY_AT_ONCE = 1000
+
+Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
+Outcome = Literal["added", "updated", "unchanged"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that could not be taken in, and why: the error's code, message and hint."""
+
+    source: str
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What became of the files: how many documents were added, updated, unchanged; which were skipped or failed."""
+
+    added: int
+    updated: int
+    unchanged: int
+    passages: int  # in the added and updated documents
+    skipped: tuple[str, ...]  # files met in folders whose kind cannot be read
+    failed: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    id: int
+    source: str
+    title: str
+    passages: int
+    added_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    documents: int
+    passages: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPassage:
+    """A document that is one passage already, as the rows of a benchmark's corpus are."""
+
+    source: str
+    title: str
+    text: str
+
+
+class EmbeddedIndex:
+    """A library in a database file. Its methods may be called from several threads, and by several processes."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self.embedder = embedder
+        self._vectors = VectorTable(database)
+        database.migrate("index", MIGRATIONS)
+
+    def close(self) -> None:
+        self._database.close()
+
+    # --- putting in and taking out --------------------------------------------------------------------------------
+
+    def add(self, paths: Sequence[Path], progress: Progress | None = None) -> AddReport:
+        """Read files and folders, a transaction a document. What cannot be read is reported, and the rest goes on."""
+        found = find(paths)
+        failed = [_failure(path, error) for path, error in found.failed]
+        outcomes: Counter[Outcome] = Counter()
+        passages = 0
+        for done, path in enumerate(found.files, 1):
+            try:
+                outcome, count = self._add_file(path)
+                outcomes[outcome] += 1
+                passages += count
+            except DocumentError as error:
+                failed.append(_failure(path, error))
+            if progress:
+                progress("reading", done, len(found.files))
+        skipped = tuple(_source(path) for path in found.skipped)
+        return AddReport(
+            outcomes["added"], outcomes["updated"], outcomes["unchanged"], passages, skipped, tuple(failed)
+        )
+
+    def add_passages(self, source: str, title: str, chunks: Sequence[Chunk], digest: str) -> Outcome:
+        """Put a document in, in place of the one of that source unless its digest says that it is the same."""
+        with self._database.write() as tx:
+            return _put(tx, source, title, chunks, digest)
+
+    def add_ready(self, rows: Iterable[ReadyPassage]) -> int:
+        """Put many one-passage documents in, quickly. Gives how many were new or changed."""
+        changed = 0
+        for batch in _batches(rows, READY_AT_ONCE):
+            with self._database.write() as tx:
+                changed += sum(_put_ready(tx, row) != "unchanged" for row in batch)
+        return changed
+
+    def remove(self, source: str) -> bool:
+        """Take a document out, named as in `documents()` or by a path. False where there is none of that name."""
+        with self._database.write() as tx:
+            for name in dict.fromkeys((_storable(source), _source(source))):
+                row = tx.execute("SELECT id FROM documents WHERE source = ?", (name,)).fetchone()
+                if row is not None:
+                    _clear(tx, row["id"])
+                    tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
+                    return True
+        return False
+
+    def _add_file(self, path: Path) -> tuple[Outcome, int]:
+        data = read(path)
+        source, digest = _source(path), hashlib.sha256(data).hexdigest()
+        if self._rows("SELECT 1 FROM documents WHERE source = ? AND hash = ?", source, digest):
+            return "unchanged", 0
+        parsed = parse_bytes(path.name, data)
+        chunks = chunk(parsed)
+        return self.add_passages(source, parsed.title, chunks, digest), len(chunks)
+
+    # --- making vectors -------------------------------------------------------------------------------------------
+
+    def embed_pending(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
+        """Make the vectors that are missing, longest passages first, until none is or `stop` is set. Gives how many."""
+        self._require_same_embedder(self._database.connection())
+        made = 0
+        while ids := self._pending_ids():
+            for batch in _batches(ids, EMBEDDED_AT_ONCE):
+                if stop is not None and stop.is_set():
+                    return made
+                made += self._embed(batch)
+                if progress:
+                    progress("embedding", made, made + self.pending())
+        return made
+
+    def pending(self) -> int:
+        """How many passages have no vector yet."""
+        counts = self.counts()
+        return counts.passages - counts.vectors
+
+    def _pending_ids(self) -> list[int]:
+        rows = self._rows(
+            "SELECT id FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors) ORDER BY length(text) DESC, id"
+        )
+        return [row["id"] for row in rows]
+
+    def _embed(self, ids: Sequence[int]) -> int:
+        # Looked up again: another process may have embedded or removed some of them since.
+        rows = self._rows(
+            f"SELECT id, title, heading, text FROM passages WHERE id IN ({_marks(ids)})"
+            " AND id NOT IN (SELECT passage_id FROM vectors)",
+            *ids,
+        )
+        vectors = self.embedder.embed_passages([_embedded_text(row) for row in rows])
+        with self._database.write() as tx:
+            self._require_same_embedder(tx)
+            tx.execute("INSERT OR REPLACE INTO index_meta VALUES ('embedder', ?)", (self.embedder.name,))
+            return sum(
+                tx.execute(
+                    "INSERT OR IGNORE INTO vectors (passage_id, vector) SELECT id, ? FROM passages WHERE id = ?",
+                    (to_blob(vector), row["id"]),
+                ).rowcount
+                for row, vector in zip(rows, vectors, strict=True)
+            )
+
+    def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
+        """Vectors of two embedders cannot be compared; an empty table may change hands."""
+        with reported(self._database.path):
+            row = connection.execute(
+                "SELECT value FROM index_meta WHERE name = 'embedder' AND EXISTS (SELECT 1 FROM vectors)"
+            ).fetchone()
+        if row is not None and row["value"] != self.embedder.name:
+            raise LibraryError(
+                f"This library was built with the embedder {row['value']}, and the one set is {self.embedder.name}.",
+                "Set `embedder` back to that one, or add your documents to a new library.",
+            )
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def search(self, query: SearchQuery, k: int) -> list[Hit]:
+        """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
+        nearness = self._nearness(query)
+        lexical, dense = self._lexical(query), nearness.ranks(DEPTH)
+        scores = _fused(lexical, dense)
+        best = sorted(scores, key=lambda passage: (-scores[passage], passage))[: max(k, 0)]
+        found, cosines = self._passages(best), nearness.cosines_of(best)
+        return [
+            Hit(found[passage], scores[passage], cosines.get(passage), lexical.get(passage), dense.get(passage))
+            for passage in best
+            if passage in found  # it may have been removed since
+        ]
+
+    def locate(self, sentence: str) -> Passage | None:
+        """The passage that holds this sentence word for word, however it is spaced; the earliest, if several do."""
+        wanted = " ".join(sentence.split())
+        with reported(self._database.path):
+            rows = self._database.connection().execute(
+                f"{PASSAGES} WHERE passages.id IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)"
+                " ORDER BY passages.id",
+                (phrase_match(sentence),),
+            )
+            return next((to_passage(row) for row in rows if wanted in " ".join(row["text"].split())), None)
+
+    def passage(self, passage_id: int) -> Passage | None:
+        return self._passages([passage_id]).get(passage_id)
+
+    def documents(self) -> list[DocumentInfo]:
+        """Every document, in order of source."""
+        rows = self._rows("SELECT id, source, title, passages, added_at FROM documents ORDER BY source")
+        return [DocumentInfo(*row) for row in rows]
+
+    def counts(self) -> Counts:
+        tables = ("documents", "passages", "vectors")
+        (row,) = self._rows("SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in tables))
+        return Counts(*row)
+
+    def _lexical(self, query: SearchQuery) -> dict[int, int]:
+        """Passages by BM25, with their ranks from 1."""
+        matches = weighted_matches(query)
+        if not matches:
+            return {}
+        # BM25 is a sum over words, so the scores of one search a weight add up to exactly the weighted score. Repeating
+        # a word in the query would weigh it too, but only in whole steps, and was no faster.
+        arms = " UNION ALL ".join(
+            ["SELECT rowid AS id, rank * ? AS score FROM passage_words WHERE passage_words MATCH ?"] * len(matches)
+        )
+        rows = self._rows(
+            f"SELECT id, sum(score) AS score FROM ({arms}) GROUP BY id ORDER BY score, id LIMIT {DEPTH}",
+            *(value for match in matches for value in match),
+        )
+        return {row["id"]: rank for rank, row in enumerate(rows, 1)}
+
+    def _nearness(self, query: SearchQuery) -> Nearness:
+        snapshot = self._vectors.snapshot()
+        if not len(snapshot.passages) or not words(query.question):
+            return NOTHING_NEAR
+        self._require_same_embedder(self._database.connection())
+        return snapshot.nearness(self.embedder.embed_query(query.question))
+
+    def _passages(self, ids: Sequence[int]) -> dict[int, Passage]:
+        rows = self._rows(f"{PASSAGES} WHERE passages.id IN ({_marks(ids)})", *ids)
+        return {row["id"]: to_passage(row) for row in rows}
+
+    def _rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
+        with reported(self._database.path):
+            return self._database.connection().execute(statement, values).fetchall()
+
+
+def _put(tx: sqlite3.Connection, source: str, title: str, chunks: Sequence[Chunk], digest: str) -> Outcome:
+    known = tx.execute("SELECT id, hash FROM documents WHERE source = ?", (source,)).fetchone()
+    if known is not None and known["hash"] == digest:
+        return "unchanged"
+    if known is not None:
+        _clear(tx, known["id"])
+    row = tx.execute(
+        "INSERT INTO documents (source, title, hash, added_at, passages) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (source) DO UPDATE SET title = excluded.title, hash = excluded.hash,"
+        " added_at = excluded.added_at, passages = excluded.passages RETURNING id",
+        (source, title, digest, time.time(), len(chunks)),
+    ).fetchone()
+    tx.executemany(
+        'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text)'
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (row["id"], position, title, piece.heading, piece.page, piece.start, piece.end, piece.text)
+            for position, piece in enumerate(chunks)
+        ),
+    )
+    return "added" if known is None else "updated"
+
+
+def _put_ready(tx: sqlite3.Connection, ready: ReadyPassage) -> Outcome:
+    title, text = clean(ready.title), clean(ready.text)
+    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
+    return _put(tx, _storable(ready.source), title, [Chunk(text, "", None, 0, len(text))], digest)
+
+
+def _clear(tx: sqlite3.Connection, document_id: int) -> None:
+    """Delete a document's passages and, by cascade, their vectors; the counter tells other searchers."""
+    tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,))
+    tx.execute("UPDATE index_meta SET value = value + 1 WHERE name = 'removals'")
+
+
+def _fused(*rankings: Mapping[int, int]) -> dict[int, float]:
+    """Reciprocal rank fusion: the score of every passage that stands in a ranking."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for passage, rank in ranking.items():
+            scores[passage] = scores.get(passage, 0.0) + 1 / (FUSION + rank)
+    return scores
+
+
+def _embedded_text(row: sqlite3.Row) -> str:
+    place = " — ".join(part for part in (row["title"], row["heading"]) if part)
+    return f"{place}\n{row['text']}" if place else str(row["text"])
+
+
+def _source(path: Path | str) -> str:
+    return _storable(str(real_path(path)))
+
+
+def _storable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()  # names of files may hold bytes that are no text
+
+
+def _failure(path: Path, error: DocumentError) -> Failure:
+    return Failure(_storable(str(path)), error.code, _storable(str(error)), error.hint)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch

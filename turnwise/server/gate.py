@@ -1,0 +1,134 @@
+"""What every request passes on its way in and every response on its way out."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from email.message import Message as Header
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from turnwise.server.problems import UNEXPECTED, Problem, log, of_status
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+# A refused body is read to its end up to here: a connection closed on a client that still writes loses the answer.
+DRAINED = 64_000_000
+
+
+class Gate:
+    """ASGI middleware: turns away foreign hosts and bodies that are too large, packed or not JSON; adds the security
+    headers; and answers a fault of our own with a problem and a line in the log."""
+
+    def __init__(self, app: ASGIApp, host: str, max_body: int) -> None:
+        self.app = app
+        self.host = host
+        self.max_body = max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                _protect(message, scope["path"])
+            await send(message)
+
+        try:
+            await self._admit(scope, receive, send_guarded)
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if not started:
+                await UNEXPECTED.response(scope["path"])(scope, receive, send_guarded)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
+        if problem is None:
+            await self.app(scope, _limited(receive, self.max_body), send)
+            return
+        await _drain(receive)
+        await problem.response(scope["path"])(scope, receive, send)
+
+    def _refusal(self, method: str, path: str, headers: Headers) -> Problem | None:
+        """Why a request is turned away before its body is looked at; None when it may pass."""
+        if not host_allowed(headers.get("host", ""), self.host):
+            return Problem(421, "WrongHost", "This server does not answer under that name.", f"Call it as {self.host}.")
+        if method not in ("POST", "PUT", "PATCH"):
+            return None
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            return Problem(415, "PackedBody", "Compressed bodies are not taken.", "Send the JSON as it is.")
+        if not _is_json(headers.get("content-type", "")):
+            return Problem(415, "NotJson", "The body must be JSON.", "Send the header Content-Type: application/json.")
+        length = headers.get("content-length", "0")
+        return of_status(413, method, path) if length.isdecimal() and int(length) > self.max_body else None
+
+
+def host_allowed(header: str, host: str) -> bool:
+    """Whether a Host header names this server. On loopback only loopback names do, so that no web page can reach the
+    library through a name it controls; a server that listens on every address cannot know all its names."""
+    if host in ("0.0.0.0", "::", ""):
+        return True
+    name = re.sub(r":\d*$", "", header).strip("[]").lower()
+    return name == host.lower() or (is_loopback(host) and is_loopback(name))
+
+
+def is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_json(content_type: str) -> bool:
+    header = Header()
+    header["content-type"] = content_type
+    kind = header.get_content_type()
+    charset = header.get_content_charset("utf-8")
+    return (kind == "application/json" or kind.endswith("+json")) and charset in ("utf-8", "utf8")
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    taken = 0
+
+    async def receive_limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > limit:
+            await _drain(receive)
+            raise HTTPException(413)
+        return message
+
+    return receive_limited
+
+
+async def _drain(receive: Receive) -> None:
+    """Read a body to its end without keeping it."""
+    left, more = DRAINED, True
+    while more and left > 0:
+        message = await receive()
+        left -= len(message.get("body", b""))
+        more = message.get("more_body", False)
+
+
+def _protect(message: Message, path: str) -> None:
+    headers = MutableHeaders(scope=message)
+    for name, value in HEADERS.items():
+        headers[name] = value
+    private = path.startswith(("/api/", "/v1/"))
+    headers["Cache-Control"] = "no-store" if private else "no-cache"  # the page is asked for again: upgrades show

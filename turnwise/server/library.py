@@ -1,0 +1,34 @@
+"""What the library holds and who answers from it, as the page and the greeting say it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from turnwise.engine import Engine
+
+EXAMPLES = 4
+MOST_TITLES = 1000  # a library of more documents is too large to read all its titles for a few examples
+
+
+def describe_library(engine: Engine) -> dict[str, Any]:
+    """Counts of documents, passages and passages without a vector; who answers, and from where ("" when offline)."""
+    counts = engine.index.counts()
+    base_url = engine.settings.base_url
+    return {
+        "documents": counts.documents,
+        "passages": counts.passages,
+        "pending": counts.passages - counts.vectors,
+        "model": engine.model_name,
+        "offline": not base_url,
+        "host": urlsplit(base_url).netloc.rpartition("@")[2],
+    }
+
+
+def example_questions(engine: Engine) -> list[str]:
+    """A few questions to start with, about documents from all over the library."""
+    if not 0 < engine.index.counts().documents <= MOST_TITLES:
+        return []
+    titles = sorted({document.title for document in engine.index.documents()})
+    step = max(1, len(titles) // EXAMPLES)
+    return [f"Tell me about {title}" for title in titles[::step][:EXAMPLES]]

@@ -1,0 +1,73 @@
+"""Answers as HTML that is safe to put on a page: no raw HTML, no images, links only to where a person would follow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from turnwise.text import CITATION
+
+
+def render(text: str, cited: Collection[int] = ()) -> str:
+    """The HTML of a Markdown text; [n] becomes a button where n is one of the cited numbers."""
+    return str(_markdown.render(text, {"cited": frozenset(cited)}))
+
+
+def _cite(state: StateCore) -> None:
+    for block in state.tokens:
+        if block.type == "inline" and block.children:
+            block.children = list(_with_citations(block.children, state.env["cited"]))
+
+
+def _with_citations(tokens: Sequence[Token], cited: Collection[int]) -> Iterator[Token]:
+    in_link = False
+    for token in tokens:
+        in_link = token.type == "link_open" or (in_link and token.type != "link_close")
+        if token.type != "text" or in_link:
+            yield token
+        else:
+            yield from _split(token.content, cited)
+
+
+def _split(text: str, cited: Collection[int]) -> Iterator[Token]:
+    start = 0
+    for mark in CITATION.finditer(text):
+        if int(mark[1]) not in cited:
+            continue
+        yield Token("text", "", 0, content=text[start : mark.start()].rstrip(" "))  # a mark hugs its word
+        yield Token("citation", "", 0, content=str(int(mark[1])))
+        start = mark.end()
+    yield Token("text", "", 0, content=text[start:])
+
+
+def _citation(_: RendererHTML, tokens: Sequence[Token], position: int, *__: Any) -> str:
+    number = tokens[position].content
+    button = f'<button type="button" class="cite" data-number="{number}" aria-label="Source {number}">{number}</button>'
+    return "\u2060" + button  # a word joiner: no line begins with a citation
+
+
+def _link(renderer: RendererHTML, tokens: Sequence[Token], position: int, options: Any, env: Any) -> str:
+    tokens[position].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[position].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, position, options, env)
+
+
+class _SafeMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802
+        return url.lower().startswith(("http://", "https://", "mailto:"))
+
+
+def _build() -> MarkdownIt:
+    markdown = _SafeMarkdown("commonmark", {"html": False}).enable("table").disable(["image", "reference"])
+    markdown.core.ruler.push("citations", _cite)
+    markdown.add_render_rule("citation", _citation)
+    markdown.add_render_rule("link_open", _link)
+    return markdown
+
+
+_markdown = _build()

@@ -1,0 +1,194 @@
+"""The native API under /api: chat as typed events or one object, the conversations, the library."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any, Self, cast
+
+from fastapi import APIRouter, Query
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+from starlette.responses import Response
+
+from turnwise.engine import Engine, TurnFailed
+from turnwise.server.library import describe_library, example_questions
+from turnwise.server.markdown import render
+from turnwise.server.problems import PROBLEMS, UNEXPECTED, Json, Problem, log
+from turnwise.server.sse import EventStream, frame
+from turnwise.types import (
+    Accepted,
+    Answered,
+    Delta,
+    Failed,
+    Message,
+    Reply,
+    Role,
+    Source,
+    StageDone,
+    Turn,
+    TurnEvent,
+    TurnRequest,
+)
+
+
+def whole_characters(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PydanticCustomError("lone_surrogate", "holds half of a character (a lone surrogate)") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(whole_characters)]
+
+
+class ChatMessage(BaseModel):
+    """A message of a history that the caller keeps. An assistant's may carry the sources it was returned with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Role
+    content: Text
+    sources: Any = None
+
+    def to_message(self) -> Message:
+        return Message(self.role, self.content, read_sources(self.sources))
+
+
+class ChatBody(BaseModel):
+    """A question: `message` for a conversation kept here, or `messages` for one the caller keeps."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: Text | None = None
+    conversation_id: Text | None = Field(None, max_length=200)
+    messages: list[ChatMessage] | None = None
+    condensed_query: Text | None = None
+    stream: StrictBool = True
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        if (self.message is None) == (self.messages is None):
+            raise ValueError("Send either 'message' or 'messages'.")
+        if self.messages is not None and self.conversation_id is not None:
+            raise ValueError("'conversation_id' goes with 'message'; with 'messages' nothing is kept here.")
+        if self.messages is not None and (not self.messages or self.messages[-1].role != "user"):
+            raise ValueError("The last of 'messages' must be from the user.")
+        return self
+
+    def to_request(self) -> TurnRequest:
+        if self.messages is not None:
+            *history, last = (message.to_message() for message in self.messages)
+            return TurnRequest(last.content, tuple(history), condensed_query=self.condensed_query or None)
+        conversation_id = self.conversation_id or uuid.uuid4().hex
+        return TurnRequest(
+            self.message or "", conversation_id=conversation_id, condensed_query=self.condensed_query or None
+        )
+
+
+def read_sources(value: Any) -> tuple[Source, ...]:
+    """The sources a caller sent back to us; those that are not of our form are left out."""
+    sources: list[Source] = []
+    for item in value if isinstance(value, list) else []:
+        try:
+            sources.append(_source.validate_python(item))
+        except ValidationError:
+            continue
+    return tuple(sources)
+
+
+_source = TypeAdapter(Source)
+
+
+def native_router(engine: Engine) -> APIRouter:
+    router = APIRouter(prefix="/api", responses=PROBLEMS)
+
+    @router.post(
+        "/chat",
+        summary="Ask, as server-sent events or one object",
+        responses={200: {"model": Reply, "content": {"text/event-stream": {}}}},
+    )
+    async def chat(body: ChatBody) -> Response:
+        request = body.to_request()
+        if body.stream:
+            return EventStream(chat_frames(engine.stream(request)))
+        reply = await engine.answer(request)
+        return Json(reply.to_dict())
+
+    @router.get("/conversations", summary="The conversations kept here, latest first")
+    def conversations(limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
+        return Json({"conversations": engine.store.conversations(limit)})
+
+    @router.get("/conversations/{conversation_id}", summary="A conversation's turns, oldest first")
+    def conversation(
+        conversation_id: str,
+        before: Annotated[int | None, Query(description="Only turns before this number")] = None,
+        limit: Annotated[int, Query(ge=1, le=1000, description="The latest so many of them")] = 100,
+    ) -> Response:
+        found = engine.store.conversation(conversation_id)
+        turns = [turn for turn in found.turns if before is None or turn.number < before]
+        return Json(
+            {
+                "id": found.id,
+                "created_at": found.created_at,
+                "last_activity": found.last_activity,
+                "turn_count": len(found.turns),
+                "turns": [describe_turn(turn) for turn in turns[-limit:]],
+            }
+        )
+
+    @router.get("/library", summary="What the library holds, and who answers from it")
+    def library() -> Response:
+        return Json({**describe_library(engine), "examples": example_questions(engine)})
+
+    return router
+
+
+async def chat_frames(events: AsyncIterator[TurnEvent]) -> AsyncGenerator[bytes, None]:
+    """A turn's events on the wire. A turn that fails before it is accepted raises instead, for an honest status."""
+    accepted = False
+    try:
+        async with aclosing(cast("AsyncGenerator[TurnEvent, None]", events)) as turn:
+            async for event in turn:
+                if isinstance(event, Failed) and not accepted:
+                    raise TurnFailed(event)
+                accepted = True
+                yield _frame(event)
+    except Exception:
+        if not accepted:
+            raise
+        log.exception("A turn broke")
+        yield frame(UNEXPECTED.to_dict(), "error")
+
+
+def _frame(event: TurnEvent) -> bytes:
+    match event:
+        case Accepted():
+            return frame(dataclasses.asdict(event), "accepted")
+        case StageDone(stage):
+            return frame(dataclasses.asdict(stage), "stage")
+        case Delta(text):
+            return frame({"text": text}, "text")
+        case Answered(reply):
+            html = render(reply.text, {source.number for source in reply.sources})
+            return frame({**reply.to_dict(), "html": html}, "answer")
+        case Failed():
+            return frame(Problem.of_turn(event).to_dict(), "error")
+
+
+def describe_turn(turn: Turn) -> dict[str, Any]:
+    """A stored turn as the API gives it, its answer also as HTML."""
+    html = render(turn.response, {source.number for source in turn.sources}) if turn.response else ""
+    return {**dataclasses.asdict(turn), "html": html}

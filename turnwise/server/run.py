@@ -1,0 +1,110 @@
+"""The server as a process: listening, saying where, and stopping in good order."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import uvicorn
+
+from turnwise.engine import Engine
+from turnwise.errors import ConfigError, TurnwiseError
+from turnwise.server.app import create_app
+from turnwise.server.gate import is_loopback
+from turnwise.server.library import describe_library
+from turnwise.server.problems import log
+
+GRACE = 5  # seconds that open streams have to end when the server is stopped
+
+
+def serve(engine: Engine, host: str | None = None, port: int | None = None) -> None:
+    """Serve until Ctrl-C, saying where. Raises ConfigError where the address cannot be had."""
+    host, port = host or engine.settings.host, engine.settings.port if port is None else port
+    with _listen(host, port) as listening, _embedding(engine):
+        print(_greeting(engine, _address(host, listening)), flush=True)
+        if not is_loopback(host):
+            print("Warning: anyone who can reach this address can read the library and its conversations.", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            _server(engine, host).run(sockets=[listening])
+
+
+@contextlib.contextmanager
+def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """The address of a server on a thread of its own, for tests, scripts and notebooks. It stops with the block."""
+    with _listen(host, port) as listening:
+        server = _server(engine, host)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server")
+        thread.start()
+        try:
+            while not server.started and thread.is_alive():
+                time.sleep(0.01)
+            yield _address(host, listening)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _server(engine: Engine, host: str) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            create_app(engine, host),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=GRACE,
+        )
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"Cannot listen on {host}, port {port}: {reason}.", f"Choose another with --port {port + 1}."
+        ) from error
+    return listening
+
+
+def _address(host: str, listening: socket.socket) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}"
+
+
+def _greeting(engine: Engine, address: str) -> str:
+    library = describe_library(engine)
+    count = f"{library['documents']} document{'' if library['documents'] == 1 else 's'}"
+    answering = "answering offline" if library["offline"] else f"answers by {library['model']} at {library['host']}"
+    return f"Turnwise is at {address} ({count}, {answering}). Ctrl-C stops it."
+
+
+@contextlib.contextmanager
+def _embedding(engine: Engine) -> Iterator[None]:
+    """While this lasts, vectors are made in the background for passages that have none yet."""
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            engine.index.embed_pending(stop=stop)
+        except TurnwiseError as error:
+            log.error("Vectors are not being made: %s %s", error, error.hint)
+
+    thread = threading.Thread(target=work, name="embedding")
+    if engine.index.pending():
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if thread.ident:
+            thread.join()

@@ -1,0 +1,85 @@
+"""Server-sent events: a stream that notices at once when its reader has left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from turnwise.server.problems import encode, log
+
+HEARTBEAT = 15.0  # seconds; proxies cut connections that stay silent for a minute
+PATIENCE = 60.0  # seconds that a reader may leave an event untaken
+
+
+def frame(data: Any, event: str = "") -> bytes:
+    """One event as it is written on the wire."""
+    head = f"event: {event}\n".encode() if event else b""
+    return head + b"data: " + encode(data) + b"\n\n"
+
+
+class EventStream(StreamingResponse):
+    """Sends frames as they come, with a comment as heartbeat. Whatever ends it, the frames' generator is closed.
+
+    The response starts with the first frame, so an error raised before it still becomes an answer with its status.
+    """
+
+    def __init__(self, frames: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(frames, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+        self.frames = frames
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        sending = asyncio.create_task(self._send_all(send))
+        leaving = asyncio.create_task(_disconnect(receive))
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                await sending
+        finally:
+            sending.cancel()
+            leaving.cancel()
+            await asyncio.gather(sending, leaving, return_exceptions=True)
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self.frames) as frames:
+            first = await anext(frames, b"")
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            beating = asyncio.create_task(_beat(send))
+            try:
+                await _deliver(send, first)
+                async for following in frames:
+                    await _deliver(send, following)
+            except _ReaderStalled:
+                log.warning("A reader took nothing for %g seconds; its stream was closed.", PATIENCE)
+                return
+            finally:
+                beating.cancel()
+                await asyncio.gather(beating, return_exceptions=True)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class _ReaderStalled(Exception):
+    pass
+
+
+async def _deliver(send: Send, body: bytes) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+    except TimeoutError as error:
+        raise _ReaderStalled from error
+
+
+async def _beat(send: Send) -> None:
+    while True:
+        await asyncio.sleep(HEARTBEAT)
+        await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

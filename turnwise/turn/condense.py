@@ -1,0 +1,229 @@
+"""Condense: the message as a question that stands alone, made only of words that were said."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from turnwise.text import is_content, is_specific, phrases, sentences, stem, words
+from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
+
+RECENT = 20  # messages that are looked at, besides the first question
+LONGEST = 1200  # characters of an answer that are looked at
+MOST_PHRASES = 3  # phrases added at most
+ENOUGH = 0.2  # probability from which a phrase is added
+SURE = 0.7  # confidence in a follow-up from which the likeliest phrase is added even below that
+
+# The log-odds that each fact about a word of the history adds to its being missing from the question; made by
+# training/fit_rules.py from public conversations with human rewrites.
+BIAS = -5.89
+WEIGHTS = {
+    "asked": 1.79,
+    "first_question": 0.41,
+    "first_question_specific": 1.17,
+    "last_question": 0.77,
+    "last_question_specific": 0.37,
+    "question_before": 0.46,
+    "share_of_questions": 1.36,
+    "last_answer": 1.14,
+    "last_answer_opens": 0.92,
+    "answers": 0.89,
+    "asked_and_answered": -1.78,
+    "first_is_last": -1.06,
+    "name": 1.47,
+    "general": -0.53,
+    "in_phrase": 0.60,
+    "number": 0.60,
+}
+
+
+def condense(
+    message: str, history: Sequence[Message], understanding: Understanding, given: str | None = None
+) -> Condensed:
+    """The standalone question. What the caller gives wins; a message that stands alone comes out unchanged."""
+    if given is not None and given.strip():
+        return Condensed(given.strip(), (), "caller", "the caller gave the query")
+    follow_up = understanding.follow_up
+    if understanding.intent != "follow_up":
+        return Condensed(message, (), "literal", follow_up.reason)
+    seen = window(history)
+    chosen = _compared(message, seen) or _chosen(message, seen, follow_up.confidence)
+    if not chosen:
+        return Condensed(message, (), "literal", f"{follow_up.reason}, but nothing said before is clearly meant")
+    spans = [phrase for phrase, _ in chosen]
+    terms = tuple(
+        Term(word, round(probability, 2))
+        for phrase, probability in chosen
+        for word in words(phrase)
+        if is_content(word)
+    )
+    quoted = ", ".join(f"“{span}”" for span in spans)
+    reason = f"{follow_up.reason}; added {quoted} from the conversation"
+    return Condensed(_written(message, spans), terms, "rules", reason)
+
+
+def search_query(message: str, condensed: Condensed, added_weight: float) -> SearchQuery:
+    """What is searched: the literal message, the added words at less weight, and the condensed question as a vector."""
+    if condensed.method == "caller":
+        return SearchQuery(condensed.query)
+    added = tuple(Term(term.text, min(1.0, term.weight * added_weight)) for term in condensed.added)
+    return SearchQuery(message, added, condensed.query)
+
+
+# --- which words are missing --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Mentions:
+    """Where in the history a word was said, by message."""
+
+    word: str
+    questions: set[int]
+    answers: set[int]
+    opens_last_answer: bool = False
+    name: bool = False
+    in_phrase: bool = False
+
+
+def window(history: Sequence[Message]) -> list[Message]:
+    """The part of a conversation that is looked at: its first question and the recent messages."""
+    recent = list(history[-RECENT:])
+    first = next((each for each in history if each.role == "user"), None)
+    return recent if first is None or any(each is first for each in recent) else [first, *recent]
+
+
+def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tuple[str, float]]:
+    """The phrases that the message most likely leaves out with their probabilities, the likeliest first."""
+    own = {stem(word) for word in words(message)}
+    likely = {key: _probability(facts) for key, _, facts in describe(seen)}
+    scored: dict[frozenset[str], tuple[float, str]] = {}
+    for position, each in enumerate(seen):
+        if each.role == "user" or position == len(seen) - 1:
+            for phrase in phrases(each.content[:LONGEST]):
+                new = frozenset(key for word in re.findall(r"[^\W_]+", phrase) if (key := stem(word)) not in own)
+                if new and new <= likely.keys():
+                    scored[new] = (sum(likely[key] for key in new) / len(new) * confidence, phrase)
+    chosen: list[tuple[str, float]] = []
+    covered: set[str] = set()
+    for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
+        enough = probability >= ENOUGH or (not chosen and confidence >= SURE)
+        if enough and not new <= covered and len(chosen) < MOST_PHRASES:
+            chosen.append((phrase, probability))
+            covered |= new
+    return chosen
+
+
+def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
+    found: dict[str, Mentions] = {}
+    for position, each in enumerate(seen):
+        opens = position == len(seen) - 1 and each.role == "assistant"
+        for sentence in sentences(each.content[:LONGEST])[:6]:
+            several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
+            for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
+                if not is_content(word):
+                    continue
+                key = stem(word)
+                mentions = found.setdefault(key, Mentions(word, set(), set()))
+                (mentions.questions if each.role == "user" else mentions.answers).add(position)
+                mentions.name |= word[0].isupper() and index > 0
+                mentions.in_phrase |= key in several and is_specific(word)
+                mentions.opens_last_answer |= opens
+            opens = False
+    return found
+
+
+def describe(seen: Sequence[Message]) -> Iterator[tuple[str, Mentions, dict[str, float]]]:
+    """Every content word that was said, by its stem, with the facts that WEIGHTS weighs."""
+    asked = [position for position, each in enumerate(seen) if each.role == "user"]
+    for key, mentions in _observe(seen).items():
+        specific = is_specific(mentions.word)
+        in_first = bool(asked) and asked[0] in mentions.questions
+        in_last = bool(asked) and asked[-1] in mentions.questions
+        yield (
+            key,
+            mentions,
+            {
+                "asked": bool(mentions.questions),
+                "first_question": in_first,
+                "first_question_specific": in_first and specific,
+                "last_question": in_last,
+                "last_question_specific": in_last and specific,
+                "question_before": len(asked) > 1 and asked[-2] in mentions.questions,
+                "share_of_questions": len(mentions.questions) / max(1, len(asked)),
+                "last_answer": len(seen) - 1 in mentions.answers,
+                "last_answer_opens": mentions.opens_last_answer,
+                "answers": math.log1p(len(mentions.answers)),
+                "asked_and_answered": bool(mentions.questions and mentions.answers),
+                "first_is_last": in_first and in_last,
+                "name": mentions.name,
+                "general": not specific,
+                "in_phrase": mentions.in_phrase,
+                "number": mentions.word.isdigit(),
+            },
+        )
+
+
+def _probability(facts: dict[str, float]) -> float:
+    return 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] * value for name, value in facts.items())))
+
+
+# --- how the question is written ----------------------------------------------------------------------------------
+
+_SINGULAR = r"(?:it|this|that|he|she|him)"
+_PRONOUN = re.compile(
+    rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
+    rf"have|in|how|why|when|and)\s+({_SINGULAR}|they|them|these|those)\b(?!\s+(?:there|that)\b)"
+    r"|\b(it|they|them|him)\s*[?.!]?$|^(it|this|that|they|he|she)\b",
+    re.I,
+)
+_POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
+_PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
+_COMPARING = re.compile(
+    r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
+    r"differ|have in common|better)\b",
+    re.I,
+)
+_SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
+
+
+def _compared(message: str, seen: Sequence[Message]) -> list[tuple[str, float]]:
+    """The two subjects of a comparison that names neither, the earlier first; else none."""
+    if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
+        return []
+    own = {stem(word) for word in words(message)}
+    subjects: list[str] = []
+    for each in reversed(seen):
+        subject = max(phrases(each.content), key=len, default="") if each.role == "user" else ""
+        stems = {stem(word) for word in words(subject)}
+        if subject and not stems & own and all(stems.isdisjoint(map(stem, words(kept))) for kept in subjects):
+            subjects.append(subject)
+        if len(subjects) == 2:
+            return [(subject, SURE) for subject in reversed(subjects)]
+    return []
+
+
+def _written(message: str, spans: Sequence[str]) -> str:
+    """The question with its pronoun replaced by the first span; what finds no place stands in brackets at the end."""
+    if len(spans) == 2 and (_PLURAL.search(message) or _COMPARING.search(message)):
+        both = f"{spans[0]} and {spans[1]}"
+        if _PLURAL.search(message):
+            return _PLURAL.sub(both, message, count=1)
+        noun = _COMPARING.search(message)
+        if noun and noun[1]:
+            return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"
+    possessive = _POSSESSIVE.search(message)
+    pronoun = _PRONOUN.search(message)
+    rest = list(spans)
+    if possessive:
+        owner = rest.pop(0)
+        message = message[: possessive.start()] + f"{owner}’s" + message[possessive.end() :]
+    elif pronoun:
+        group = next(index for index in (1, 2, 3) if pronoun[index])
+        message = message[: pronoun.start(group)] + rest.pop(0) + message[pronoun.end(group) :]
+    if not rest:
+        return message
+    end = re.search(r"\s*[?.!]*\s*$", message)
+    cut = end.start() if end else len(message)
+    return f"{message[:cut]} ({', '.join(rest)}){message[cut:].strip()}"

@@ -1,0 +1,325 @@
+"""Understand: what the message is to the conversation. A question of its own, a follow-up, or no search at all."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from turnwise.text import content_stems, is_content, is_specific, one_line, phrases, stem, words
+from turnwise.types import ConversationState, FollowUp, Intent, Message, Phase, Understanding
+
+RECENT = 20  # messages that are looked at, however long the conversation is
+
+# --- messages that need no search ---------------------------------------------------------------------------------
+
+_THANKS = (
+    r"(?:many |ok(?:ay)?,? |great,? |perfect,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"
+)
+_SOCIAL: dict[str, re.Pattern[str]] = {
+    "thanks": re.compile(rf"{_THANKS}(?:,? (?:that helps|that was helpful|bye|great))?[\s.!]*", re.I),
+    "hello": re.compile(r"(?:hello|hi|hey|good (?:morning|afternoon|evening))(?: there)?[\s.!,]*", re.I),
+    "goodbye": re.compile(r"(?:good ?bye|bye(?: bye)?|see you(?: later)?)[\s.!]*", re.I),
+    "acknowledged": re.compile(
+        r"(?:ok(?:ay)?|cool|great|nice|perfect|got it|i see|makes sense|understood)[\s.!]*", re.I
+    ),
+}
+_LAST = r"(?:that|this|it|the (?:last |previous )?answer|your (?:last |previous )?answer|the above)"
+_ASK = r"(?:please |can you |could you |now )*"
+_REFORM: dict[str, re.Pattern[str]] = {
+    "list": re.compile(
+        rf"{_ASK}(?:(?:give|show|write|put|turn|make|format|list) (?:me )?{_LAST} )?(?:in|as|into|to)?\s*(?:an? )?"
+        r"(?:bullet(?:ed)? |numbered )?(?:list|bullet points|bullets|points)(?: please)?[\s.!?]*"
+        rf"|{_ASK}list {_LAST}[\s.!?]*",
+        re.I,
+    ),
+    "table": re.compile(
+        rf"{_ASK}(?:(?:give|show|write|put|turn|make|format) (?:me )?{_LAST} )?(?:in|as|into|to)?\s*(?:an? )?table"
+        r"(?: please)?[\s.!?]*",
+        re.I,
+    ),
+    "shorter": re.compile(
+        rf"{_ASK}(?:make {_LAST} )?(?:shorter|briefer|more concise)(?: please)?[\s.!?]*"
+        rf"|{_ASK}(?:shorten|summari[sz]e|condense) {_LAST}(?: please)?[\s.!?]*"
+        r"|tl;?dr[\s.!?]*|in (?:short|brief)[\s.!?]*",
+        re.I,
+    ),
+    "rewrite": re.compile(
+        rf"{_ASK}(?:translate|rephrase|reword|simplify|rewrite) {_LAST}\b.*"
+        rf"|{_ASK}(?:make|say) {_LAST} (?:simpler|in .+)",
+        re.I | re.S,
+    ),
+}
+_MY = r"(?:my|the) {} question"
+_RECALL: dict[str, re.Pattern[str]] = {
+    "first": re.compile(
+        rf".*\bwhat (?:did i ask(?: you)?(?: about)? first|was {_MY.format('(?:very )?first')})\b.*"
+        r"|.*\bwhat was the first thing i asked\b.*",
+        re.I | re.S,
+    ),
+    "last": re.compile(
+        rf".*\bwhat (?:did i (?:just )?ask(?: you)? (?:last|before|just now)|did i just ask|"
+        rf"was {_MY.format('(?:last|previous)')})\b.*",
+        re.I | re.S,
+    ),
+    "all": re.compile(
+        r".*\bwhat (?:(?:have we (?:talked|discussed|spoken)|did we (?:talk|discuss)|have i asked|"
+        r"questions did i ask)\b.*|did i ask(?: you)?(?: so far)?[\s?]*)",
+        re.I | re.S,
+    ),
+}
+
+# --- signs that a message leans on what was said ------------------------------------------------------------------
+
+_PERSONAL = re.compile(
+    r"\b(?:it|its|itself|they|them|their|theirs|themselves|he|him|his|himself|she|her|hers|herself)\b", re.I
+)
+_DEMONSTRATIVE = re.compile(
+    r"\b(?:this|these|those|such)\b|^that\b|\bthat(?=\s*(?:[?.!,]|$))"
+    r"|\b(?:about|of|is|was|does|did|do|like|than|for|with|on|from|after|before|in|to|at|why|how|by) that\b",
+    re.I,
+)
+_ONE = re.compile(
+    r"\b(?:which|this|that|another|other|first|second|third|last|next|any|each|better|best|popular|the|what) ones?\b"
+    r"|\bones?\s*[?.!]?$",
+    re.I,
+)
+_PLACE = re.compile(r"\b(?:there|here)\s*[?.!,]?$|\b(?:get|go|live|from|travel|visit) there\b", re.I)
+_OPENING = re.compile(r"^(?:and|but|so|also|or|then|because|plus)\b", re.I)
+_REPLY = re.compile(
+    r"^(?:ok|okay|yes|yeah|no|nope|thanks|thank you|great|cool|interesting|wow|nice|i see|sure|oh|hmm|got it|right|"
+    r"well)\b",
+    re.I,
+)
+_OTHER = re.compile(
+    r"\b(?:other|others|another|else|instead|same|also|as well|additional|further|alternatives?|rest|remaining|"
+    r"previous|earlier|latter|former|both|either|neither|again|still|anymore)\b|\btoo\s*\?*$",
+    re.I,
+)
+_COMPARISON = re.compile(
+    r"\b(?:differences?|differ|compare[ds]?|comparison|overlap|relationship|related|relate|similarit\w+)\b", re.I
+)
+_TWO_SIDES = re.compile(r"\b(?:and|vs|versus|than|or)\b", re.I)
+_DEFINITE = re.compile(
+    r"\bthe (?:(?:main|first|last|final|most|best|original|new|old|next|second|third|only|full|current|opening|lead|"
+    r"primary|\w+est) )*([a-z]+)(?:['’]s)?\b(?! (?:of|in|for|that|who|which|between|to|on|behind|from|with|at|by)\b)"
+    r"(?! [A-Z])"
+)
+_NAMED = re.compile(
+    r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
+    r"(?!the |it\b|its\b|they\b|their\b|he\b|his\b|she\b|her\b|this\b|that\b|these\b|those\b|some |there\b|"
+    r"your\b|more\b)"
+    r"[\w\-. '’]+[?.!]*$",
+    re.I,
+)
+_CONTINUE = re.compile(
+    r"^(?:(?:and|but|so|ok|okay|yes|sure),? )?(?:please )?(?:can you |could you )?"
+    r"(?:(?:tell|give|show) me (?:some )?more(?: (?:details?|examples?|information))?|more(?: (?:details?|examples?))?|"
+    r"go on|go deeper|dig deeper|continue|keep going|elaborate|expand|explain (?:more|further)|why(?: not| so)?|how so|"
+    r"how come|for example|such as|an example|what else|anything else|in what way|yes|what about|how about|what of|"
+    r"and)\b(?: (?:about|on|of|into) )?",
+    re.I,
+)
+
+# The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
+BIAS = 0.23
+WEIGHTS = {
+    "personal": 3.24,
+    "personal_after_name": 1.64,
+    "demonstrative": 1.45,
+    "one": 1.34,
+    "place": 1.81,
+    "opening": 1.05,
+    "reply": -0.83,
+    "other": 1.18,
+    "comparison": 1.42,
+    "definite": 1.37,
+    "definite_said_before": 0.34,
+    "named": -1.39,
+    "nothing_specific": 0.52,
+    "one_specific": 0.70,
+    "three_specific": -0.77,
+    "name": -0.78,
+    "said_before": -0.87,
+    "all_said_before": 0.36,
+    "short": 0.41,
+    "long": -0.82,
+}
+_SPOKEN = {
+    "personal": "“{}” refers to something said before",
+    "personal_after_name": "“{}” may refer to something said before",
+    "demonstrative": "“{}” points back",
+    "one": "“{}” stands for something said before",
+    "place": "“{}” points to a place said before",
+    "opening": "it begins with “{}”",
+    "other": "“{}” presupposes what was said",
+    "comparison": "it compares without naming both sides",
+    "definite": "“{}” has not been introduced in the message",
+    "nothing_specific": "it names nothing by itself",
+    "one_specific": "it says little by itself",
+    "short": "it is short",
+}
+
+
+def understand(message: str, history: Sequence[Message], threshold: float = 0.5) -> Understanding:
+    """Intent, follow-up and state of a message, from the recent history alone."""
+    recent = history[-RECENT:]
+    intent, operation, reason = _without_search(message)
+    follow_up = _follow_up(message, recent, threshold)
+    if intent is None:
+        intent = "follow_up" if follow_up.is_follow_up else "new_question"
+        reason = follow_up.reason
+    elif intent == "reform":
+        follow_up = _certain(follow_up, "it asks for the last answer in another form")
+    else:
+        follow_up = _none(follow_up, "it asks nothing of the documents")
+    return Understanding(intent, operation, follow_up, _state(message, history, follow_up), reason)
+
+
+def _without_search(message: str) -> tuple[Intent | None, str, str]:
+    text = " ".join(message.split())
+    families: tuple[tuple[Intent, dict[str, re.Pattern[str]], str], ...] = (
+        ("social", _SOCIAL, "a courtesy, not a question"),
+        ("reform", _REFORM, "asks for the last answer in another form"),
+        ("recall", _RECALL, "asks about this conversation"),
+    )
+    for intent, patterns, reason in families:
+        for operation, pattern in patterns.items():
+            if pattern.fullmatch(text):
+                return intent, operation, reason
+    return None, "", ""
+
+
+# --- follow-up ----------------------------------------------------------------------------------------------------
+
+
+def _follow_up(message: str, recent: Sequence[Message], threshold: float) -> FollowUp:
+    topic, keywords = _previous(recent)
+    if not recent:
+        return FollowUp(False, "none", 0.0, "", (), "the conversation begins here")
+    said = set().union(*(content_stems(each.content) for each in recent))
+    continued = _CONTINUE.match(message.strip())
+    if continued and content_stems(message.strip()[continued.end() :]) <= said:
+        reason = f"“{continued[0].strip()}” continues what was said"
+        return FollowUp(True, "pattern", 0.85, topic, keywords, reason)
+    found = signs(message, said)
+    confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
+    confidence = round(min(0.95, max(0.05, confidence)), 2)
+    is_follow_up = confidence >= threshold
+    pointing = {"personal", "demonstrative", "one", "place", "comparison", "other", "opening"} & found.keys()
+    kind = "none" if not is_follow_up else "pattern" if pointing else "semantic"
+    return FollowUp(is_follow_up, kind, confidence, topic, keywords, _explain(found, is_follow_up))  # type: ignore[arg-type]
+
+
+def signs(message: str, said: set[str]) -> dict[str, str]:
+    """The signs that a message leans on the conversation or stands by itself, each with the words that show it."""
+    text = message.strip()
+    found: dict[str, str] = {}
+
+    def note(name: str, match: re.Match[str] | None) -> None:
+        if match:
+            found[name] = match[0].strip(" ?.!,")
+
+    personal = _PERSONAL.search(text)
+    note("personal_after_name" if personal and _names(text[: personal.start()]) else "personal", personal)
+    note("demonstrative", _DEMONSTRATIVE.search(text))
+    note("one", _ONE.search(text))
+    note("place", _PLACE.search(text))
+    note("opening", _OPENING.search(text))
+    note("reply", _REPLY.search(text))
+    note("other", _OTHER.search(text))
+    if not _TWO_SIDES.search(text):
+        note("comparison", _COMPARISON.search(text))
+    definite = _DEFINITE.search(text)
+    note("definite", definite)
+    if definite and stem(definite[1]) in said:
+        note("definite_said_before", definite)
+    note("named", _NAMED.search(text))
+
+    specific = {stem(word) for word in words(text) if is_specific(word)}
+    length = len(words(text))
+    measured = {
+        "nothing_specific": not specific,
+        "one_specific": len(specific) == 1,
+        "three_specific": len(specific) >= 3,
+        "name": bool(_names(text)),
+        "said_before": bool(specific & said),
+        "all_said_before": bool(specific) and specific <= said,
+        "short": length <= 4,
+        "long": length >= 12,
+    }
+    return found | {name: "" for name, holds in measured.items() if holds}
+
+
+def _names(text: str) -> list[str]:
+    """Words with a capital that does not come from standing first in a sentence."""
+    return [
+        match[0]
+        for match in re.finditer(r"[^\W\d_][\w\-]*", text)
+        if match[0][0].isupper()
+        and match.start() > 0
+        and is_content(match[0])
+        and text[max(0, match.start() - 3) : match.start()].rstrip()[-1:] not in tuple(".!?")
+    ]
+
+
+def _explain(found: dict[str, str], is_follow_up: bool) -> str:
+    if not is_follow_up:
+        return "it stands by itself"
+    leaning = sorted((name for name in found if name in _SPOKEN), key=lambda name: -WEIGHTS[name])
+    return _SPOKEN[leaning[0]].format(found[leaning[0]]) if leaning else "it fits what was said before"
+
+
+def _certain(seen: FollowUp, reason: str) -> FollowUp:
+    return FollowUp(True, "pattern", 0.95, seen.previous_topic, seen.keywords, reason)
+
+
+def _none(seen: FollowUp, reason: str) -> FollowUp:
+    return FollowUp(False, "none", 0.0, seen.previous_topic, seen.keywords, reason)
+
+
+# --- state --------------------------------------------------------------------------------------------------------
+
+
+def topic_of(text: str) -> str:
+    """What a message is about: the longest of its phrases, the first of equals; empty where it names nothing."""
+    return max(phrases(text), key=lambda phrase: len(phrase.split()), default="")
+
+
+def _previous(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+    """The topic in force before this message, and the words that stand for it."""
+    topic = next((found for each in reversed(recent) if each.role == "user" and (found := topic_of(each.content))), "")
+    answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
+    keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in phrases(answer[:400]))]))
+    return topic, tuple(word for word in keywords if word)[:6]
+
+
+def _state(message: str, history: Sequence[Message], follow_up: FollowUp) -> ConversationState:
+    asked = [each.content for each in history if each.role == "user"]
+    topics: dict[str, str] = {}
+    for text in [*asked[:1], *asked[1:][-RECENT:], message]:
+        found = topic_of(text)
+        if found:
+            topics.setdefault(found.lower(), found)
+    topic = (
+        (follow_up.previous_topic if follow_up.is_follow_up else "") or topic_of(message) or follow_up.previous_topic
+    )
+    return ConversationState(len(asked) + 1, tuple(topics.values()), one_line(topic, 60), _phase(message))
+
+
+_PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
+    ("debugging", re.compile(r"\b(?:errors?|stuck|not working|doesn['’]t work|fails?|failing|wrong|bug|nan)\b", re.I)),
+    (
+        "reviewing",
+        re.compile(r"\b(?:earlier|you said|you mentioned|back to|remind me|again|recap|summari[sz]e)\b", re.I),
+    ),
+    (
+        "applying",
+        re.compile(r"\b(?:how (?:do|can|should|would) (?:i|we|you)|code|implement|example|use it|steps?)\b", re.I),
+    ),
+    ("understanding", re.compile(r"\b(?:how|why|explain|compare[ds]?|differ\w*|relationship|overlap)\b", re.I)),
+)
+
+
+def _phase(message: str) -> Phase:
+    return next((phase for phase, pattern in _PHASES if pattern.search(message)), "exploring")

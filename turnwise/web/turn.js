@@ -1,0 +1,169 @@
+// One turn on the page: the question, the answer as it comes, its sources, and what was searched for and why.
+
+import { openSource } from "./panel.js";
+
+const WAITING = {
+  understand: "Understanding the question",
+  condense: "Working out what to search for",
+  plan: "Planning",
+  retrieve: "Searching",
+  compose: "Reading what was found",
+  generate: "Writing",
+};
+const ORDER = Object.keys(WAITING);
+const NAMES = { "guard in": "check question", "guard out": "check answer" };
+
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+function button(text, onclick, className = "quiet") {
+  return make("button", { type: "button", className, textContent: text, onclick });
+}
+
+export class TurnView {
+  // `ask(message, condensedQuery)` sends a message again, as it was or searched for in other words.
+  constructor(message, ask) {
+    this.message = message;
+    this.ask = ask;
+    this.streamed = "";
+    this.progress = make("p", { className: "progress", textContent: WAITING.understand });
+    this.answerBox = make("div", { className: "answer" });
+    this.element = make(
+      "article",
+      { className: "turn", ariaBusy: "true" },
+      make("h2", { className: "question", textContent: message }),
+      this.progress,
+      this.answerBox,
+    );
+  }
+
+  stage({ stage }) {
+    const next = ORDER[ORDER.indexOf(stage) + 1];
+    if (next) this.progress.textContent = WAITING[next];
+  }
+
+  text(piece) {
+    this.streamed += piece;
+    this.progress.remove();
+    this.drawing ??= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.drawing = null;
+    if (this.ended) return;
+    const pieces = this.streamed.split(/ ?\[(\d{1,4})\]/);
+    const nodes = pieces.map((piece, i) => (i % 2 ? make("span", { className: "cite", textContent: piece }) : piece));
+    this.answerBox.replaceChildren(make("p", { className: "streaming" }, ...nodes));
+  }
+
+  answer(reply) {
+    this.end();
+    this.answerBox.innerHTML = reply.html; // rendered and made safe by the server
+    const cited = new Map(reply.sources.map((source) => [source.number, source]));
+    for (const mark of this.answerBox.querySelectorAll("button.cite")) {
+      const source = cited.get(Number(mark.dataset.number));
+      mark.title = source.title;
+      mark.onclick = () => openSource(source, mark);
+    }
+    const footer = make("footer", {}, searched(reply, this), why(reply));
+    if (reply.sources.length) footer.prepend(chips(reply.sources));
+    this.element.append(footer);
+  }
+
+  problem({ message, hint }) {
+    if (this.streamed) this.draw();
+    this.end();
+    const words = make("p", { className: "notice" }, make("strong", { textContent: message }), hint ? ` ${hint}` : "");
+    this.element.append(make("footer", {}, words, button("Ask again", () => this.ask(this.message), "plain")));
+  }
+
+  end() {
+    this.ended = true;
+    this.progress.remove();
+    this.element.ariaBusy = "false";
+  }
+}
+
+// A turn that the store kept, whatever became of it.
+export function restored(turn, ask) {
+  const view = new TurnView(turn.prompt, ask);
+  if (turn.status === "answered") {
+    view.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
+    return view;
+  }
+  const { message, hint } = turn.error ?? {
+    message: turn.status === "pending" ? "This question is still being answered." : "This answer was interrupted.",
+    hint: turn.status === "pending" ? "Load the page again in a moment." : "",
+  };
+  if (turn.html) view.answerBox.innerHTML = turn.html;
+  view.problem({ message, hint });
+  return view;
+}
+
+function chips(sources) {
+  const items = sources.map((source) => {
+    const chip = button("", () => openSource(source, chip), "chip");
+    const place = source.page ? `page ${source.page}` : source.heading.split(" > ").at(-1);
+    chip.append(make("span", { className: "number", textContent: source.number }), make("span", { textContent: source.title }));
+    if (place && place !== source.title) chip.append(make("small", { textContent: place }));
+    return make("li", {}, chip);
+  });
+  return make("ul", { className: "sources", ariaLabel: "Sources" }, ...items);
+}
+
+function searched(reply, view) {
+  const stages = new Map((reply.trace ?? []).map((stage) => [stage.stage, stage]));
+  const line = make("p", { className: "searched" });
+  if (!stages.has("retrieve") || !reply.condensed_query) {
+    line.append("Searched for nothing", because(stages.get("plan")));
+    return line;
+  }
+  const query = make("q", { textContent: reply.condensed_query });
+  const edit = button("Edit", () => line.replaceWith(editor(reply.condensed_query, line, view)), "link");
+  edit.ariaLabel = "Edit what is searched for and ask again";
+  line.append("Searched for ", query, " ", edit, because(stages.get("condense")));
+  return line;
+}
+
+function because(stage) {
+  if (!stage?.reason) return "";
+  const reason = stage.reason.replace(/\.$/, "");
+  return make("span", { className: "because", textContent: ` — because ${reason}` });
+}
+
+function editor(query, line, view) {
+  const input = make("input", { type: "text", value: query, ariaLabel: "Search for" });
+  const form = make("form", { className: "editor" }, input, make("button", { className: "plain", textContent: "Search for this" }));
+  const close = () => form.replaceWith(line);
+  form.append(button("Cancel", close));
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    close();
+    view.ask(view.message, input.value.trim() || undefined);
+  };
+  form.onkeydown = (event) => event.key === "Escape" && (event.stopPropagation(), close());
+  requestAnimationFrame(() => input.focus());
+  return form;
+}
+
+function why({ trace = [] }) {
+  const total = trace.reduce((sum, stage) => sum + stage.ms, 0);
+  const rows = trace.map(({ stage, decision, reason, ms }) =>
+    make(
+      "li",
+      {},
+      make("b", { textContent: NAMES[stage] ?? stage }),
+      make("span", {}, decision.replaceAll("_", " "), make("small", { textContent: reason })),
+      make("time", { textContent: milliseconds(ms) }),
+    ),
+  );
+  const summary = make("summary", { textContent: `How this came about, in ${milliseconds(total)}` });
+  return make("details", { className: "why" }, summary, make("ol", {}, ...rows));
+}
+
+function milliseconds(ms) {
+  return ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
