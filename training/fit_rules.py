@@ -39,8 +39,10 @@ def fit_follow_up(rows: list[tuple[dict[str, Any], float]]) -> None:
     names = list(understand.WEIGHTS)
     facts, labels, weights, folds = [], [], [], []
     for row, weight in rows:
-        said = set().union(*(content_stems(each.content) for each in history(row)[-understand.RECENT :]))
-        found = understand.signs(row["question"], said)
+        recent = history(row)[-understand.RECENT :]
+        said = set().union(*(content_stems(each.content) for each in recent))
+        asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
+        found = understand.signs(row["question"], said, asked)
         facts.append([float(name in found) for name in names])
         labels.append(row["needs_context"])
         weights.append(weight if row["needs_context"] else 4 * weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.index.embedded import Counts, DocumentInfo
 from turnwise.server.run import running
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
@@ -40,14 +42,41 @@ TIMEOUT = {"code": "ModelTimeout", "message": "The model said nothing.", "hint":
 EMPTY = {"code": "EmptyMessage", "message": "The message is empty.", "hint": "Write a question."}
 
 
+class ScriptedIndex:
+    """Two documents of five passages, of which some still wait for their vectors."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.stop: threading.Event | None = None
+
+    def counts(self) -> Counts:
+        return Counts(2, 10, 10 - self.waiting)
+
+    def documents(self) -> list[DocumentInfo]:
+        return [DocumentInfo(1, "gpt.md", "GPT", 5, 0.0), DocumentInfo(2, "bert.md", "BERT", 5, 0.0)]
+
+    def pending(self) -> int:
+        return self.waiting
+
+    def embed_pending(self, stop: threading.Event) -> None:
+        self.stop = stop
+        while self.waiting and not stop.is_set():
+            self.waiting -= 1
+
+
 class ScriptedEngine(Engine):
     """Runs a script in place of a turn, over a real store; keeps the requests it was given."""
 
     def __init__(self, folder: Path, script: Script, settings: Settings | None = None) -> None:
         self.database = Database(folder / "scripted.db")
-        super().__init__(settings or Settings(), cast(Any, None), EmbeddedStore(self.database), cast(Any, None))
+        index, parts = cast(Any, ScriptedIndex()), cast(Any, None)
+        super().__init__(settings or Settings(), index, EmbeddedStore(self.database), parts)
         self.script = script
         self.requests: list[TurnRequest] = []
+
+    @property
+    def model_name(self) -> str:
+        return "scripted"
 
     def stream(self, request: TurnRequest) -> AsyncIterator[TurnEvent]:
         self.requests.append(request)

@@ -117,7 +117,7 @@ def test_errors_have_openais_form(client: Client, body: Any, status: int) -> Non
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_refused_turn_raises_in_the_client(sdk: openai.OpenAI, client: Client, stream: bool) -> None:
     client.engine.script = refuses
-    with pytest.raises(openai.UnprocessableEntityError, match="The message is empty. Write a question."):
+    with pytest.raises(openai.UnprocessableEntityError, match=r"The message is empty\. Write a question\."):
         sdk.chat.completions.create(model="turnwise", messages=ASKED, stream=stream)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from turnwise.text import one_line
+
+LONGEST_HEADING = 200
 PART_LEVEL = 2  # a heading of this level or above begins a new part of the document
 
 _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
@@ -63,7 +66,8 @@ class Builder:
 
     def heading(self, level: int, text: str) -> None:
         text = " ".join(clean(text).split())
-        if not text:
+        if not text or len(text) > LONGEST_HEADING:
+            self.block(text)  # marked as a heading, yet a paragraph to any reader
             return
         self._section = self._write(text, "\n\n")
         if level <= PART_LEVEL:
@@ -83,7 +87,7 @@ class Builder:
 
     def build(self, title: str) -> Parsed:
         """The document. A main heading that is the title is no part of the heading paths: it would say it twice."""
-        title = " ".join(clean(title).split())
+        title = one_line(clean(title), LONGEST_HEADING)
         blocks = (
             replace(block, headings=block.headings[1:]) if block.headings[:1] == (title,) else block
             for block in self._blocks
@@ -91,8 +95,8 @@ class Builder:
         return Parsed(title, "".join(self._pieces), tuple(blocks))
 
     def _write(self, text: str, separator: str) -> int:
-        if self._length:
-            text = separator + text
-        self._pieces.append(text)
-        self._length += len(text)
-        return self._length - len(text) + (len(separator) if self._length > len(text) else 0)
+        separator = separator if self._length else ""
+        start = self._length + len(separator)
+        self._pieces += (separator, text)
+        self._length = start + len(text)
+        return start

@@ -213,7 +213,9 @@ class EmbeddedIndex:
         nearness = self._nearness(query)
         lexical, dense = self._lexical(query), nearness.ranks(DEPTH)
         scores = _fused(lexical, dense)
-        best = sorted(scores, key=lambda passage: (-scores[passage], passage))[: max(k, 0)]
+        # Equals are common while vectors are being made: then the passage that has the words goes first.
+        best = sorted(scores, key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
+        best = best[: max(k, 0)]
         found, cosines = self._passages(best), nearness.cosines_of(best)
         return [
             Hit(found[passage], scores[passage], cosines.get(passage), lexical.get(passage), dense.get(passage))
@@ -283,17 +285,15 @@ def _put(tx: sqlite3.Connection, source: str, title: str, chunks: Sequence[Chunk
         return "unchanged"
     if known is not None:
         _clear(tx, known["id"])
-    row = tx.execute(
-        "INSERT INTO documents (source, title, hash, added_at, passages) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (source) DO UPDATE SET title = excluded.title, hash = excluded.hash,"
-        " added_at = excluded.added_at, passages = excluded.passages RETURNING id",
-        (source, title, digest, time.time(), len(chunks)),
-    ).fetchone()
+    document_id = tx.execute(
+        "INSERT OR REPLACE INTO documents (id, source, title, hash, added_at, passages) VALUES (?, ?, ?, ?, ?, ?)",
+        (known and known["id"], source, title, digest, time.time(), len(chunks)),
+    ).lastrowid
     tx.executemany(
         'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text)'
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (row["id"], position, title, piece.heading, piece.page, piece.start, piece.end, piece.text)
+            (document_id, position, title, piece.heading, piece.page, piece.start, piece.end, piece.text)
             for position, piece in enumerate(chunks)
         ),
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.index.parse import SUPPORTED
+
+_IN_NO_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates stand for bytes that are no text
 
 
 @dataclass
@@ -22,7 +25,7 @@ class Found:
 
 def real_path(path: Path | str) -> Path:
     """The absolute path, links followed; of any text, even one that can be no path."""
-    return Path(os.path.realpath(str(path).replace("\0", "\ufffd")))
+    return Path(os.path.realpath(_IN_NO_PATH.sub("\ufffd", str(path))))
 
 
 def find(paths: Sequence[Path]) -> Found:

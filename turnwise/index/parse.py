@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from turnwise.errors import UnreadableDocument, UnsupportedDocument
-from turnwise.index.blocks import Block, Builder, Parsed
+from turnwise.index.blocks import Block, Builder, Parsed, clean
 
 __all__ = ["SUPPORTED", "Block", "Parsed", "parse", "parse_bytes"]
 
@@ -45,7 +45,7 @@ def parse_bytes(name: str, data: bytes) -> Parsed:
         raise UnreadableDocument(f"{name} is empty.", "Leave it out or fill it.")
     builder = Builder()
     title = _read_into(builder, name, data)
-    parsed = builder.build(title or Path(name).stem)
+    parsed = builder.build(clean(title) or Path(name).stem)
     if not parsed.blocks:
         raise UnreadableDocument(f"{name} has no text in it.", "Leave it out or fill it.")
     return parsed

@@ -20,7 +20,8 @@ _BLOCKS = frozenset(
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CELLS = ("td", "th")
 _TIGHT = ("li", "dt", "dd", *_CELLS)
-_SPACE = re.compile(r"[ \t\n\r\f]+")
+_WHITESPACE = re.compile(r"[ \t\n\r\f]+")
+_SPACES = re.compile(r" {2,}")
 _AROUND_BREAK = re.compile(r" *\n *")
 
 
@@ -62,7 +63,7 @@ def _runs(body: LexborNode) -> Iterator[_Run]:
         owner = pieces[0][0]
         text = "".join(piece for _, piece in pieces)
         if owner.tag != "pre":
-            text = _AROUND_BREAK.sub("\n", text)
+            text = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", text))
         if text.strip():
             row = owner.parent if owner.tag in _CELLS else None
             yield _Run(owner.tag or "", row.mem_id if row is not None else owner.mem_id, text.strip())
@@ -77,7 +78,7 @@ def _texts(body: LexborNode) -> Iterator[tuple[LexborNode, str]]:
         elif node.tag == "-text":
             owner = _owner(node, body, owners)
             text = node.text_content or ""
-            yield owner, text if owner.tag == "pre" else _SPACE.sub(" ", text)
+            yield owner, text if owner.tag == "pre" else _WHITESPACE.sub(" ", text)
 
 
 def _owner(node: LexborNode, body: LexborNode, owners: dict[int, LexborNode]) -> LexborNode:

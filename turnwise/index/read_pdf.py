@@ -12,11 +12,10 @@ import pypdfium2
 from turnwise.errors import EncryptedDocument, UnreadableDocument
 from turnwise.index.blocks import Builder, clean
 
-_PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _lock = threading.Lock()  # PDFium must not be entered by two threads at once
 
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’)\]]*$")
-_ITEM = re.compile(r"(?:[-*•‣▪–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s")
+_ITEM = re.compile(r"(?:[-*•‣▪–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\d+(?:\.\d+)+)\s")  # also "2.1 Methods"
 _BROKEN_WORD = re.compile(r"([^\W_]*[^\W\d_])-$")
 _COMPOUND = re.compile(r"[^\W_]+-[^\W_]+")
 _NOT_A_TITLE = re.compile(
@@ -38,7 +37,7 @@ def read_pdf(data: bytes, name: str, builder: Builder) -> str:
     compounds = frozenset(word for lines in pages for line in lines for word in _COMPOUND.findall(line))
     paragraphs = [(number, text) for number, lines in enumerate(pages, 1) for text in _paragraphs(lines, compounds)]
     for number, text in _joined_over_pages(paragraphs, compounds):
-        builder.block(text, page=number)
+        builder.block(text, page=number, tight=bool(_ITEM.match(text)))
     return title
 
 
@@ -51,7 +50,7 @@ def _extract(data: bytes, name: str) -> tuple[list[list[str]], str]:
         finally:
             document.close()
     except pypdfium2.PdfiumError as error:
-        if error.err_code == _PASSWORD_ERROR:
+        if "password" in str(error).lower():
             raise EncryptedDocument(
                 f"{name} is protected by a password.", "Save a copy without the password."
             ) from error
@@ -74,9 +73,9 @@ def _lines(page: pypdfium2.PdfPage) -> list[str]:
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
-    """The pages without headers, footers and page numbers: first or last lines that most pages share but for digits."""
+    """The pages without headers, footers and page numbers: first or last lines that recur but for digits."""
     edges = Counter(edge for lines in pages for edge in {_masked(line) for line in (*lines[:2], *lines[-2:]) if line})
-    running = {edge for edge, count in edges.items() if count >= 3 and count > len(pages) / 2}
+    running = {edge for edge, count in edges.items() if count >= 3 and ("#" in edge or count > len(pages) / 2)}
     return [_trimmed(lines, running) for lines in pages]
 
 
@@ -124,7 +123,8 @@ def _joined(text: str, line: str, compounds: frozenset[str]) -> str:
     broken = _BROKEN_WORD.search(text)
     if not text or not broken:
         return f"{text} {line}".strip()
-    keeps_hyphen = not line[0].islower() or _COMPOUND.match(f"{broken[1]}-{line}")[0] in compounds
+    compound = _COMPOUND.match(f"{broken[1]}-{line}")
+    keeps_hyphen = not line[0].islower() or (compound is not None and compound[0] in compounds)
     return (text if keeps_hyphen else text[:-1]) + line
 
 

@@ -13,8 +13,8 @@ from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
 RECENT = 20  # messages that are looked at, besides the first question
 LONGEST = 1200  # characters of an answer that are looked at
 MOST_PHRASES = 3  # phrases added at most
-ENOUGH = 0.2  # probability from which a phrase is added
-SURE = 0.7  # confidence in a follow-up from which the likeliest phrase is added even below that
+ENOUGH = 0.2  # probability from which a further phrase is added beside the likeliest
+LEANING = 0.8  # confidence in a follow-up below which the message is left alone: a wrong word spoils a new topic
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; made by
 # training/fit_rules.py from public conversations with human rewrites.
@@ -48,6 +48,8 @@ def condense(
     follow_up = understanding.follow_up
     if understanding.intent != "follow_up":
         return Condensed(message, (), "literal", follow_up.reason)
+    if follow_up.confidence < LEANING:
+        return Condensed(message, (), "literal", f"{follow_up.reason}, but not surely enough to add to it")
     seen = window(history)
     chosen = _compared(message, seen) or _chosen(message, seen, follow_up.confidence)
     if not chosen:
@@ -108,7 +110,7 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
     chosen: list[tuple[str, float]] = []
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
-        enough = probability >= ENOUGH or (not chosen and confidence >= SURE)
+        enough = probability >= ENOUGH or not chosen
         if enough and not new <= covered and len(chosen) < MOST_PHRASES:
             chosen.append((phrase, probability))
             covered |= new
@@ -200,7 +202,7 @@ def _compared(message: str, seen: Sequence[Message]) -> list[tuple[str, float]]:
         if subject and not stems & own and all(stems.isdisjoint(map(stem, words(kept))) for kept in subjects):
             subjects.append(subject)
         if len(subjects) == 2:
-            return [(subject, SURE) for subject in reversed(subjects)]
+            return [(subject, 0.8) for subject in reversed(subjects)]
     return []
 
 

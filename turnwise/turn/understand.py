@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -17,7 +18,9 @@ _THANKS = (
     r"(?:many |ok(?:ay)?,? |great,? |perfect,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"
 )
 _SOCIAL: dict[str, re.Pattern[str]] = {
-    "thanks": re.compile(rf"{_THANKS}(?:,? (?:that helps|that was helpful|bye|great))?[\s.!]*", re.I),
+    "thanks": re.compile(
+        rf"{_THANKS}\b(?!.*(?:\?|\b(?:what|how|why|who|when|where|which|can|could|tell|give)\b)).{{0,80}}", re.I
+    ),
     "hello": re.compile(r"(?:hello|hi|hey|good (?:morning|afternoon|evening))(?: there)?[\s.!,]*", re.I),
     "goodbye": re.compile(r"(?:good ?bye|bye(?: bye)?|see you(?: later)?)[\s.!]*", re.I),
     "acknowledged": re.compile(
@@ -100,11 +103,8 @@ _COMPARISON = re.compile(
     r"\b(?:differences?|differ|compare[ds]?|comparison|overlap|relationship|related|relate|similarit\w+)\b", re.I
 )
 _TWO_SIDES = re.compile(r"\b(?:and|vs|versus|than|or)\b", re.I)
-_DEFINITE = re.compile(
-    r"\bthe (?:(?:main|first|last|final|most|best|original|new|old|next|second|third|only|full|current|opening|lead|"
-    r"primary|\w+est) )*([a-z]+)(?:['’]s)?\b(?! (?:of|in|for|that|who|which|between|to|on|behind|from|with|at|by)\b)"
-    r"(?! [A-Z])"
-)
+_DEFINITE = re.compile(r"\bthe ((?:[a-z]+ ){0,3}[a-z]+)\b(?:['’]s)?")
+_SPECIFIED = frozenset("of in for that who which between to on behind from with at by".split())
 _NAMED = re.compile(
     r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
     r"(?!the |it\b|its\b|they\b|their\b|he\b|his\b|she\b|her\b|this\b|that\b|these\b|those\b|some |there\b|"
@@ -122,32 +122,35 @@ _CONTINUE = re.compile(
 )
 
 # The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
-BIAS = 0.23
+BIAS = 0.67
 WEIGHTS = {
-    "personal": 3.24,
-    "personal_after_name": 1.64,
-    "demonstrative": 1.45,
-    "one": 1.34,
-    "place": 1.81,
-    "opening": 1.05,
-    "reply": -0.83,
-    "other": 1.18,
-    "comparison": 1.42,
-    "definite": 1.37,
-    "definite_said_before": 0.34,
-    "named": -1.39,
-    "nothing_specific": 0.52,
-    "one_specific": 0.70,
-    "three_specific": -0.77,
-    "name": -0.78,
-    "said_before": -0.87,
-    "all_said_before": 0.36,
-    "short": 0.41,
-    "long": -0.82,
+    "personal": 3.84,
+    "personal_after_name": 1.43,
+    "personal_after_phrase": 2.16,
+    "demonstrative": 1.33,
+    "one": 1.20,
+    "place": 1.85,
+    "opening": 0.72,
+    "reply": -1.26,
+    "other": 1.03,
+    "comparison": 1.36,
+    "definite": 1.86,
+    "definite_said_before": 0.56,
+    "named": -1.48,
+    "nothing_specific": 0.38,
+    "one_specific": 0.54,
+    "three_specific": -0.84,
+    "name": -0.96,
+    "asked_before": -0.99,
+    "all_asked_before": 0.23,
+    "answered_before": 0.20,
+    "short": 0.15,
+    "long": -1.00,
 }
 _SPOKEN = {
     "personal": "“{}” refers to something said before",
     "personal_after_name": "“{}” may refer to something said before",
+    "personal_after_phrase": "“{}” may refer to something said before",
     "demonstrative": "“{}” points back",
     "one": "“{}” stands for something said before",
     "place": "“{}” points to a place said before",
@@ -202,7 +205,8 @@ def _follow_up(message: str, recent: Sequence[Message], threshold: float) -> Fol
     if continued and content_stems(message.strip()[continued.end() :]) <= said:
         reason = f"“{continued[0].strip()}” continues what was said"
         return FollowUp(True, "pattern", 0.85, topic, keywords, reason)
-    found = signs(message, said)
+    asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
+    found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
     confidence = round(min(0.95, max(0.05, confidence)), 2)
     is_follow_up = confidence >= threshold
@@ -211,7 +215,7 @@ def _follow_up(message: str, recent: Sequence[Message], threshold: float) -> Fol
     return FollowUp(is_follow_up, kind, confidence, topic, keywords, _explain(found, is_follow_up))  # type: ignore[arg-type]
 
 
-def signs(message: str, said: set[str]) -> dict[str, str]:
+def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
     """The signs that a message leans on the conversation or stands by itself, each with the words that show it."""
     text = message.strip()
     found: dict[str, str] = {}
@@ -221,7 +225,11 @@ def signs(message: str, said: set[str]) -> dict[str, str]:
             found[name] = match[0].strip(" ?.!,")
 
     personal = _PERSONAL.search(text)
-    note("personal_after_name" if personal and _names(text[: personal.start()]) else "personal", personal)
+    before = text[: personal.start()] if personal else ""
+    note(
+        "personal_after_name" if _names(before) else "personal_after_phrase" if phrases(before) else "personal",
+        personal,
+    )
     note("demonstrative", _DEMONSTRATIVE.search(text))
     note("one", _ONE.search(text))
     note("place", _PLACE.search(text))
@@ -230,10 +238,11 @@ def signs(message: str, said: set[str]) -> dict[str, str]:
     note("other", _OTHER.search(text))
     if not _TWO_SIDES.search(text):
         note("comparison", _COMPARISON.search(text))
-    definite = _DEFINITE.search(text)
-    note("definite", definite)
-    if definite and stem(definite[1]) in said:
-        note("definite_said_before", definite)
+    definite = _bare_definite(text)
+    if definite:
+        found["definite"] = f"the {definite}"
+        if {stem(word) for word in words(definite)} & said:
+            found["definite_said_before"] = ""
     note("named", _NAMED.search(text))
 
     specific = {stem(word) for word in words(text) if is_specific(word)}
@@ -243,12 +252,25 @@ def signs(message: str, said: set[str]) -> dict[str, str]:
         "one_specific": len(specific) == 1,
         "three_specific": len(specific) >= 3,
         "name": bool(_names(text)),
-        "said_before": bool(specific & said),
-        "all_said_before": bool(specific) and specific <= said,
+        "asked_before": bool(specific & asked),
+        "all_asked_before": bool(specific) and specific <= asked,
+        "answered_before": bool(specific & (said - asked)),
         "short": length <= 4,
         "long": length >= 12,
     }
     return found | {name: "" for name, holds in measured.items() if holds}
+
+
+def _bare_definite(text: str) -> str:
+    """What follows "the" where nothing in the message says which one is meant: "the author", not "the author of X"."""
+    for match in _DEFINITE.finditer(text):
+        following = match[1].split()
+        noun = list(itertools.takewhile(is_content, following))
+        after = "".join(following[len(noun) : len(noun) + 1] or text[match.end() :].split()[:1])
+        named = after in _SPECIFIED or after[:1].isupper()
+        if noun and sum(map(is_specific, noun)) <= 1 and not named:
+            return " ".join(noun)
+    return ""
 
 
 def _names(text: str) -> list[str]:

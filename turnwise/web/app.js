@@ -7,6 +7,7 @@ import { make, restored, TurnView } from "./turn.js";
 const at = (id) => document.getElementById(id);
 const [composer, message, turns, earlier] = ["composer", "message", "turns", "earlier"].map(at);
 const wide = matchMedia("(min-width: 85rem)");
+const mouse = matchMedia("(hover: hover)"); // elsewhere a focus we set would bring up the keyboard
 let conversation = null; // the id of the one shown; null before its first question
 let asking = null; // the AbortController of the question under way
 
@@ -22,7 +23,7 @@ async function send(text, condensedQuery) {
     for await (const { event, data } of ask(body, asking.signal)) handle(view, event, data);
     if (!view.ended) throw new Problem({ detail: "The answer broke off.", hint: "Check that Turnwise is still running." });
   } catch (error) {
-    const problem = kind(error);
+    const problem = inWords(error);
     keepingBottom(() => view.problem(problem));
     announce(problem.message);
   } finally {
@@ -45,9 +46,9 @@ function handle(view, event, data) {
   });
 }
 
-function kind(error) {
+function inWords(error) {
   if (error instanceof Problem) return error;
-  if (error.name === "AbortError") return { message: "You stopped this answer." };
+  if (error.name === "AbortError") return { message: "You stopped this answer.", calm: true };
   console.error(error);
   return { message: "The answer broke off.", hint: "Check that Turnwise is still running." };
 }
@@ -63,13 +64,26 @@ function show(view) {
 function remember(id) {
   if (conversation === id) return;
   conversation = id;
-  history.replaceState(null, "", `#${encodeURIComponent(id)}`);
+  history.replaceState(null, "", address(id));
+}
+
+// A conversation's place in the URL, so that a reload or a bookmark finds it.
+function address(id) {
+  return `#/${encodeURIComponent(id)}`;
+}
+
+function addressed() {
+  try {
+    return decodeURIComponent(location.hash.replace(/^#\/?/, "")) || null;
+  } catch {
+    return location.hash;
+  }
 }
 
 function busy(yes) {
   at("send").hidden = yes;
   at("stop").hidden = !yes;
-  if (!yes && !("ontouchstart" in window)) message.focus({ preventScroll: true });
+  if (!yes && mouse.matches) message.focus({ preventScroll: true });
 }
 
 function announce(text) {
@@ -90,7 +104,7 @@ async function showConversation() {
   asking?.abort();
   closeSource();
   if (!wide.matches) toggleEarlier(false);
-  conversation = decodeURIComponent(location.hash.slice(1)) || null;
+  conversation = addressed();
   turns.replaceChildren();
   at("notice").hidden = at("before").hidden = true;
   at("welcome").hidden = conversation !== null;
@@ -110,9 +124,10 @@ async function showTurns(before) {
     at("before").hidden = first === 1;
     at("before").onclick = () => showTurns(first);
   } catch (error) {
-    const { message: words, hint } = kind(error);
+    const { message: words, hint } = inWords(error);
     at("notice").textContent = [words, hint].filter(Boolean).join(" ");
     at("notice").hidden = false;
+    if (error.status === 404) conversation = null;
   }
 }
 
@@ -127,7 +142,7 @@ function startNew() {
 async function listEarlier() {
   const { conversations } = await get("/api/conversations").catch(() => ({ conversations: [] }));
   const items = conversations.map(({ id, title, last_activity }) => {
-    const link = make("a", { href: `#${encodeURIComponent(id)}`, textContent: title });
+    const link = make("a", { href: address(id), textContent: title });
     link.dataset.id = id;
     link.append(make("small", { textContent: ago(last_activity) }));
     return make("li", {}, link);
@@ -149,8 +164,10 @@ function ago(seconds) {
 }
 
 function toggleEarlier(yes) {
+  const held = earlier.contains(document.activeElement);
   earlier.hidden = !yes;
   at("show-earlier").ariaExpanded = String(yes);
+  if (!yes && held) at("show-earlier").focus();
 }
 
 async function describeLibrary() {
@@ -198,12 +215,20 @@ message.addEventListener("keydown", (event) => {
 });
 at("stop").addEventListener("click", () => asking?.abort());
 at("new").addEventListener("click", startNew);
-at("show-earlier").addEventListener("click", () => toggleEarlier(earlier.hidden));
+at("show-earlier").addEventListener("click", () => {
+  toggleEarlier(earlier.hidden);
+  earlier.querySelector("a")?.focus();
+});
+document.querySelector("main").addEventListener("click", () => wide.matches || toggleEarlier(false));
 document.addEventListener("keydown", (event) => event.key === "Escape" && !wide.matches && toggleEarlier(false));
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  message.focus();
+});
 addEventListener("hashchange", showConversation);
 
 describeLibrary();
 toggleEarlier(wide.matches);
 listEarlier();
 await showConversation();
-message.focus({ preventScroll: true });
+if (mouse.matches) message.focus({ preventScroll: true });

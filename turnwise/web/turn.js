@@ -73,11 +73,12 @@ export class TurnView {
     this.element.append(footer);
   }
 
-  problem({ message, hint }) {
+  problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.ask(this.message)]) {
     if (this.streamed) this.draw();
     this.end();
-    const words = make("p", { className: "notice" }, make("strong", { textContent: message }), hint ? ` ${hint}` : "");
-    this.element.append(make("footer", {}, words, button("Ask again", () => this.ask(this.message), "plain")));
+    const className = calm ? "notice calm" : "notice";
+    const words = make("p", { className }, make("strong", { textContent: message }), hint ? ` ${hint}` : "");
+    this.element.append(make("footer", {}, words, button(label, act, "plain")));
   }
 
   end() {
@@ -94,12 +95,15 @@ export function restored(turn, ask) {
     view.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
     return view;
   }
-  const { message, hint } = turn.error ?? {
-    message: turn.status === "pending" ? "This question is still being answered." : "This answer was interrupted.",
-    hint: turn.status === "pending" ? "Load the page again in a moment." : "",
-  };
   if (turn.html) view.answerBox.innerHTML = turn.html;
-  view.problem({ message, hint });
+  if (turn.status === "pending") {
+    const message = "This question is still being answered.";
+    view.problem({ message, calm: true }, ["Look again", () => location.reload()]);
+  } else {
+    const interrupted = turn.status === "interrupted";
+    const { message, hint } = turn.error ?? { message: "This answer was interrupted." };
+    view.problem({ message, hint: interrupted ? "" : hint, calm: interrupted });
+  }
   return view;
 }
 
@@ -121,7 +125,7 @@ function searched(reply, view) {
     line.append("Searched for nothing", because(stages.get("plan")));
     return line;
   }
-  const query = make("q", { textContent: reply.condensed_query });
+  const query = make("b", { textContent: `“${reply.condensed_query}”` });
   const edit = button("Edit", () => line.replaceWith(editor(reply.condensed_query, line, view)), "link");
   edit.ariaLabel = "Edit what is searched for and ask again";
   line.append("Searched for ", query, " ", edit, because(stages.get("condense")));
@@ -144,7 +148,7 @@ function editor(query, line, view) {
     close();
     view.ask(view.message, input.value.trim() || undefined);
   };
-  form.onkeydown = (event) => event.key === "Escape" && (event.stopPropagation(), close());
+  form.addEventListener("keydown", (event) => event.key === "Escape" && close());
   requestAnimationFrame(() => input.focus());
   return form;
 }

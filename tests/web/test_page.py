@@ -1,0 +1,165 @@
+"""The page in a real browser, over turns that are written here."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.server.scripted import BERT, STAGE, TIMEOUT, Client, reply_to, serving
+from turnwise.types import Accepted, Answered, Delta, Failed, StageDone, StageTrace, TurnEvent, TurnRequest
+
+pytest.importorskip("playwright", reason="the page is tested with Playwright: pip install 'turnwise[dev]'")
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+
+async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    """A turn that does what its message says."""
+    yield Accepted(request.conversation_id, 1)
+    yield StageDone(STAGE)
+    if "fail" in request.message:
+        yield Failed(TIMEOUT, 504, ())
+        return
+    yield Delta("BERT hides ")
+    if "slowly" in request.message:
+        await asyncio.sleep(60)
+    yield Answered(_reply(request))
+
+
+def _reply(request: TurnRequest):  # type: ignore[no-untyped-def]
+    if "thanks" in request.message:
+        plan = StageTrace("plan", "say", "thanks ask for nothing", 0.1)
+        return dataclasses.replace(reply_to(request, "You're welcome."), sources=(), condensed_query="", trace=(plan,))
+    reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
+    hostile = dataclasses.replace(BERT, title="<b onclick=alert(1)>BERT</b>")
+    retrieve = StageTrace("retrieve", "1 passage", "words agree", 2.0)
+    query = request.condensed_query or request.message
+    return dataclasses.replace(reply, sources=(hostile,), condensed_query=query, trace=(STAGE, retrieve))
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serving(tmp_path_factory.mktemp("page"), plays) as client:
+        yield client
+
+
+def ask(page: Page, text: str) -> Locator:
+    """Type a question, send it with Enter, and wait until its turn has ended."""
+    turn = page.locator(".turn").nth(page.locator(".turn").count())
+    page.fill("#message", text)
+    page.press("#message", "Enter")
+    turn.locator("footer").wait_for()
+    return turn
+
+
+def test_an_answer_with_its_source_and_its_reason(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "What is BERT?")
+    assert turn.locator(".answer strong").inner_text() == "hides"
+    assert turn.locator(".searched").inner_text().startswith("Searched for “What is BERT?”")
+    assert turn.locator(".searched").inner_text().endswith("because the question stands alone")
+    turn.locator("button.cite").click()
+    assert page.locator("#source mark").inner_text() == "BERT hides words."
+    page.keyboard.press("Escape")
+    assert page.locator("#source").is_hidden()
+    assert page.evaluate("document.activeElement.className") == "cite"
+    turn.locator("summary").click()
+    assert "1 passage" in turn.locator(".why").inner_text()
+
+
+def test_what_others_wrote_is_shown_and_never_run(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "<img src=x onerror='document.title=1'>")
+    assert turn.locator(".question").inner_text().startswith("<img")
+    assert "<script>" in turn.locator(".answer").inner_text()
+    assert "<b onclick" in turn.locator(".chip").inner_text()
+    assert page.title() == "Turnwise"
+
+
+def test_what_is_searched_for_can_be_edited(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "What is it?")
+    turn.get_by_role("button", name="Edit what is searched for").click()
+    turn.get_by_label("Search for").fill("What is BERT?")
+    turn.get_by_label("Search for").press("Enter")
+    again = page.locator(".turn").nth(1)
+    assert "“What is BERT?”" in again.locator(".searched").inner_text()
+    assert client.engine.requests[-1].message == "What is it?"
+    assert client.engine.requests[-1].condensed_query == "What is BERT?"
+
+
+def test_a_turn_without_a_search_says_so(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    line = ask(page, "thanks!").locator(".searched").inner_text()
+    assert line == "Searched for nothing — because thanks ask for nothing"
+
+
+def test_a_failure_is_kind_and_can_be_asked_again(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "please fail")
+    assert turn.locator(".notice").inner_text() == "The model said nothing. Ask again."
+    turn.get_by_role("button", name="Ask again").click()
+    page.locator(".turn").nth(1).locator(".notice").wait_for()
+
+
+def test_an_answer_can_be_stopped(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    page.fill("#message", "answer slowly")
+    page.press("#message", "Enter")
+    page.get_by_text("BERT hides").wait_for()
+    page.get_by_role("button", name="Stop answering").click()
+    assert page.locator(".turn .notice").inner_text() == "You stopped this answer."
+    assert page.get_by_role("button", name="Ask", exact=True).is_visible()
+
+
+def test_turns_that_never_ended_well_are_told_plainly(page: Page, client: Client) -> None:
+    store = client.engine.store
+    store.finish("story", store.accept("story", "one").turns[-1].number, "interrupted")
+    store.finish("story", store.accept("story", "two").turns[-1].number, "failed", error=TIMEOUT)
+    store.accept("story", "three")
+    page.goto(f"{client.address}/#/story")
+    notices = page.locator(".notice:visible")
+    notices.nth(2).wait_for()
+    assert notices.all_inner_texts() == [
+        "This answer was interrupted.",
+        "The model said nothing. Ask again.",
+        "This question is still being answered.",
+    ]
+    assert page.locator("#earlier a[aria-current]").inner_text().startswith("one")
+
+
+def test_a_conversation_that_is_gone_leaves_a_usable_page(page: Page, client: Client) -> None:
+    page.goto(f"{client.address}/#/gone")
+    page.get_by_text("There is no conversation 'gone'").wait_for()
+    ask(page, "What is BERT?")
+    assert page.evaluate("location.hash") != "#/gone"
+
+
+def test_shift_enter_makes_a_line_and_the_box_grows(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    before = page.locator("#message").bounding_box()
+    page.fill("#message", "one")
+    for _ in range(3):
+        page.press("#message", "Shift+Enter")
+    after = page.locator("#message").bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["height"] > before["height"]
+    assert page.locator(".turn").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 820, 1440])
+def test_nothing_is_wider_than_the_screen(page: Page, client: Client, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(client.address)
+    turn = ask(page, "x" * 400)
+    turn.locator("button.cite").click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Close the source").click()
+    page.get_by_role("button", name="New conversation").click()
+    assert page.get_by_role("button", name="Tell me about BERT").is_visible()
