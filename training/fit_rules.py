@@ -1,6 +1,6 @@
 """Fit the weights of the rules in turn/understand.py and turn/condense.py on public conversations.
 
-    python training/fit_rules.py DIR     (DIR holds followup/cast19_labels, rewrite/cast19, ikat23 and canard)
+    python training/fit_rules.py DIR     (DIR holds followup/cast19_labels, rewrite/cast19, ikat23, qrecc, canard)
 
 Prints both tables, ready to be pasted, and how well they do on conversations that were left out of the fit. The rows
 that are for evaluation only (CAsT-20, CAsT-21, iKAT-24) are never read. Needs nothing but numpy.
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.text import content_stems, words, stem
+from turnwise.text import content_stems, stem, words
 from turnwise.turn import condense, understand
 from turnwise.types import Message
 
@@ -29,9 +29,10 @@ FOLDS = 5
 def main(folder: Path) -> None:
     labels = read(folder / "followup/cast19_labels.jsonl")
     cast, ikat = read(folder / "rewrite/cast19.jsonl"), read(folder / "rewrite/ikat23.jsonl")
-    canard = read(folder / "rewrite/canard.jsonl.gz")
+    qrecc, canard = read(folder / "rewrite/qrecc.jsonl.gz"), read(folder / "rewrite/canard.jsonl.gz")
+    # QReCC marks many questions with a pronoun as self-contained, so it teaches which words are missing, not when.
     fit_follow_up([(row, 1.0) for row in labels + cast + ikat] + [(row, 0.15) for row in canard])
-    fit_terms([(row, 1.0) for row in cast + ikat] + [(row, 0.1) for row in canard])
+    fit_terms([(row, 1.0) for row in cast + ikat] + [(row, 0.3) for row in qrecc] + [(row, 0.1) for row in canard])
 
 
 def fit_follow_up(rows: list[tuple[dict[str, Any], float]]) -> None:

@@ -36,6 +36,11 @@ def real_embedder() -> OnnxEmbedder:
     return OnnxEmbedder(threads=1)
 
 
+@pytest.fixture(scope="session")
+def new_word_embedder() -> type[WordEmbedder]:
+    return WordEmbedder
+
+
 @pytest.fixture
 def word_embedder() -> WordEmbedder:
     return WordEmbedder()

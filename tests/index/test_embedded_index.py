@@ -249,12 +249,11 @@ def test_a_passage_removed_while_it_is_embedded_is_forgotten(open_index: Open, w
     assert index.counts() == Counts(2, 2, 2)
 
 
-def test_another_embedder_is_refused_until_the_vectors_are_gone(open_index: Open, word_embedder) -> None:
-    index = open_index(word_embedder)
+def test_another_embedder_is_refused_until_the_vectors_are_gone(open_index: Open, new_word_embedder) -> None:
+    index = open_index()
     index.add_ready(ready(2))
     index.embed_pending()
-    word_embedder_2 = type(word_embedder)("other")
-    other = open_index(word_embedder_2)
+    other = open_index(new_word_embedder("other"))
     for use in (lambda: other.search(SearchQuery("common"), 3), other.embed_pending):
         with pytest.raises(LibraryError, match="built with the embedder words, and the one set is other") as caught:
             use()
@@ -403,10 +402,8 @@ def test_a_sentence_is_located_whatever_its_spacing(open_index: Open, folder: Pa
 
 
 @pytest.fixture(scope="module")
-def hostile_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
-    from conftest import WordEmbedder
-
-    index = EmbeddedIndex(Database(tmp_path_factory.mktemp("hostile") / "library.db"), WordEmbedder())
+def hostile_index(tmp_path_factory: pytest.TempPathFactory, new_word_embedder) -> Iterator[EmbeddedIndex]:
+    index = EmbeddedIndex(Database(tmp_path_factory.mktemp("hostile") / "library.db"), new_word_embedder())
     index.add_ready(ready(20))
     index.embed_pending()
     yield index

@@ -121,7 +121,7 @@ def test_a_fault_of_ours_shows_no_detail_and_leaves_a_log_line(
     assert whole.status == 500
     assert whole.json["code"] == "Unexpected"
     assert b"secret" not in streamed.body + whole.body
-    assert [record.message for record in caplog.records] == ["A turn broke", "POST /api/chat failed"]
+    assert [record.message for record in caplog.records] == ["A turn broke", "POST '/api/chat' failed"]
 
 
 class Endless:

@@ -50,7 +50,7 @@ class Gate:
         try:
             await self._admit(scope, receive, send_guarded)
         except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"])
+            log.exception("%s %r failed", scope["method"], scope["path"])
             if not started:
                 await UNEXPECTED.response(scope["path"])(scope, receive, send_guarded)
 

@@ -20,6 +20,9 @@ from turnwise.server.sse import EventStream, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
 MODEL = "turnwise"
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
+}
 
 
 class ContentPart(BaseModel):
@@ -118,7 +121,7 @@ def _context(reply: Reply) -> dict[str, Any]:
 
 
 def openai_router(engine: Engine) -> APIRouter:
-    router = APIRouter(prefix="/v1")
+    router = APIRouter(prefix="/v1", responses=ERRORS)
 
     @router.get("/models", summary="The one model there is")
     def models() -> Response:

@@ -111,7 +111,7 @@ def install(app: FastAPI) -> None:
     async def known(request: Request, error: TurnwiseError) -> JSONResponse:
         problem = Problem.of_error(error)
         if problem.status >= 500:
-            log.error("%s %s: %s: %s", request.method, request.url.path, problem.code, problem.detail)
+            log.error("%s %r: %s: %s", request.method, request.url.path, problem.code, problem.detail)
         return problem.response(request.url.path)
 
     @app.exception_handler(RequestValidationError)

@@ -22,7 +22,8 @@ GRACE = 5  # seconds that open streams have to end when the server is stopped
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None) -> None:
     """Serve until Ctrl-C, saying where. Raises ConfigError where the address cannot be had."""
-    host, port = host or engine.settings.host, engine.settings.port if port is None else port
+    host = (host or engine.settings.host).strip("[]")
+    port = engine.settings.port if port is None else port
     with _listen(host, port) as listening, _embedding(engine):
         print(_greeting(engine, _address(host, listening)), flush=True)
         if not is_loopback(host):
