@@ -1,1 +1,42 @@
-"""Conversational RAG that still works on turn five."""
+"""Conversational RAG that still works on turn five.
+
+import turnwise
+
+engine = turnwise.open("library")
+engine.add("papers/")
+chat = engine.chat()
+reply = chat.ask("What is BERT?")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnwise.engine import Chat, Engine
+    from turnwise.models.fake import FakeChat
+    from turnwise.types import Conversation, Message, Reply, Source, Turn, TurnRequest
+
+__version__ = "0.1.0"
+__all__ = ["Chat", "Conversation", "Engine", "FakeChat", "Message", "Reply", "Source", "Turn", "TurnRequest", "open"]
+
+
+def open(library: str | Path, **settings: Any) -> Engine:
+    """The library in that folder, made if it is not there. Settings given here outrank the file and environment."""
+    from turnwise.app import build
+    from turnwise.config import load
+
+    return build(load({"library": str(library), **settings})[0], create=True)
+
+
+_HOMES = {"Chat": "engine", "Engine": "engine", "FakeChat": "models.fake"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for, so that importing turnwise stays quick."""
+    if name not in __all__:
+        raise AttributeError(f"module 'turnwise' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"turnwise.{_HOMES.get(name, 'types')}"), name)

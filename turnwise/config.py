@@ -35,7 +35,6 @@ class Settings:
     embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
     threads: int = _setting(0, "Threads for embedding. 0: one a core.")
 
-    candidates: int = _setting(15, "Passages that a search looks at before it keeps the best.")
     evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
     added_weight: float = _setting(0.5, "How much a word added from the conversation counts beside a literal one.")
 

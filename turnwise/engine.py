@@ -54,7 +54,7 @@ class Engine:
 
     @property
     def model_name(self) -> str:
-        return self._parts.model.name
+        return self._parts.models[0].name
 
     def add(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
         """Read files and folders into the library. Words can be searched as soon as a file is in; vectors follow."""

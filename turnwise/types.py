@@ -227,6 +227,7 @@ class Prompt:
     searches: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     said: tuple[str, ...]  # the assistant's earlier answers, oldest first
+    form: str = ""  # where the last answer is to be re-formed: list, table, shorter, rewrite
 
 
 # --- what a turn leaves behind -----------------------------------------------------------------------------------
@@ -258,6 +259,7 @@ class Reply:
     follow_up: FollowUp
     state: ConversationState
     trace: Trace
+    notice: str = ""  # what the reader should know about how the answer was made
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -98,5 +98,5 @@ def test_the_library_is_described(tmp_path: Path) -> None:
             "model": "scripted",
             "offline": False,
             "host": "models.example:11434",
-            "examples": ["Tell me about BERT", "Tell me about GPT"],
+            "examples": ["What is “BERT” about?", "What is “GPT” about?"],
         }

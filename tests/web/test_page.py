@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.server.scripted import BERT, STAGE, TIMEOUT, Client, reply_to, serving
-from turnwise.types import Accepted, Answered, Delta, Failed, StageDone, StageTrace, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Failed, Reply, StageDone, StageTrace, TurnEvent, TurnRequest
 
 pytest.importorskip("playwright", reason="the page is tested with Playwright: pip install 'turnwise[dev]'")
 
@@ -31,15 +31,19 @@ async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
     yield Answered(_reply(request))
 
 
-def _reply(request: TurnRequest):  # type: ignore[no-untyped-def]
+def _reply(request: TurnRequest) -> Reply:
     if "thanks" in request.message:
         plan = StageTrace("plan", "say", "thanks ask for nothing", 0.1)
-        return dataclasses.replace(reply_to(request, "You're welcome."), sources=(), condensed_query="", trace=(plan,))
+        return dataclasses.replace(reply_to(request, "You're welcome."), sources=(), trace=(plan, _searched()))
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
     hostile = dataclasses.replace(BERT, title="<b onclick=alert(1)>BERT</b>")
-    retrieve = StageTrace("retrieve", "1 passage", "words agree", 2.0)
     query = request.condensed_query or request.message
-    return dataclasses.replace(reply, sources=(hostile,), condensed_query=query, trace=(STAGE, retrieve))
+    trace = (STAGE, _searched(query))
+    return dataclasses.replace(reply, sources=(hostile,), condensed_query=query, trace=trace, notice="By the rules.")
+
+
+def _searched(*queries: str) -> StageTrace:
+    return StageTrace("retrieve", "1 passage", "words agree", 2.0, {"searches": list(queries)})
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +72,7 @@ def test_an_answer_with_its_source_and_its_reason(page: Page, client: Client) ->
     page.keyboard.press("Escape")
     assert page.locator("#source").is_hidden()
     assert page.evaluate("document.activeElement.className") == "cite"
+    assert turn.locator(".notice").inner_text() == "By the rules."
     turn.locator("summary").click()
     assert "1 passage" in turn.locator(".why").inner_text()
 
@@ -162,4 +167,4 @@ def test_nothing_is_wider_than_the_screen(page: Page, client: Client, width: int
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Close the source").click()
     page.get_by_role("button", name="New conversation").click()
-    assert page.get_by_role("button", name="Tell me about BERT").is_visible()
+    assert page.get_by_role("button", name="What is “BERT” about?").is_visible()

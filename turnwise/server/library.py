@@ -31,4 +31,4 @@ def example_questions(engine: Engine) -> list[str]:
         return []
     titles = sorted({document.title for document in engine.index.documents()})
     step = max(1, len(titles) // EXAMPLES)
-    return [f"Tell me about {title}" for title in titles[::step][:EXAMPLES]]
+    return [f"What is “{title}” about?" for title in titles[::step][:EXAMPLES]]

@@ -22,6 +22,7 @@ class EmbeddedStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._given_up: set[tuple[str, int]] = set()  # turns whose end could not be written, as on a full disk
         database.migrate("store", [create_conversations])
 
     def accept(self, conversation_id: str, prompt: str) -> Conversation:
@@ -39,7 +40,7 @@ class EmbeddedStore:
                     (conversation_id, _title(prompt), now, now),
                 )
             elif last["status"] == "pending":
-                if at_work(last["owner"]):
+                if at_work(last["owner"]) and (conversation_id, last["number"]) not in self._given_up:
                     raise ConversationBusy(
                         "Another message of this conversation is being answered.",
                         "Wait for its answer, then ask again.",
@@ -67,6 +68,7 @@ class EmbeddedStore:
         """End a pending turn. Raises ConversationError where it is not, or no longer, pending."""
         _check_text(response or "")
         cited = [dataclasses.asdict(source) for source in sources]
+        self._given_up.add((conversation_id, number))
         with self._database.write() as tx:
             now = time.time()
             ended = tx.execute(
@@ -80,6 +82,7 @@ class EmbeddedStore:
                     "It was finished before, or given up as interrupted; read the conversation to see which.",
                 )
             _touch(tx, conversation_id, now)
+        self._given_up.discard((conversation_id, number))
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The conversation with the records of its turns; a turn whose process died is there as interrupted."""

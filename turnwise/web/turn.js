@@ -11,7 +11,17 @@ const WAITING = {
   generate: "Writing",
 };
 const ORDER = Object.keys(WAITING);
-const NAMES = { "guard in": "check question", "guard out": "check answer" };
+const NAMES = { "guard in": "check the question", "guard out": "check the answer", remember: "remember" };
+const DECISIONS = {
+  new_question: "a new question",
+  follow_up: "a follow-up",
+  reform: "the last answer in another form",
+  recall: "a question about this conversation",
+  social: "a courtesy",
+  literal: "as it was asked",
+  rules: "completed from the conversation",
+  caller: "as you wrote it",
+};
 
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -68,9 +78,9 @@ export class TurnView {
       mark.title = source.title;
       mark.onclick = () => openSource(source, mark);
     }
-    const footer = make("footer", {}, searched(reply, this), why(reply));
-    if (reply.sources.length) footer.prepend(chips(reply.sources));
-    this.element.append(footer);
+    const notice = reply.notice ? make("p", { className: "notice calm", textContent: reply.notice }) : null;
+    const sources = reply.sources.length ? chips(reply.sources) : null;
+    this.element.append(make("footer", {}, notice, sources, searched(reply, this), why(reply)));
   }
 
   problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.ask(this.message)]) {
@@ -108,7 +118,7 @@ export function restored(turn, ask) {
 }
 
 function chips(sources) {
-  const items = sources.map((source) => {
+  const items = sources.toSorted((one, other) => one.number - other.number).map((source) => {
     const chip = button("", () => openSource(source, chip), "chip");
     const place = source.page ? `page ${source.page}` : source.heading.split(" > ").at(-1);
     chip.append(make("span", { className: "number", textContent: source.number }), make("span", { textContent: source.title }));
@@ -121,14 +131,16 @@ function chips(sources) {
 function searched(reply, view) {
   const stages = new Map((reply.trace ?? []).map((stage) => [stage.stage, stage]));
   const line = make("p", { className: "searched" });
-  if (!stages.has("retrieve") || !reply.condensed_query) {
+  const [first, ...others] = stages.get("retrieve")?.details.searches ?? [];
+  if (!first) {
     line.append("Searched for nothing", because(stages.get("plan")));
     return line;
   }
   const query = make("b", { textContent: `“${reply.condensed_query}”` });
   const edit = button("Edit", () => line.replaceWith(editor(reply.condensed_query, line, view)), "link");
   edit.ariaLabel = "Edit what is searched for and ask again";
-  line.append("Searched for ", query, " ", edit, because(stages.get("condense")));
+  const also = others.length ? `, and for ${others.map((other) => `“${other}”`).join(" and ")}` : "";
+  line.append("Searched for ", query, " ", edit, also, because(stages.get("condense")));
   return line;
 }
 
@@ -160,7 +172,7 @@ function why({ trace = [] }) {
       "li",
       {},
       make("b", { textContent: NAMES[stage] ?? stage }),
-      make("span", {}, decision.replaceAll("_", " "), make("small", { textContent: reason })),
+      make("span", {}, DECISIONS[decision] ?? decision, make("small", { textContent: reason })),
       make("time", { textContent: milliseconds(ms) }),
     ),
   );

@@ -1,0 +1,74 @@
+"""The only place that wires parts together: settings in, Engine out."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+
+from turnwise.config import Settings, data_folder
+from turnwise.engine import Engine
+from turnwise.errors import LibraryError, LibraryNotFound
+from turnwise.guard.pipeline import GuardrailPipeline
+from turnwise.index.embedded import EmbeddedIndex, Progress
+from turnwise.models.embedder import OnnxEmbedder
+from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.models.openai_chat import OpenAIChat
+from turnwise.sqlite import Database
+from turnwise.store.embedded import EmbeddedStore
+from turnwise.turn.run import Parts
+from turnwise.types import ChatModel, Embedder
+
+DATABASE = "library.db"
+
+
+def build(settings: Settings, create: bool = False) -> Engine:
+    """An engine over the library that the settings name. With `create`, the library is made where there is none."""
+    database = Database(_library(settings, create) / DATABASE, settings.durable)
+    embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
+    index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
+    guard = GuardrailPipeline(settings.max_message)
+    return Engine(settings, index, store, Parts(settings, index, store, guard, chat_models(settings, embedder)))
+
+
+def build_sample(settings: Settings, progress: Progress | None = None) -> Engine:
+    """An engine over the bundled sample library, made on first use in a folder of the user's account."""
+    engine = build(settings, create=True)
+    with resources.as_file(resources.files("turnwise") / "sample") as folder:
+        engine.add(folder, progress=progress)
+    return engine
+
+
+def chat_models(settings: Settings, embedder: Embedder) -> tuple[ChatModel, ...]:
+    """Who answers: the model behind the endpoint that was set, and beneath it sentences from the documents."""
+    extractive = ExtractiveAnswerer(embedder)
+    if not settings.base_url:
+        return (extractive,)
+    model = OpenAIChat(
+        settings.base_url,
+        os.environ.get("OPENAI_API_KEY"),
+        settings.model,
+        settings.temperature,
+        settings.top_p,
+        settings.max_tokens,
+        settings.model_timeout,
+    )
+    return (model, extractive)
+
+
+def library_folder(settings: Settings) -> Path:
+    return Path(settings.library).expanduser() if settings.library else data_folder() / "library"
+
+
+def _library(settings: Settings, create: bool) -> Path:
+    folder = library_folder(settings)
+    if not create and not (folder / DATABASE).is_file():
+        raise LibraryNotFound(
+            f"There is no library at {folder}.",
+            f"Make one from your documents: turnwise add DOCUMENTS --library {folder}   (or try --sample)",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LibraryError(f"The library folder {folder} cannot be made: {error}", "Choose another folder.") from error
+    return folder

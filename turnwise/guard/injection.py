@@ -1,0 +1,34 @@
+"""The injection rail, first form: plain commands to drop the instructions. Quoting or asking about one passes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from turnwise.types import Verdict
+
+_QUOTED = re.compile(r"[\"“«„][^\"”»“]{0,400}[\"”»“]|(?<!\w)['‘][^'’]{0,400}['’](?!\w)|`[^`]{0,400}`")
+_COMMAND = re.compile(
+    r"(?:^|[.!?:;,\n]\s*|\b(?:please|now|just|and|then|so|must|should|to) )"
+    r"(?:ignore|disregard|forget|override|bypass) (?:all |any |every |the |your |of |these |those )*"
+    r"(?:previous|prior|above|earlier|preceding|existing|original|initial|system) "
+    r"(?:instructions?|prompts?|rules?|directions?|guidelines?|messages?)",
+    re.I,
+)
+_LEAK = re.compile(
+    r"(?:^|[.!?:;,\n]\s*|\b(?:please|now|just|and|then) )(?:reveal|print|show|output|repeat|tell|give) (?:me |us )?"
+    r"(?:your |the )(?:(?:full|entire|exact|hidden|secret|original) )*"
+    r"(?:system prompt|system message|initial instructions)",
+    re.I,
+)
+
+
+def injection(content: str) -> Verdict:
+    text = unicodedata.normalize("NFKC", content)
+    text = "".join(character for character in text if unicodedata.category(character) != "Cf")
+    own_words = _QUOTED.sub(" ", text)
+    for pattern, meaning in ((_COMMAND, "asks to drop the instructions"), (_LEAK, "asks for the hidden instructions")):
+        found = pattern.search(own_words)
+        if found:
+            return Verdict("block", "injection", f"“{found[0].strip(' .,:;!?')}” {meaning}")
+    return Verdict("allow", "injection", "nothing found")

@@ -1,0 +1,27 @@
+"""The shape rail: a message must be text, hold something, and be of a length that can be worked with."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from turnwise.errors import EmptyMessage, MessageTooLong, NotText
+
+_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+_INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
+
+
+def check_shape(content: str, longest: int) -> None:
+    if len(content) > longest:
+        raise MessageTooLong(
+            f"The message has {len(content):,} characters; at most {longest:,} are taken.",
+            "Shorten it, or add the long text to the library and ask about it.",
+        )
+    found = _NOT_TEXT.search(content)
+    if found:
+        raise NotText(
+            f"The message holds a character that is not text (U+{ord(found[0]):04X} at position {found.start()}).",
+            "Remove it and send the message again.",
+        )
+    if all(unicodedata.category(character) in _INVISIBLE for character in content):
+        raise EmptyMessage("The message is empty.", "Write a question.")

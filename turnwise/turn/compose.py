@@ -1,0 +1,162 @@
+"""Compose: all that an answerer gets to see. Evidence numbered for the whole conversation, and the messages of E4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from turnwise.text import CITATION, sentences, without_citations
+from turnwise.types import Evidence, Hit, Message, Passage, Plan, Prompt, Source
+
+Locate = Callable[[str], Passage | None]
+RECENT = 20  # messages whose citations are kept track of
+
+
+def compose(
+    message: str,
+    history: Sequence[Message],
+    plan: Plan,
+    hits: Sequence[Hit],
+    locate: Locate,
+    most_messages: int,
+    most_characters: int,
+) -> Prompt:
+    """The prompt of this turn. A source that was cited before keeps its number; a new one gets the next."""
+    said = [_with_sources(each, locate) for each in history[-RECENT:]]
+    known = {source.number: source for each in said for source in each.sources}
+    form = next((step.detail for step in plan.steps if step.action == "reform"), "")
+    evidence = _last_sources(said) if form else _numbered(hits, known.values(), _highest(history))
+    earlier = _trimmed(_earlier(said), most_messages, most_characters)
+    return Prompt(
+        messages=(
+            Message("system", system_prompt()),
+            *earlier,
+            *_current(message, evidence, first=not earlier, old=known),
+        ),
+        question=message,
+        searches=tuple(step.query.question for step in plan.steps if step.query),
+        evidence=evidence,
+        said=tuple(each.content for each in said if each.role == "assistant"),
+        form=form,
+    )
+
+
+@lru_cache(maxsize=1)
+def system_prompt() -> str:
+    return (Path(__file__).parent / "prompts" / "system.txt").read_text(encoding="utf-8").strip()
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------
+
+
+def _with_sources(message: Message, locate: Locate) -> Message:
+    """The message with what it cited. A caller that keeps its own history sends text only: look its sentences up."""
+    if message.role != "assistant" or message.sources or not CITATION.search(message.content):
+        return message
+    found: dict[int, Source] = {}
+    for sentence in sentences(message.content):
+        quote = without_citations(sentence).lstrip("-*• ").strip()
+        for number in map(int, CITATION.findall(sentence)):
+            passage = None if number in found else locate(quote)
+            if passage:
+                found[number] = to_source(number, passage, quote)
+    return Message(message.role, message.content, tuple(found.values()))
+
+
+def _numbered(hits: Sequence[Hit], known: Iterable[Source], highest: int) -> tuple[Evidence, ...]:
+    numbers = {source.passage_id: source.number for source in known}
+    evidence = []
+    for hit in hits:
+        if hit.passage.id not in numbers:
+            highest += 1
+            numbers[hit.passage.id] = highest
+        evidence.append(Evidence(numbers[hit.passage.id], hit))
+    return tuple(evidence)
+
+
+def _highest(history: Sequence[Message]) -> int:
+    cited = (int(number) for each in history if each.role == "assistant" for number in CITATION.findall(each.content))
+    return max(cited, default=0)
+
+
+def _last_sources(said: Sequence[Message]) -> tuple[Evidence, ...]:
+    last = next((each for each in reversed(said) if each.role == "assistant"), None)
+    return tuple(Evidence(source.number, Hit(_to_passage(source), 0.0)) for source in (last.sources if last else ()))
+
+
+def to_source(number: int, passage: Passage, quote: str) -> Source:
+    return Source(number, passage.id, passage.title, passage.source, passage.heading, passage.page, passage.text, quote)
+
+
+def _to_passage(source: Source) -> Passage:
+    return Passage(source.passage_id, 0, source.title, source.source, source.text, source.heading, source.page)
+
+
+def cited(text: str, evidence: Sequence[Evidence]) -> tuple[Source, ...]:
+    """The sources that an answer cites, in order, each with the first sentence that rests on it."""
+    passages = {each.number: each.passage for each in evidence}
+    found: dict[int, Source] = {}
+    for sentence in sentences(text):
+        for number in map(int, CITATION.findall(sentence)):
+            if number in passages and number not in found:
+                quote = without_citations(sentence).lstrip("-*• ").strip()
+                found[number] = to_source(number, passages[number], quote)
+    return tuple(found.values())
+
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+
+def _earlier(said: Sequence[Message]) -> list[list[Message]]:
+    """The turns so far: each question, the evidence first cited in its answer, the answer."""
+    turns: list[list[Message]] = []
+    shown: set[int] = set()
+    for each in said:
+        if each.role == "user":
+            turns.append([each])
+        elif each.role == "assistant":
+            new = [source for source in each.sources if source.number not in shown]
+            shown |= {source.number for source in new}
+            question = turns[-1] if turns else []
+            if new and question:
+                block = evidence_block((source.number, _to_passage(source)) for source in new)
+                question[:] = _asked(question[0].content, block, first=len(turns) == 1)
+            if turns:
+                turns[-1].append(Message("assistant", each.content))
+    return turns
+
+
+def _current(message: str, evidence: Sequence[Evidence], first: bool, old: dict[int, Source]) -> list[Message]:
+    new = [each for each in evidence if each.number not in old]
+    return (
+        _asked(message, evidence_block((each.number, each.passage) for each in new), first)
+        if new
+        else [Message("user", message)]
+    )
+
+
+def _asked(question: str, block: str, first: bool) -> list[Message]:
+    if first:
+        return [Message("user", f"{question}\n\nEvidence:\n\n{block}")]
+    return [Message("user", question), Message("user", f"New evidence:\n\n{block}")]
+
+
+def evidence_block(passages: Iterable[tuple[int, Passage]]) -> str:
+    return "\n\n".join(f"[{number}] {_place(passage)}\n{passage.text}" for number, passage in passages)
+
+
+def _place(passage: Passage) -> str:
+    page = f"p. {passage.page}" if passage.page else ""
+    return ", ".join(part for part in (passage.title, passage.heading, page) if part)
+
+
+def _trimmed(turns: list[list[Message]], most_messages: int, most_characters: int) -> list[Message]:
+    """The most recent whole turns that fit."""
+    kept: list[Message] = []
+    for turn in reversed(turns):
+        size = sum(len(each.content) for each in kept) + sum(len(each.content) for each in turn)
+        if len(kept) + len(turn) > most_messages or size > most_characters:
+            break
+        kept = [*turn, *kept]
+    return kept

@@ -1,0 +1,87 @@
+"""Remember: the turn in the store, written when it is accepted and completed when it ends, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from typing import Any
+
+from turnwise.errors import ConversationBusy, TurnwiseError
+from turnwise.types import ConversationStore, Message, Reply, TurnRequest, TurnStatus
+
+log = logging.getLogger(__name__)
+PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
+_INTERRUPTED = {
+    "code": "Interrupted",
+    "message": "The answer was stopped before it was complete.",
+    "hint": "Ask again.",
+}
+
+
+class Memory:
+    """This turn's place in the store. Where the caller keeps the history itself, nothing is written."""
+
+    def __init__(self, store: ConversationStore, request: TurnRequest) -> None:
+        self._store = store
+        self._request = request
+        self._lock = threading.Lock()
+        self._open = False
+        self._left = False
+        self.conversation_id = request.conversation_id
+        self.number = sum(each.role == "user" for each in request.history) + 1
+
+    async def accept(self) -> tuple[Message, ...]:
+        """Write the message down and give the history before it, waiting while the one before is being answered."""
+        if self.conversation_id is None:
+            return self._request.history
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id))
+            except ConversationBusy:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
+
+    def _accept(self, conversation_id: str) -> tuple[Message, ...]:
+        accepted = self._store.accept(conversation_id, self._request.message)
+        with self._lock:
+            self.number = accepted.turns[-1].number
+            self._open = True
+            left = self._left
+        if left:  # the caller went away while the message was being written down
+            self.abandon("")
+        return accepted.messages()
+
+    async def complete(self, reply: Reply) -> None:
+        if self._open and self.conversation_id is not None:
+            await asyncio.to_thread(
+                self._store.finish,
+                self.conversation_id,
+                self.number,
+                "answered",
+                reply.text,
+                reply.sources,
+                {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
+            )
+            self._open = False
+
+    def fail(self, error: TurnwiseError, text: str, blocked: bool) -> None:
+        self._end("blocked" if blocked else "failed", text, error.to_dict())
+
+    def abandon(self, text: str) -> None:
+        """Close a turn that nobody waits for any more: the client left, or the process is shutting down."""
+        with self._lock:
+            self._left = True
+        self._end("interrupted", text, _INTERRUPTED)
+
+    def _end(self, status: TurnStatus, text: str, error: dict[str, Any]) -> None:
+        if not self._open or self.conversation_id is None:
+            return
+        self._open = False
+        try:
+            self._store.finish(self.conversation_id, self.number, status, text or None, error=error)
+        except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
+            log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)

@@ -1,0 +1,142 @@
+"""One turn, from a message to a remembered answer. This file is the whole story; each stage is a file beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from turnwise.config import Settings
+from turnwise.errors import MessageBlocked, TurnwiseError
+from turnwise.guard.pipeline import GuardrailPipeline
+from turnwise.turn.compose import cited, compose
+from turnwise.turn.condense import condense, search_query
+from turnwise.turn.generate import Speech
+from turnwise.turn.plan import plan
+from turnwise.turn.remember import Memory
+from turnwise.turn.retrieve import retrieve
+from turnwise.turn.trace import TraceLog
+from turnwise.turn.understand import understand
+from turnwise.types import (
+    Accepted,
+    Answered,
+    ChatModel,
+    ConversationStore,
+    Delta,
+    Failed,
+    Index,
+    Reply,
+    TurnEvent,
+    TurnRequest,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a turn works with. The models are asked in order: the first that speaks answers."""
+
+    settings: Settings
+    index: Index
+    store: ConversationStore
+    guard: GuardrailPipeline
+    models: Sequence[ChatModel]
+
+
+async def run_turn(request: TurnRequest, parts: Parts) -> AsyncIterator[TurnEvent]:
+    """The events of one turn. It ends in Answered or Failed; only what the caller does to the iterator raises."""
+    settings, message = parts.settings, request.message
+    trace, memory, text = TraceLog(), Memory(parts.store, request), ""
+    try:
+        with trace.stage("guard in") as stage:
+            verdict = parts.guard.check_input(message)
+            stage.decide(verdict.action, verdict.reason, rail=verdict.rail)
+        history = await memory.accept()
+        yield Accepted(memory.conversation_id, memory.number)
+        yield trace.last()
+        if verdict.action == "block":
+            raise MessageBlocked(f"This message was not answered: {verdict.reason}.", "Put your question another way.")
+
+        with trace.stage("understand") as stage:
+            understood = understand(message, history, settings.follow_up_threshold)
+            stage.decide(understood.intent, understood.reason, confidence=understood.follow_up.confidence)
+        yield trace.last()
+
+        with trace.stage("condense") as stage:
+            condensed = condense(message, history, understood, request.condensed_query)
+            query = search_query(message, condensed, settings.added_weight)
+            added = {term.text: term.weight for term in query.added}
+            stage.decide(condensed.method, condensed.reason, query=condensed.query, added=added)
+        yield trace.last()
+
+        with trace.stage("plan") as stage:
+            planned = plan(history, understood, condensed, query)
+            stage.decide(" + ".join(step.action for step in planned.steps), planned.reason)
+        yield trace.last()
+
+        with trace.stage("retrieve") as stage:
+            hits = await asyncio.to_thread(retrieve, planned, parts.index.search, settings.evidence)
+            searched = [step.query.question for step in planned.steps if step.query]
+            reason = f"for {len(searched)} searches" if searched else "nothing to search"
+            found = [
+                {"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)}
+                for hit in hits
+            ]
+            stage.decide(f"{len(hits)} passages", reason, searches=searched, found=found)
+        yield trace.last()
+
+        with trace.stage("compose") as stage:
+            limits = settings.history_messages, settings.history_characters
+            prompt = await asyncio.to_thread(compose, message, history, planned, hits, parts.index.locate, *limits)
+            sizes = {"messages": len(prompt.messages), "characters": sum(len(m.content) for m in prompt.messages)}
+            stage.decide(f"{len(prompt.evidence)} pieces of evidence", "numbered for the whole conversation", **sizes)
+        yield trace.last()
+
+        with trace.stage("generate") as stage:
+            speech = Speech(prompt, planned, parts.models)
+            guard = parts.guard.open_output({each.number for each in prompt.evidence})
+            async for piece in speech.pieces():
+                if released := guard.feed(piece):
+                    text += released
+                    yield Delta(released)
+            stage.decide(speech.speaker, speech.reason)
+        yield trace.last()
+
+        with trace.stage("guard out") as stage:
+            if released := guard.close():
+                text += released
+                yield Delta(released)
+            removed = ", ".join(dict.fromkeys(guard.removed))
+            stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed")
+        yield trace.last()
+
+        with trace.stage("remember") as stage:
+            kept = "stored" if memory.conversation_id else "not stored"
+            stage.decide(
+                kept, "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
+            )
+        reply = Reply(
+            conversation_id=memory.conversation_id,
+            turn=memory.number,
+            text=text.strip(),
+            sources=cited(text, prompt.evidence),
+            condensed_query=condensed.query,
+            follow_up=understood.follow_up,
+            state=understood.state,
+            trace=trace.all(),
+            notice=speech.notice,
+        )
+        await memory.complete(reply)
+        yield Answered(reply)
+    except TurnwiseError as error:
+        memory.fail(error, text, blocked=isinstance(error, MessageBlocked))
+        yield Failed(error.to_dict(), error.status, trace.all())
+    except Exception:
+        log.exception("turn %s of %s broke", memory.number, memory.conversation_id)
+        broken = TurnwiseError("Something went wrong inside Turnwise.", "Ask again; the log has the details.")
+        memory.fail(broken, text, blocked=False)
+        yield Failed(broken.to_dict(), broken.status, trace.all())
+    finally:
+        memory.abandon(text)
