@@ -36,7 +36,7 @@ class Settings:
     threads: int = _setting(0, "Threads for embedding. 0: one a core.")
 
     evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
-    added_weight: float = _setting(0.5, "How much a word added from the conversation counts beside a literal one.")
+    added_weight: float = _setting(1.0, "How much a word added from the conversation counts, times its probability.")
 
     history_messages: int = _setting(20, "Most recent messages that a model is sent.")
     history_characters: int = _setting(8000, "Most characters of history that a model is sent.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,6 +42,10 @@ class TurnFailed(TurnwiseError):
     def code(self) -> str:
         return str(self.failed.error["code"])
 
+    @property
+    def status(self) -> int:
+        return self.failed.status
+
 
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
@@ -55,6 +60,10 @@ class Engine:
     @property
     def model_name(self) -> str:
         return self._parts.models[0].name
+
+    @property
+    def embedder_name(self) -> str:
+        return self.index.embedder.name
 
     def add(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
         """Read files and folders into the library. Words can be searched as soon as a file is in; vectors follow."""
@@ -73,17 +82,18 @@ class Engine:
         """A conversation kept in the library; a new one where no id is given."""
         return Chat(self, conversation_id or uuid.uuid4().hex)
 
-    def stream(self, request: TurnRequest) -> AsyncIterator[TurnEvent]:
+    def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
         return run_turn(request, self._parts)
 
     async def answer(self, request: TurnRequest) -> Reply:
         """One turn, when it is done. Raises TurnFailed where it ended in an error."""
-        async for event in self.stream(request):
-            if isinstance(event, Answered):
-                return event.reply
-            if isinstance(event, Failed):
-                raise TurnFailed(event)
+        async with aclosing(self.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, Answered):
+                    return event.reply
+                if isinstance(event, Failed):
+                    raise TurnFailed(event)
         raise AssertionError("a turn ends in Answered or Failed")
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -114,7 +124,7 @@ class Chat:
     def ask(self, message: str, condensed_query: str | None = None) -> Reply:
         return self._engine.run(self._engine.answer(self._request(message, condensed_query)))
 
-    def stream(self, message: str, condensed_query: str | None = None) -> AsyncIterator[TurnEvent]:
+    def stream(self, message: str, condensed_query: str | None = None) -> AsyncGenerator[TurnEvent, None]:
         return self._engine.stream(self._request(message, condensed_query))
 
     @property

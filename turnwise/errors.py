@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 class TurnwiseError(Exception):
     """What happened (`str(error)`), what to do about it (`hint`), and a stable name for programs (`code`)."""
 
-    status: ClassVar[int] = 500
+    _status: ClassVar[int] = 500
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -43,12 +43,17 @@ class TurnwiseError(Exception):
     def code(self) -> str:
         return type(self).__name__
 
+    @property
+    def status(self) -> int:
+        """The HTTP status that says the same."""
+        return self._status
+
     def to_dict(self) -> dict[str, Any]:
         return {"code": self.code, "message": str(self), "hint": self.hint}
 
 
 class InputError(TurnwiseError):
-    status = 422
+    _status = 422
 
 
 class EmptyMessage(InputError):
@@ -56,7 +61,7 @@ class EmptyMessage(InputError):
 
 
 class MessageTooLong(InputError):
-    status = 413
+    _status = 413
 
 
 class NotText(InputError):
@@ -64,15 +69,15 @@ class NotText(InputError):
 
 
 class BadRequest(InputError):
-    status = 400
+    _status = 400
 
 
 class MessageBlocked(InputError):
-    status = 403
+    _status = 403
 
 
 class ConfigError(TurnwiseError):
-    status = 400
+    _status = 400
 
 
 class LibraryError(TurnwiseError):
@@ -80,19 +85,19 @@ class LibraryError(TurnwiseError):
 
 
 class LibraryNotFound(LibraryError):
-    status = 404
+    _status = 404
 
 
 class LibraryDamaged(LibraryError):
-    status = 503
+    _status = 503
 
 
 class DocumentError(TurnwiseError):
-    status = 422
+    _status = 422
 
 
 class UnsupportedDocument(DocumentError):
-    status = 415
+    _status = 415
 
 
 class EncryptedDocument(DocumentError):
@@ -104,11 +109,11 @@ class UnreadableDocument(DocumentError):
 
 
 class ConversationError(TurnwiseError):
-    status = 409
+    _status = 409
 
 
 class ConversationNotFound(ConversationError):
-    status = 404
+    _status = 404
 
 
 class ConversationBusy(ConversationError):
@@ -116,11 +121,11 @@ class ConversationBusy(ConversationError):
 
 
 class WeightsError(TurnwiseError):
-    status = 503
+    _status = 503
 
 
 class ModelError(TurnwiseError):
-    status = 502
+    _status = 502
 
 
 class ModelUnavailable(ModelError):
@@ -128,7 +133,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelTimeout(ModelError):
-    status = 504
+    _status = 504
 
 
 class ModelGarbled(ModelError):

@@ -19,24 +19,36 @@ STOP_WORDS = frozenset(
 )
 
 # Words that say little about what a text is about; with the stop words they never make a topic by themselves.
-_GENERAL = """able about advantage advice affect amount answer anything appear article ask aspect available back bad
-    basic begin benefit best better big biggest bit bring call called cause certain change characteristic choose come
-    common compare cons continue cost current decide describe detail difference different difficult discuss early effect
-    elaborate enjoy ever exactly example explain explanation explore fact famous feel final find first follow form found
-    give go going good great group grow happen heard help high idea important include included information instead
-    interested interesting involve issue keep kind large last later lead leave life list little long look lot low
-    made main major make maybe mean meant measure mention move name need never new next nice notable note notice now
-    number old option other overview part people person place play point popular possible probably problem process
-    pros provide question quite read real reason receive recent recommend refer regard relate relationship result right
-    role routine run said say second see seem sense set show significant similar small something sound source speak
-    special specific start stay step still suggest suitable summary take talk term thing think third three time today
-    together top try two type typical unique use way whether will win wonder work year""".split()
+_GENERAL = """able about actually advantage advice affect allow allows always amount answer anyone anything appear
+    applied
+    apply arrive article ask asked aspect available back bad base based basic basically became become becomes
+    began begin belong benefit best better big biggest bit bring brought call called cause certain change
+    characteristic choose chosen collect come common compare compared comparison cons consider considered
+    consist consists contain contains continue cost create created current currently deal decide deeper define
+    defined depend depends describe described detail determine develop developed die died differ difference
+    different difficult discuss early effect elaborate enjoy enter especially ever everyone everything exactly
+    example exist exists expect explain explanation explore fact fall famous feel felt final finally find first
+    follow form found gain gave generally give given go going gone good got great group grow handle happen heard
+    held help high hold idea important improve include included increase information instead interested
+    interesting invent invented involve issue join keep kept kind kinds large last later lead leave left less
+    life list little live lived long look lose lot lots low made main maintain major make manage maybe mean
+    meant measure meet mention met more most move must name need never new next nice notable note nothing notice
+    now number occur offer offers often old option other overlap overview own part people perform person place
+    play point popular possible prevent probably problem process produce produced pros provide publish put
+    question quite reach read real really reason receive recent recently recommend reduce refer regard relate
+    relation relationship release released remain remains remove replace represent require required requires
+    result right role routine run said save say second see seek seem select send sense serve set show shown sign
+    signed significant similar similarities similarity small solve someone something sometimes sort sorts sound
+    source speak special specific spend split stand start stay step still stop stuff suffer suggest suitable
+    summary take taken talk tell tend term thing things think third thought three time today together told took
+    top try turn two type typical unique use usually vary wait way well went whether will win wonder work worst
+    write written wrote year""".split()
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BASE_WORD = re.compile(r"[^\W_]+")
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?…])[\"'”’)\]]*(?:\s*\[\d+\])*\s+(?=[\"'“‘(\[]?[A-Z0-9])|\n{2,}|\n(?=\s*(?:[-*•]|\d+[.)])\s)"
+    r"(?<=[.!?…])[\"'”’)\]]*(?:\s*\[\d+\])*\s+(?!\[\d+\])(?=[\"'“‘(\[]?[A-Z0-9])|\n{2,}|\n(?=\s*(?:[-*•]|\d+[.)])\s)"
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|\b[A-Z])\.$"
@@ -103,6 +115,16 @@ def phrases(text: str) -> list[str]:
         end = word.end()
     close()
     return found
+
+
+_LEANS = re.compile(
+    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|this|these|those)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I
+)
+
+
+def subject(text: str) -> str:
+    """What a question is about: its longest phrase, the first of equals; empty where it leans on an earlier one."""
+    return "" if _LEANS.search(text) else max(phrases(text), key=lambda phrase: len(phrase.split()), default="")
 
 
 def sentences(text: str) -> list[str]:

@@ -330,7 +330,7 @@ class Index(Protocol):
     def search(self, query: SearchQuery, k: int) -> list[Hit]: ...
 
     def locate(self, sentence: str) -> Passage | None:
-        """The passage that holds this sentence word for word."""
+        """The passage that holds this sentence: word for word, else all its words."""
         ...
 
 

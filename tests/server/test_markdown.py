@@ -8,12 +8,13 @@ from turnwise.server.markdown import render
 def test_citations_of_known_sources_become_buttons() -> None:
     html = render("BERT hides words [1], GPT does not [2][9].", {1, 2})
     assert html.count('<button type="button" class="cite"') == 2
-    assert 'data-number="1" aria-label="Source 1">1</button>, GPT' in html
+    assert 'data-number="1" aria-label="Source 1">1</button></span>, GPT' in html
     assert "[9]" in html
 
 
 def test_a_mark_hugs_its_word() -> None:
-    assert "words\u2060<button" in render("words [1].", {1})
+    assert 'BERT hides <span class="hug">words<button' in render("BERT hides words [1].", {1})
+    assert '<span class="hug">&lt;b&gt;<button' in render("a <b> [1].", {1})
 
 
 @pytest.mark.parametrize("text", ["`a[1]`", "```\na[1]\n```", "[see [1] there](https://example.org)"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from turnwise.errors import EmptyMessage, MessageTooLong, NotText
+from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+_ID = re.compile(r"[!-.0-~]+")
 _INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
 
 
@@ -25,3 +26,11 @@ def check_shape(content: str, longest: int) -> None:
         )
     if all(unicodedata.category(character) in _INVISIBLE for character in content):
         raise EmptyMessage("The message is empty.", "Write a question.")
+
+
+def check_conversation_id(conversation_id: str | None) -> None:
+    if conversation_id is None or (0 < len(conversation_id) <= 200 and _ID.fullmatch(conversation_id)):
+        return
+    raise BadRequest(
+        "That conversation id cannot be used.", "Take 1 to 200 printable characters without spaces or slashes."
+    )

@@ -17,7 +17,7 @@ from turnwise.errors import DocumentError, LibraryError
 from turnwise.index.blocks import clean
 from turnwise.index.chunk import Chunk, chunk
 from turnwise.index.files import find, real_path
-from turnwise.index.lexical import phrase_match, weighted_matches
+from turnwise.index.lexical import all_words_match, phrase_match, weighted_matches
 from turnwise.index.parse import parse_bytes, read
 from turnwise.index.schema import MIGRATIONS, PASSAGES, to_passage
 from turnwise.index.vectors import NOTHING_NEAR, Nearness, VectorTable, to_blob
@@ -224,15 +224,19 @@ class EmbeddedIndex:
         ]
 
     def locate(self, sentence: str) -> Passage | None:
-        """The passage that holds this sentence word for word, however it is spaced; the earliest, if several do."""
+        """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
         wanted = " ".join(sentence.split())
-        with reported(self._database.path):
-            rows = self._database.connection().execute(
-                f"{PASSAGES} WHERE passages.id IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)"
-                " ORDER BY passages.id",
-                (phrase_match(sentence),),
-            )
-            return next((to_passage(row) for row in rows if wanted in " ".join(row["text"].split())), None)
+        exact = self._matching(phrase_match(sentence))
+        found = next((each for each in exact if wanted in " ".join(each.text.split())), None)
+        return found or next(iter(self._matching(all_words_match(sentence))), None)
+
+    def _matching(self, expression: str) -> list[Passage]:
+        rows = self._rows(
+            f"{PASSAGES} WHERE passages.id IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)"
+            " ORDER BY passages.id LIMIT 100",
+            expression,
+        )
+        return [to_passage(row) for row in rows]
 
     def passage(self, passage_id: int) -> Passage | None:
         return self._passages([passage_id]).get(passage_id)

@@ -28,6 +28,13 @@ def phrase_match(sentence: str, length: int = 12) -> str:
     return f'text : "{opening}"'
 
 
+def all_words_match(sentence: str) -> str:
+    """A MATCH expression for texts that hold every word of the sentence, in any order."""
+    return (
+        " AND ".join(f'text : "{word}"' for word in words(_UNENCODABLE.sub(" ", sentence))[:MOST_WORDS]) or 'text : ""'
+    )
+
+
 def _weights(query: SearchQuery, divide: Callable[[str], list[str]]) -> dict[str, tuple[str, float]]:
     """By stem: the word and its weight."""
     weights = {stem(word): (word, 1.0) for word in divide(query.literal)}

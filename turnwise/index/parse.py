@@ -19,6 +19,7 @@ SUPPORTED = (*_MARKDOWN, *_TEXT, *_HTML, *_PDF)
 
 _NOT_IN_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _MOST_RUBBISH = 0.05  # of the characters, in a file that still counts as text
+_UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
 
 
@@ -66,9 +67,17 @@ def _read_into(builder: Builder, name: str, data: bytes) -> str:
         from turnwise.index.read_markdown import read_markdown
 
         return read_markdown(text, builder)
-    for paragraph in _PARAGRAPH_END.split(text.replace("\r\n", "\n").replace("\r", "\n")):
-        builder.block(paragraph)
-    return ""
+    return _read_text(text.replace("\r\n", "\n").replace("\r", "\n"), builder)
+
+
+def _read_text(text: str, builder: Builder) -> str:
+    """Put a plain text into the builder; a line that is underlined is a heading. Gives the main one, else ""."""
+    for paragraph in _PARAGRAPH_END.split(text):
+        underlined = _UNDERLINED.match(paragraph)
+        if underlined:
+            builder.heading(1 if underlined[2][0] == "=" else 2, underlined[1])
+        builder.block(paragraph[underlined.end() :] if underlined else paragraph)
+    return builder.main_heading
 
 
 def _require_supported(name: str) -> None:

@@ -6,21 +6,20 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from turnwise.text import content_stems, one_line, sentences, stem, without_citations, words
+from turnwise.text import content_stems, is_specific, one_line, sentences, stem, without_citations, words
 from turnwise.types import Embedder, Evidence, Prompt
 
-if TYPE_CHECKING:
-    from turnwise.types import Vectors
-
-LONGEST_ANSWER = 4  # sentences; a comparison gets as many for each side
-READ_CLOSELY = 16  # sentences whose meaning is compared with the question, after their words were
-CLOSE_TO_BEST = 0.72  # share of the best sentence's score that another must reach
-ANSWERS = 0.52  # score from which the best sentence counts as an answer
+LONGEST_ANSWER = 4  # sentences
+LONGEST_SIDE = 3  # sentences for each side of a comparison
+READ_CLOSELY = 20  # sentences whose meaning is compared with the question, after their words were
+CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reach
+ANSWERS = 0.6  # score from which a sentence counts as an answer
+CONTINUES = 0.45  # the same where the user only asks for more
 
 _DEFINITION = re.compile(r"^(?:so )?(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?(.+?)\??$", re.I)
 _LEADING_PRONOUN = re.compile(r"^(?:it|they|this|that|these|those|he|she|its|their|such|here|there)\b", re.I)
@@ -35,6 +34,7 @@ class Candidate:
     evidence: Evidence
     position: int  # in its passage
     rank: int  # of its passage
+    said: bool  # in an earlier answer of this conversation
     score: float = 0.0
 
 
@@ -45,6 +45,8 @@ class ExtractiveAnswerer:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        # A conversation comes back to the same passages, so their sentences are not embedded again every turn.
+        self._vector = lru_cache(maxsize=4096)(lambda sentence: embedder.embed_passages([sentence])[0])
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         text = await asyncio.to_thread(self.answer, prompt)
@@ -54,62 +56,93 @@ class ExtractiveAnswerer:
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
             return reform(prompt.said[-1], prompt.form)
-        candidates = _candidates(prompt)
-        chosen: list[Candidate] = []
-        for search in prompt.searches[1:] or prompt.searches:
-            for candidate in self._best(search, candidates):
-                if candidate not in chosen:
-                    chosen.append(candidate)
+        chosen = self.choose(prompt)
         return _written(chosen) if chosen else _unknown(prompt)
 
-    def _best(self, search: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The sentences that answer one search, best first; none where even the best does not."""
-        by_words = _by_words(search, candidates)
-        likely = sorted(candidates, key=lambda each: -by_words[id(each)] - 0.1 / (1 + each.rank))[:READ_CLOSELY]
-        if not likely:
-            return []
-        closeness = self._closeness(search, likely)
-        for each, close in zip(likely, closeness, strict=True):
-            each.score = (
-                float(close) * 0.6 + by_words[id(each)] * 0.4 + 0.03 / (1 + each.rank) + _fits(each.text, search)
-            )
-        likely.sort(key=lambda each: -each.score)
-        best = likely[0].score
-        if best < ANSWERS:
-            return []
-        return [each for each in likely if each.score >= best * CLOSE_TO_BEST][:LONGEST_ANSWER]
+    def choose(self, prompt: Prompt) -> list[Candidate]:
+        """The sentences that answer the question, best first; none where even the best does not.
 
-    def _closeness(self, search: str, likely: Sequence[Candidate]) -> Vectors:
-        vectors = self._embedder.embed_passages([each.text for each in likely])
-        closeness: Vectors = vectors @ self._embedder.embed_query(search)
-        return closeness
+        What was said before is left out, except for the one sentence that answers better than anything new.
+        """
+        question, *sides = prompt.searches
+        candidates = _candidates(prompt)
+        self._score(question, candidates)
+        continues = not any(map(is_specific, words(prompt.question)))
+        good = [each for each in candidates if each.score >= (CONTINUES if continues else ANSWERS)]
+        good.sort(key=lambda each: -each.score)
+        new = _distinct([each for each in good if not each.said])
+        reminder = good[:1] if good and good[0].said and not continues else []
+        best = [each for each in new if each.score >= good[0].score * CLOSE_TO_BEST]
+        if sides:
+            best = [
+                each for side in sides for each in [c for c in best if content_stems(side) & _about(c)][:LONGEST_SIDE]
+            ]
+            best = list({id(each): each for each in best}.values())
+        return reminder + best[: (LONGEST_SIDE * 2 if sides else LONGEST_ANSWER) - len(reminder)]
+
+    def _score(self, question: str, candidates: Sequence[Candidate]) -> None:
+        """Score the sentences by their words, then the likeliest by their meaning too; the others stay at 0."""
+        by_words = _by_words(question, candidates)
+        likely = sorted(candidates, key=lambda each: -by_words[id(each)] - 0.1 / (1 + each.rank))[:READ_CLOSELY]
+        if likely:
+            asked = self._embedder.embed_query(question)
+            for each in likely:
+                closeness = float(self._vector(each.text) @ asked)
+                each.score = 0.6 * closeness + 0.4 * by_words[id(each)] + _fits(each.text, question)
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
 
 
 def _candidates(prompt: Prompt) -> list[Candidate]:
-    """The sentences of the evidence that this conversation has not heard yet, and that can stand in an answer."""
+    """The sentences of the evidence that can stand in an answer, each once."""
     said = [shingles(sentence) for answer in prompt.said for sentence in sentences(without_citations(answer))]
-    found: list[Candidate] = []
-    heard: set[str] = set()
+    found: dict[str, Candidate] = {}
     for rank, evidence in enumerate(prompt.evidence):
-        for position, sentence in enumerate(sentences(evidence.passage.text)):
+        for position, sentence in enumerate(statements(evidence.passage.text)):
             own = shingles(sentence)
+            was_said = bool(own) and any(len(own & old) > 0.6 * len(own) for old in said)
             key = " ".join(words(sentence)).lower()
-            if len(words(sentence)) < 4 or key in heard or not sentence.rstrip("\"'”’)").endswith((".", "!", "?", ":")):
-                continue
-            if own and any(len(own & old) > 0.6 * len(own) for old in said):
-                continue
-            heard.add(key)
-            found.append(Candidate(sentence, evidence, position, rank))
-    return found
+            found.setdefault(key, Candidate(sentence, evidence, position, rank, was_said))
+    return list(found.values())
+
+
+def statements(text: str) -> Iterator[str]:
+    """What a passage states: its whole sentences, and the rows of its tables, each with the heads of the columns."""
+    heads: list[str] = []
+    prose: list[str] = []
+    for line in text.split("\n"):
+        if " | " not in line:
+            heads = []
+            prose.append(line)
+        elif not heads:
+            heads = line.split(" | ")
+        else:
+            first, *cells = line.split(" | ")
+            yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], cells, strict=False))
+    for sentence in sentences("\n".join(prose)):
+        if len(words(sentence)) >= 4 and sentence.rstrip("\"'”’)").endswith((".", "!", "?")):
+            yield sentence
 
 
 def shingles(sentence: str) -> set[tuple[str, ...]]:
     """A sentence's pairs of neighbouring stems, for telling whether it was said before."""
     stems = [stem(word) for word in words(sentence)]
     return set(pairwise(stems))
+
+
+def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """The sentences without those that say almost the same as a better one."""
+    kept: list[Candidate] = []
+    for each in ranked:
+        own = shingles(each.text)
+        if not any(len(own & shingles(better.text)) > 0.6 * len(own) for better in kept):
+            kept.append(each)
+    return kept
+
+
+def _about(candidate: Candidate) -> set[str]:
+    return content_stems(f"{candidate.text} {candidate.evidence.passage.title}")
 
 
 def _by_words(search: str, candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -123,7 +156,7 @@ def _by_words(search: str, candidates: Sequence[Candidate]) -> dict[int, float]:
     weight = {key: math.log(1 + len(candidates) / (1 + frequency[key])) for key in wanted}
     total = sum(weight.values()) or 1.0
     return {
-        key: sum(weight[each] * (1.0 if each in held[key] else 0.6 if each in around[key] else 0.0) for each in wanted)
+        key: sum(weight[each] * (1.0 if each in held[key] else 0.85 if each in around[key] else 0.0) for each in wanted)
         / total
         for key in held
     }
@@ -147,12 +180,16 @@ def _fits(sentence: str, search: str) -> float:
 
 def _written(chosen: Sequence[Candidate]) -> str:
     """The sentences in a readable order: passages by their best sentence, and each passage in its own order."""
-    passages = list(dict.fromkeys(each.evidence.number for each in chosen))
-    paragraphs = []
-    for number in passages:
-        mine = sorted((each for each in chosen if each.evidence.number == number), key=lambda each: each.position)
-        paragraphs.append(" ".join(f"{_tidy(each.text)} [{number}]" for each in mine))
+    paragraphs = [f"As I said: {_cited(each)}" for each in chosen if each.said]
+    new = [each for each in chosen if not each.said]
+    for number in dict.fromkeys(each.evidence.number for each in new):
+        mine = sorted((each for each in new if each.evidence.number == number), key=lambda each: each.position)
+        paragraphs.append(" ".join(map(_cited, mine)))
     return "\n\n".join(paragraphs)
+
+
+def _cited(candidate: Candidate) -> str:
+    return f"{_tidy(candidate.text)} [{candidate.evidence.number}]"
 
 
 def _tidy(sentence: str) -> str:
@@ -163,12 +200,15 @@ def _unknown(prompt: Prompt) -> str:
     question = one_line(prompt.searches[0] if prompt.searches else prompt.question, 120)
     if not prompt.evidence:
         return f"I don’t know: nothing in the library is about “{question}”."
+    if prompt.said and not any(map(is_specific, words(prompt.question))):
+        opening = "I don’t know more than I have already said"
+    else:
+        opening = f"I don’t know: the documents do not answer “{question}”"
     places: dict[str, int] = {}
     for each in prompt.evidence:
         places.setdefault(" › ".join(part for part in (each.passage.title, each.passage.heading) if part), each.number)
     nearest = "\n".join(f"- {place} [{number}]" for place, number in list(places.items())[:3])
-    already = " beyond what I have already said" if prompt.said else ""
-    return f"I don’t know: the documents do not answer “{question}”{already}. The nearest passages are:\n\n{nearest}"
+    return f"{opening}. The nearest passages are:\n\n{nearest}"
 
 
 def reform(answer: str, form: str) -> str:

@@ -6,11 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from turnwise.text import CITATION
+
+LONGEST_HUGGED = 24  # characters before a citation that stay on its line
 
 
 def render(text: str, cited: Collection[int] = ()) -> str:
@@ -39,16 +42,19 @@ def _split(text: str, cited: Collection[int]) -> Iterator[Token]:
     for mark in CITATION.finditer(text):
         if int(mark[1]) not in cited:
             continue
-        yield Token("text", "", 0, content=text[start : mark.start()].rstrip(" "))  # a mark hugs its word
-        yield Token("citation", "", 0, content=str(int(mark[1])))
+        before = text[start : mark.start()].rstrip(" ")
+        word = before[before.rfind(" ") + 1 :][-LONGEST_HUGGED:]
+        yield Token("text", "", 0, content=before[: len(before) - len(word)])
+        yield Token("citation", "", 0, content=word, info=str(int(mark[1])))
         start = mark.end()
     yield Token("text", "", 0, content=text[start:])
 
 
 def _citation(_: RendererHTML, tokens: Sequence[Token], position: int, *__: Any) -> str:
-    number = tokens[position].content
+    """The button with the word before it, which the page keeps on one line."""
+    word, number = escapeHtml(tokens[position].content), tokens[position].info
     button = f'<button type="button" class="cite" data-number="{number}" aria-label="Source {number}">{number}</button>'
-    return "\u2060" + button  # a word joiner: no line begins with a citation
+    return f'<span class="hug">{word}{button}</span>'
 
 
 def _link(renderer: RendererHTML, tokens: Sequence[Token], position: int, options: Any, env: Any) -> str:

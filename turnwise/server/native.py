@@ -13,7 +13,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
-    Field,
     StrictBool,
     TypeAdapter,
     ValidationError,
@@ -51,7 +50,14 @@ def whole_characters(text: str) -> str:
     return text
 
 
+def plain_id(text: str) -> str:
+    if not (0 < len(text) <= 200 and text.isprintable() and "/" not in text):
+        raise PydanticCustomError("plain_id", "should be 1 to 200 printable characters without a slash")
+    return text
+
+
 Text = Annotated[str, AfterValidator(whole_characters)]
+ConversationId = Annotated[Text, AfterValidator(plain_id)]
 
 
 class ChatMessage(BaseModel):
@@ -73,7 +79,7 @@ class ChatBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     message: Text | None = None
-    conversation_id: Text | None = Field(None, max_length=200)
+    conversation_id: ConversationId | None = None
     messages: list[ChatMessage] | None = None
     condensed_query: Text | None = None
     stream: StrictBool = True

@@ -20,6 +20,7 @@ from turnwise.server.sse import EventStream, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
 MODEL = "turnwise"
+CONTEXT = ("conversation_id", "sources", "condensed_query", "follow_up", "state", "notice")  # beside OpenAI's fields
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
 }
@@ -117,7 +118,7 @@ class Completion:
 
 def _context(reply: Reply) -> dict[str, Any]:
     known = reply.to_dict()
-    return {name: known[name] for name in ("conversation_id", "sources", "condensed_query", "follow_up", "state")}
+    return {name: known[name] for name in CONTEXT}
 
 
 def openai_router(engine: Engine) -> APIRouter:

@@ -26,7 +26,8 @@ def compose(
     said = [_with_sources(each, locate) for each in history[-RECENT:]]
     known = {source.number: source for each in said for source in each.sources}
     form = next((step.detail for step in plan.steps if step.action == "reform"), "")
-    evidence = _last_sources(said) if form else _numbered(hits, known.values(), _highest(history))
+    last = _last_answer(said) if form else None
+    evidence = _evidence_of(last) if last else _numbered(hits, known.values(), _highest(history))
     earlier = _trimmed(_earlier(said), most_messages, most_characters)
     return Prompt(
         messages=(
@@ -37,7 +38,7 @@ def compose(
         question=message,
         searches=tuple(step.query.question for step in plan.steps if step.query),
         evidence=evidence,
-        said=tuple(each.content for each in said if each.role == "assistant"),
+        said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
         form=form,
     )
 
@@ -80,9 +81,14 @@ def _highest(history: Sequence[Message]) -> int:
     return max(cited, default=0)
 
 
-def _last_sources(said: Sequence[Message]) -> tuple[Evidence, ...]:
-    last = next((each for each in reversed(said) if each.role == "assistant"), None)
-    return tuple(Evidence(source.number, Hit(_to_passage(source), 0.0)) for source in (last.sources if last else ()))
+def _last_answer(said: Sequence[Message]) -> Message | None:
+    """The answer that "that" means: the last that cited something, not a courtesy after it."""
+    answers = [each for each in said if each.role == "assistant"]
+    return next((each for each in reversed(answers) if CITATION.search(each.content)), answers[-1] if answers else None)
+
+
+def _evidence_of(answer: Message) -> tuple[Evidence, ...]:
+    return tuple(Evidence(source.number, Hit(_to_passage(source), 0.0)) for source in answer.sources)
 
 
 def to_source(number: int, passage: Passage, quote: str) -> Source:

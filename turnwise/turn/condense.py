@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from turnwise.text import is_content, is_specific, phrases, sentences, stem, words
+from turnwise.text import is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
 
 RECENT = 20  # messages that are looked at, besides the first question
@@ -18,24 +18,24 @@ LEANING = 0.85  # confidence in a follow-up below which the message is left alon
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; made by
 # training/fit_rules.py from public conversations with human rewrites.
-BIAS = -5.85
+BIAS = -5.77
 WEIGHTS = {
-    "asked": 1.63,
+    "asked": 1.61,
     "first_question": 0.85,
     "first_question_specific": 1.08,
-    "last_question": 0.75,
-    "last_question_specific": 0.22,
+    "last_question": 0.79,
+    "last_question_specific": 0.19,
     "question_before": 0.34,
-    "share_of_questions": 1.16,
+    "share_of_questions": 1.21,
     "last_answer": 0.99,
     "last_answer_opens": 0.83,
     "answers": 1.07,
     "asked_and_answered": -1.44,
-    "first_is_last": -1.14,
-    "name": 1.50,
-    "general": -0.41,
-    "in_phrase": 0.47,
-    "number": 0.46,
+    "first_is_last": -1.16,
+    "name": 1.46,
+    "general": -0.46,
+    "in_phrase": 0.42,
+    "number": 0.41,
 }
 
 
@@ -48,9 +48,9 @@ def condense(
     follow_up = understanding.follow_up
     if understanding.intent != "follow_up":
         return Condensed(message, (), "literal", follow_up.reason)
-    if follow_up.confidence < LEANING:
-        return Condensed(message, (), "literal", f"{follow_up.reason}, but not surely enough to add to it")
     seen = window(history)
+    if instead := _parallel(message, seen):
+        return instead
     chosen = _compared(message, seen) or _chosen(message, seen, follow_up.confidence)
     if not chosen:
         return Condensed(message, (), "literal", f"{follow_up.reason}, but nothing said before is clearly meant")
@@ -62,6 +62,9 @@ def condense(
         if is_content(word)
     )
     quoted = ", ".join(f"“{span}”" for span in spans)
+    if follow_up.confidence < LEANING:
+        reason = f"{follow_up.reason}, perhaps: the question stays as it is, and {quoted} counts a little in the search"
+        return Condensed(message, terms, "literal", reason)
     reason = f"{follow_up.reason}; added {quoted} from the conversation"
     return Condensed(_written(message, spans), terms, "rules", reason)
 
@@ -111,7 +114,7 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
         enough = probability >= ENOUGH or not chosen
-        if enough and not new <= covered and len(chosen) < MOST_PHRASES:
+        if enough and new.isdisjoint(covered) and len(chosen) < MOST_PHRASES:
             chosen.append((phrase, probability))
             covered |= new
     return chosen
@@ -181,6 +184,7 @@ _PRONOUN = re.compile(
     re.I,
 )
 _POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
+_MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
 _COMPARING = re.compile(
     r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
@@ -197,13 +201,34 @@ def _compared(message: str, seen: Sequence[Message]) -> list[tuple[str, float]]:
     own = {stem(word) for word in words(message)}
     subjects: list[str] = []
     for each in reversed(seen):
-        subject = max(phrases(each.content), key=len, default="") if each.role == "user" else ""
-        stems = {stem(word) for word in words(subject)}
-        if subject and not stems & own and all(stems.isdisjoint(map(stem, words(kept))) for kept in subjects):
-            subjects.append(subject)
+        found = subject(each.content) if each.role == "user" else ""
+        stems = {stem(word) for word in words(found)}
+        if found and not stems & own and all(stems.isdisjoint(map(stem, words(kept))) for kept in subjects):
+            subjects.append(found)
         if len(subjects) == 2:
-            return [(subject, 0.8) for subject in reversed(subjects)]
+            return [(each, 0.8) for each in reversed(subjects)]
     return []
+
+
+_ELLIPSIS = re.compile(
+    r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|for|"
+    r"on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|is|are|do|does|did|can|could)\b)"
+    r"([^?.!]{2,80}?)\s*[?.!]*",
+    re.I,
+)
+
+
+def _parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject."""
+    found = _ELLIPSIS.fullmatch(message.strip())
+    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    replaced = subject(last)
+    if not found or not replaced or not last.strip().endswith("?") or _ELLIPSIS.fullmatch(last.strip()):
+        return None
+    own = {stem(word) for word in words(f"{message} {replaced}")}
+    terms = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
+    query = last.strip().replace(replaced, found[1], 1)
+    return Condensed(query, terms, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
 
 
 def _written(message: str, spans: Sequence[str]) -> str:
@@ -228,4 +253,6 @@ def _written(message: str, spans: Sequence[str]) -> str:
         return message
     end = re.search(r"\s*[?.!]*\s*$", message)
     cut = end.start() if end else len(message)
+    if rest == list(spans) and _MORE.fullmatch(message[:cut].strip()):
+        return f"{message[:cut]} about {' and '.join(rest)}{message[cut:].strip()}"
     return f"{message[:cut]} ({', '.join(rest)}){message[cut:].strip()}"

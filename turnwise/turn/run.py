@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from turnwise.config import Settings
 from turnwise.errors import MessageBlocked, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
+from turnwise.guard.shape import check_conversation_id
 from turnwise.turn.compose import cited, compose
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.generate import Speech
@@ -45,13 +46,14 @@ class Parts:
     models: Sequence[ChatModel]
 
 
-async def run_turn(request: TurnRequest, parts: Parts) -> AsyncIterator[TurnEvent]:
+async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
     """The events of one turn. It ends in Answered or Failed; only what the caller does to the iterator raises."""
     settings, message = parts.settings, request.message
     trace, memory, text = TraceLog(), Memory(parts.store, request), ""
     try:
         with trace.stage("guard in") as stage:
             verdict = parts.guard.check_input(message)
+            check_conversation_id(request.conversation_id)
             stage.decide(verdict.action, verdict.reason, rail=verdict.rail)
         history = await memory.accept()
         yield Accepted(memory.conversation_id, memory.number)
@@ -79,12 +81,12 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncIterator[TurnEven
         with trace.stage("retrieve") as stage:
             hits = await asyncio.to_thread(retrieve, planned, parts.index.search, settings.evidence)
             searched = [step.query.question for step in planned.steps if step.query]
-            reason = f"for {len(searched)} searches" if searched else "nothing to search"
+            reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
                 {"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)}
                 for hit in hits
             ]
-            stage.decide(f"{len(hits)} passages", reason, searches=searched, found=found)
+            stage.decide(f"{len(hits)} passages" if searched else "nothing", reason, searches=searched, found=found)
         yield trace.last()
 
         with trace.stage("compose") as stage:

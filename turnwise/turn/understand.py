@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from turnwise.text import content_stems, is_content, is_specific, one_line, phrases, stem, words
+from turnwise.text import content_stems, is_content, is_specific, one_line, phrases, stem, subject, words
 from turnwise.types import ConversationState, FollowUp, Intent, Message, Phase, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
@@ -121,31 +121,37 @@ _CONTINUE = re.compile(
     re.I,
 )
 
+_ELLIPSIS = re.compile(
+    r"(?:and )?(?:what|how) about\b|what of\b"
+    r"|and (?!(?:what|how|why|who|when|where|which|is|are|do|does|did|can)\b)[^?]{1,60}\?$",
+    re.I,
+)
+
 # The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
-BIAS = 0.67
+BIAS = 0.40
 WEIGHTS = {
-    "personal": 3.84,
-    "personal_after_name": 1.43,
-    "personal_after_phrase": 2.16,
-    "demonstrative": 1.33,
-    "one": 1.20,
-    "place": 1.85,
-    "opening": 0.72,
+    "personal": 3.60,
+    "personal_after_name": 1.50,
+    "personal_after_phrase": 2.27,
+    "demonstrative": 1.29,
+    "one": 1.17,
+    "place": 1.87,
+    "opening": 0.75,
     "reply": -1.26,
-    "other": 1.03,
-    "comparison": 1.36,
-    "definite": 1.86,
-    "definite_said_before": 0.56,
-    "named": -1.48,
-    "nothing_specific": 0.38,
-    "one_specific": 0.54,
-    "three_specific": -0.84,
-    "name": -0.96,
-    "asked_before": -0.99,
-    "all_asked_before": 0.23,
-    "answered_before": 0.20,
-    "short": 0.15,
-    "long": -1.00,
+    "other": 1.09,
+    "comparison": 1.40,
+    "definite": 1.87,
+    "definite_said_before": 0.39,
+    "named": -1.38,
+    "nothing_specific": 0.77,
+    "one_specific": 0.74,
+    "three_specific": -0.63,
+    "name": -0.92,
+    "asked_before": -0.91,
+    "all_asked_before": 0.05,
+    "answered_before": 0.27,
+    "short": 0.17,
+    "long": -1.09,
 }
 _SPOKEN = {
     "personal": "“{}” refers to something said before",
@@ -202,7 +208,8 @@ def _follow_up(message: str, recent: Sequence[Message], threshold: float) -> Fol
         return FollowUp(False, "none", 0.0, "", (), "the conversation begins here")
     said = set().union(*(content_stems(each.content) for each in recent))
     continued = _CONTINUE.match(message.strip())
-    if continued and content_stems(message.strip()[continued.end() :]) <= said:
+    rest = content_stems(message.strip()[continued.end() :]) if continued else set()
+    if continued and (rest <= said or _ELLIPSIS.match(message.strip())):
         reason = f"“{continued[0].strip()}” continues what was said"
         return FollowUp(True, "pattern", 0.85, topic, keywords, reason)
     asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
@@ -303,14 +310,9 @@ def _none(seen: FollowUp, reason: str) -> FollowUp:
 # --- state --------------------------------------------------------------------------------------------------------
 
 
-def topic_of(text: str) -> str:
-    """What a message is about: the longest of its phrases, the first of equals; empty where it names nothing."""
-    return max(phrases(text), key=lambda phrase: len(phrase.split()), default="")
-
-
 def _previous(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """The topic in force before this message, and the words that stand for it."""
-    topic = next((found for each in reversed(recent) if each.role == "user" and (found := topic_of(each.content))), "")
+    topic = next((found for each in reversed(recent) if each.role == "user" and (found := subject(each.content))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
     keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in phrases(answer[:400]))]))
     return topic, tuple(word for word in keywords if word)[:6]
@@ -320,12 +322,9 @@ def _state(message: str, history: Sequence[Message], follow_up: FollowUp) -> Con
     asked = [each.content for each in history if each.role == "user"]
     topics: dict[str, str] = {}
     for text in [*asked[:1], *asked[1:][-RECENT:], message]:
-        found = topic_of(text)
-        if found:
+        if found := subject(text):
             topics.setdefault(found.lower(), found)
-    topic = (
-        (follow_up.previous_topic if follow_up.is_follow_up else "") or topic_of(message) or follow_up.previous_topic
-    )
+    topic = subject(message) or follow_up.previous_topic
     return ConversationState(len(asked) + 1, tuple(topics.values()), one_line(topic, 60), _phase(message))
 
 

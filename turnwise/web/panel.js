@@ -20,6 +20,7 @@ export function openSource(source, from) {
   panel.scrollTop = 0;
   find("text").querySelector("mark")?.scrollIntoView({ block: "nearest" });
   find("title").focus({ preventScroll: true });
+  opener.scrollIntoView({ block: "nearest" });
 }
 
 export function closeSource() {

@@ -11,7 +11,7 @@ const WAITING = {
   generate: "Writing",
 };
 const ORDER = Object.keys(WAITING);
-const NAMES = { "guard in": "check the question", "guard out": "check the answer", remember: "remember" };
+const NAMES = { "guard in": "check the question", "guard out": "check the answer" };
 const DECISIONS = {
   new_question: "a new question",
   follow_up: "a follow-up",
@@ -21,6 +21,7 @@ const DECISIONS = {
   literal: "as it was asked",
   rules: "completed from the conversation",
   caller: "as you wrote it",
+  allow: "allowed",
 };
 
 export function make(tag, properties = {}, ...children) {
@@ -181,5 +182,7 @@ function why({ trace = [] }) {
 }
 
 function milliseconds(ms) {
-  return ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 0.1) return "< 0.1 ms";
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }

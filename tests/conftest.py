@@ -1,0 +1,100 @@
+"""What holds for every test: no network but this machine's own, none of the user's settings, and one sample library."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No keys, endpoints or settings of the user's, and an empty account."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.startswith(("OPENAI_", "TURNWISE_")):
+                patch.delenv(name)
+        home = tmp_path_factory.mktemp("account")
+        for folder in ("DATA", "CACHE", "CONFIG", "STATE"):
+            patch.setenv(f"XDG_{folder}_HOME", str(home / folder.lower()))
+        yield
+
+
+class NetworkReached(RuntimeError):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Reaching for another machine raises; and fails the test, should the code under test swallow that."""
+    reached: list[Any] = []
+
+    def refuse(host: Any) -> None:
+        reached.append(host)
+        raise NetworkReached(f"a test reached for {host!r}; only this machine's own addresses are open to tests")
+
+    connect, connect_ex, resolve = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and not is_local(address[0]):
+            refuse(address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        if self.family != socket.AF_UNIX and not is_local(address[0]):
+            refuse(address)
+        return connect_ex(self, address)
+
+    def guarded_resolve(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host is not None and not is_local(host):
+            refuse(host)
+        return resolve(host, *arguments, **options)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded_connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_resolve)
+    yield
+    assert not reached, f"the test reached for {reached}"
+
+
+def is_local(host: str | bytes) -> bool:
+    """Whether a host is this machine; every name but localhost would have to be asked of another."""
+    name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+    if name in ("", "localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+@pytest.fixture(scope="session")
+def sample_folder() -> Path:
+    return Path(str(resources.files("turnwise"))) / "sample"
+
+
+@pytest.fixture(scope="session")
+def sample_library(tmp_path_factory: pytest.TempPathFactory, sample_folder: Path) -> Path:
+    """The folder of a library of the sample documents, words and vectors, made once. Only add conversations to it."""
+    folder = tmp_path_factory.mktemp("sample")
+    with build(Settings(library=str(folder)), create=True) as engine:
+        engine.add(sample_folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample_engine(sample_library: Path) -> Iterator[Engine]:
+    """An engine over the sample library, for whole turns."""
+    with build(Settings(library=str(sample_library))) as engine:
+        yield engine

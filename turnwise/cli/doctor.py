@@ -1,0 +1,157 @@
+"""Is everything in order? What Turnwise stands on, looked at one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+import sqlite3
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from turnwise import __version__
+from turnwise.app import build, library_folder
+from turnwise.config import Origin, Settings
+from turnwise.engine import Engine
+from turnwise.errors import LibraryError, LibraryNotFound, TurnwiseError
+
+PATIENCE = 5.0  # seconds for the model's endpoint to say something
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: "ok", "warn" where Turnwise works but less well, "fail" where it cannot."""
+
+    check: str
+    status: Literal["ok", "warn", "fail"]
+    message: str
+    hint: str = ""
+
+
+def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[str, str]) -> Iterator[Finding]:
+    """The findings, as they are made."""
+    named = {origin.name: origin.origin for origin in origins}
+    yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
+    yield _sqlite()
+    yield _disk(library_folder(settings))
+    yield _library(settings, named["library"] != "default")
+    yield _embedder(settings)
+    yield _model(settings, named, environment)
+    yield _privacy(settings)
+
+
+def _sqlite() -> Finding:
+    try:
+        sqlite3.connect(":memory:").execute("CREATE VIRTUAL TABLE words USING fts5(text)")
+    except sqlite3.OperationalError as error:
+        hint = "Use a Python whose SQLite has FTS5, such as the one of your distribution or of python.org."
+        return Finding("sqlite", "fail", f"{sqlite3.sqlite_version} cannot search text: {error}", hint)
+    return Finding("sqlite", "ok", f"{sqlite3.sqlite_version} with full-text search (FTS5)")
+
+
+def _disk(folder: Path) -> Finding:
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            return Finding("disk", "ok", f"{there} can be written")
+    except OSError as error:
+        hint = "Choose another folder with --library, or free some room."
+        return Finding("disk", "fail", f"{there} cannot be written: {error.strerror}", hint)
+
+
+def _library(settings: Settings, named: bool) -> Finding:
+    try:
+        with build(dataclasses.replace(settings, base_url="", embedder="")) as engine:
+            counts = engine.index.counts()
+    except LibraryNotFound as error:
+        return Finding("library", "fail" if named else "warn", str(error), error.hint)
+    except LibraryError as error:
+        return Finding("library", "fail", str(error), error.hint)
+    held = f"{library_folder(settings)}: {counts.documents:,} documents in {counts.passages:,} passages"
+    if not counts.documents:
+        return Finding("library", "warn", held, "Add some: turnwise add DOCUMENTS")
+    if pending := counts.passages - counts.vectors:
+        hint = "`turnwise add` or `turnwise serve` goes on with them."
+        return Finding("library", "warn", f"{held}, of which {pending:,} can so far be found by words only", hint)
+    return Finding("library", "ok", held)
+
+
+def _embedder(settings: Settings) -> Finding:
+    """Whether a question gets a vector that the library's can be compared with."""
+    try:
+        with _library_or_stand_in(dataclasses.replace(settings, base_url="")) as engine:
+            engine.search("test", 1)
+            engine.index.embedder.embed_query("test")  # a library without vectors has no use for one in its search
+            name = engine.index.embedder.name
+    except TurnwiseError as error:
+        return Finding("embedder", "fail", str(error), error.hint)
+    checked = f"your own, from {settings.embedder}" if settings.embedder else "the pinned weights, hash checked"
+    return Finding("embedder", "ok", f"{name} ({checked})")
+
+
+@contextmanager
+def _library_or_stand_in(settings: Settings) -> Iterator[Engine]:
+    """The library, or an empty one where it cannot be opened."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            engine = build(settings)
+        except LibraryError:
+            engine = build(dataclasses.replace(settings, library=folder), create=True)
+        with engine:
+            yield engine
+
+
+def _model(settings: Settings, named: Mapping[str, str], environment: Mapping[str, str]) -> Finding:
+    key = environment.get("OPENAI_API_KEY", "").strip()
+    if settings.base_url:
+        return _endpoint(settings, named["base_url"], key)
+    offline = "none: answers are sentences of your documents"
+    if key:
+        hint = "To answer with a model, set its endpoint too, such as OPENAI_BASE_URL=https://api.openai.com/v1"
+        return Finding("model", "warn", f"{offline}. OPENAI_API_KEY is set but not used: it names no endpoint.", hint)
+    return Finding("model", "ok", f"{offline} (set OPENAI_BASE_URL to use a model)")
+
+
+def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
+    """What the endpoint says when asked for its models. Not a failure: without it answers come from the documents."""
+    host = host_of(settings.base_url)
+    about = f"{settings.model or 'the first model'} at {host}, because {origin} is set"
+    request = f"{settings.base_url.rstrip('/')}/models"
+    headers = {"Authorization": f"Bearer {key or 'none'}"}
+    fallback = "Until then answers are sentences of your documents."
+    try:
+        with urllib.request.urlopen(urllib.request.Request(request, headers=headers), timeout=PATIENCE) as response:
+            offered = [str(model["id"]) for model in json.load(response)["data"]]
+    except urllib.error.HTTPError as error:
+        error.close()
+        hint = f"Check OPENAI_API_KEY, and that the address is the API's (it often ends in /v1). {fallback}"
+        return Finding("model", "warn", f"{about}; it refuses to list its models ({error.code})", hint)
+    except (OSError, ValueError) as error:
+        hint = f"Start the model's server, or check the address. {fallback}"
+        return Finding("model", "warn", f"{about}; it cannot be reached: {getattr(error, 'reason', error)}", hint)
+    except (KeyError, TypeError):
+        return Finding("model", "warn", f"{about}; it answers, but not like an OpenAI-compatible endpoint", fallback)
+    if settings.model and settings.model not in offered:
+        return Finding("model", "warn", f"{about}; it offers no such model", f"It offers: {', '.join(offered[:10])}")
+    if not offered:
+        return Finding("model", "warn", f"{about}; it offers no model", f"Load one there. {fallback}")
+    return Finding("model", "ok", f"{settings.model or offered[0]} at {host}, because {origin} is set")
+
+
+def _privacy(settings: Settings) -> Finding:
+    if not settings.base_url:
+        return Finding("privacy", "ok", "nothing leaves this machine")
+    sent = "your questions, their conversation and the passages found for them"
+    return Finding("privacy", "ok", f"{sent} are sent to {host_of(settings.base_url)}; documents stay here otherwise")
+
+
+def host_of(address: str) -> str:
+    """The host and port of an address, without the password that some addresses carry."""
+    return urlsplit(address).netloc.rpartition("@")[2] or address

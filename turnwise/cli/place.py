@@ -1,0 +1,81 @@
+"""Which library a verb works on: the options that every verb shares, and the engine they lead to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwise.cli.screen import Bars
+from turnwise.config import Origin, Settings, data_folder, load
+
+if TYPE_CHECKING:
+    from turnwise.engine import Engine
+
+Verb = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The library and the settings file that were named on the command line, if any."""
+
+    library: str | None
+    file: Path | None
+    sample: bool = False
+
+    def settings(self, **arguments: Any) -> tuple[Settings, list[Origin]]:
+        """The settings in force and where each came from."""
+        library = str(data_folder() / "sample") if self.sample else self.library
+        return load({"library": library, **arguments}, file=self.file)
+
+    def open(self, create: bool = False, **arguments: Any) -> Engine:
+        """The engine. The sample library is made on first use; any other has to be there, unless `create`."""
+        from turnwise.app import build, build_sample
+
+        settings, _ = self.settings(**arguments)
+        if not self.sample:
+            return build(settings, create)
+        with Bars() as bars:
+            return build_sample(settings, bars)
+
+
+def placed(sample: bool) -> Callable[[Verb], Verb]:
+    """Give a verb --library and --config, with `sample` also --sample; it is called with a Place first."""
+
+    def decorate(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def called(library: str | None, config_file: Path | None, use_sample: bool = False, **others: Any) -> Any:
+            if library is not None and use_sample:
+                raise click.UsageError("--library and --sample name two libraries; choose one.")
+            return verb(Place(library, config_file, use_sample), **others)
+
+        options = [
+            click.option("--library", metavar="DIR", help="Folder of the library [default: one of your account]."),
+            click.option(
+                "--config",
+                "config_file",
+                metavar="FILE",
+                type=click.Path(path_type=Path),
+                help="Settings file [default: turnwise.toml here, if there is one].",
+            ),
+        ]
+        if sample:
+            about = "Use the bundled sample library, made on first use."
+            options.insert(1, click.option("--sample", "use_sample", is_flag=True, help=about))
+        return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
+
+    return decorate
+
+
+def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:
+    context.meta["json"] = value
+    return value
+
+
+as_json = click.option(
+    "--json", "as_json", is_flag=True, callback=_remember, help="Print JSON, one object a line, for programs."
+)

@@ -1,0 +1,302 @@
+"""The verbs of the `turnwise` command. What is slow to import is imported by the verb that needs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import errno
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwise import __version__
+from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
+from turnwise.errors import DocumentError, TurnwiseError
+
+if TYPE_CHECKING:
+    from turnwise.engine import Engine
+    from turnwise.index.embedded import AddReport
+
+STOPPED = 130  # the exit status of a command that Ctrl-C ended
+
+
+def main() -> None:
+    """Run the command line. Bytes that are no text neither break reading nor printing."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
+        stream.reconfigure(errors=errors)  # type: ignore[union-attr]
+    turnwise(prog_name="turnwise")
+
+
+class Verbs(click.Group):
+    """Ends every verb in good order: an error is told with what to do about it, and its traceback only on demand."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(self.commands)  # in the order below, which is the order in which people meet them
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            remark("Stopped.")
+            context.exit(STOPPED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            gone = isinstance(error, OSError) and error.errno == errno.EPIPE  # the reader left, as `head` does
+            if gone or context.params["debug"]:
+                raise
+            complain(_told(error), context.meta.get("json", False))
+            context.exit(1)
+
+
+def _told(error: Exception) -> TurnwiseError:
+    if isinstance(error, TurnwiseError):
+        return error
+    return TurnwiseError(
+        f"{type(error).__name__}: {error}", "This should not happen. `turnwise --debug …` shows where."
+    )
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="turnwise %(version)s")
+@click.option("--debug", is_flag=True, help="Show tracebacks and log lines.")
+def turnwise(debug: bool) -> None:
+    """Talk with your documents: ask, follow up, and see what each answer rests on.
+
+    \b
+    turnwise chat --sample            try it on the bundled sample library
+    turnwise add papers/              make a library of your own
+    turnwise ask "What is BERT?"      ask it a question
+    turnwise serve                    the same as a web page and an API
+    """
+    log_to_stderr(debug)
+
+
+@turnwise.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@as_json
+@placed(sample=False)
+def add(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
+    """Read documents into the library.
+
+    Give files, or folders with all below them. Markdown, text, HTML and PDF are read. What has not changed is skipped,
+    so the same command brings a library up to date. The library is made where there is none.
+    """
+    with place.open(create=True) as engine, Bars() as bars:
+        report = engine.index.add([Path(path) for path in paths], bars)
+        if as_json:
+            say_json(dataclasses.asdict(report))
+        else:
+            _tell(report)
+        _embed(engine, bars)
+    if report.failed:
+        sys.exit(1)
+
+
+def _tell(report: AddReport) -> None:
+    say(
+        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
+        f" ({report.passages:,} new passages)."
+    )
+    for skipped in report.skipped:
+        say(f"Skipped, not a kind that can be read: {skipped}")
+    for failure in report.failed:
+        remark(f"Not added: {failure.message}\n  {failure.hint}")
+
+
+def _embed(engine: Engine, bars: Bars) -> None:
+    try:
+        if pending := engine.index.pending():
+            bars("embedding", 0, pending)
+            engine.index.embed_pending(bars)
+    except KeyboardInterrupt:
+        remark(
+            "Stopped. All that was read can be searched by its words.\n"
+            f"  {engine.index.pending():,} passages are not searchable by meaning yet;"
+            " `turnwise add` or `turnwise serve` goes on with them."
+        )
+        sys.exit(STOPPED)
+
+
+@turnwise.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@as_json
+@placed(sample=False)
+def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
+    """Take documents out of the library.
+
+    A folder takes out all below it. The files themselves stay where they are.
+    """
+    with place.open() as engine:
+        removed = [source for path in paths for source in _remove(engine, path)]
+    if as_json:
+        say_json({"removed": removed})
+    else:
+        say("\n".join(f"Removed {source}" for source in removed))
+
+
+def _remove(engine: Engine, path: str) -> list[str]:
+    sources = [document.source for document in engine.index.documents()]
+    real = os.path.realpath(path)
+    wanted = [each for each in sources if each in (path, real) or each.startswith(os.path.join(real, ""))]
+    if not wanted:
+        names = {os.path.basename(source): source for source in sources}
+        near = difflib.get_close_matches(os.path.basename(real), names, n=1)
+        hint = f"Did you mean {names[near[0]]}?" if near else "Name it by its path, as it was added."
+        raise DocumentError(f"The library has no document {path}.", hint)
+    return [source for source in wanted if engine.remove(source)]
+
+
+@turnwise.command()
+@click.argument("message", nargs=-1, required=True)
+@click.option("--conversation", metavar="ID", help="Ask in this conversation; it is begun where there is none.")
+@click.option("--query", metavar="TEXT", help="Search for this instead of what Turnwise makes of the message.")
+@as_json
+@placed(sample=True)
+def ask(place: Place, message: tuple[str, ...], conversation: str | None, query: str | None, as_json: bool) -> None:
+    """Ask one question; "-" reads it from stdin.
+
+    Without --conversation the question begins a new one.
+    """
+    from turnwise.cli.talk import Talk
+
+    text = " ".join(message)
+    with place.open() as engine, Talk(engine.chat(conversation), as_json) as talk:
+        talk.turn(sys.stdin.read() if text == "-" else text, query)
+        if not as_json and conversation is None:
+            remark(f"Follow up with: turnwise ask --conversation {talk.chat.id} …")
+
+
+@turnwise.command()
+@click.option("--conversation", metavar="ID", help="Go on with this conversation.")
+@as_json
+@placed(sample=True)
+def chat(place: Place, conversation: str | None, as_json: bool) -> None:
+    """Talk with the library, turn by turn.
+
+    /why explains the last answer, /quit leaves. From a pipe, each line is a message.
+    """
+    from turnwise.cli.talk import HELP, Talk
+
+    with place.open() as engine, Talk(engine.chat(conversation), as_json) as talk:
+        if sys.stdin.isatty():
+            say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
+        talk.converse()
+
+
+@turnwise.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option("--limit", default=6, show_default=True, type=click.IntRange(1), help="Most passages to show.")
+@as_json
+@placed(sample=True)
+def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool) -> None:
+    """Show the passages that a search finds.
+
+    The best come first; no answer is made of them.
+    """
+    from turnwise.cli.talk import standing
+    from turnwise.text import one_line
+
+    with place.open() as engine:
+        hits = engine.search(" ".join(query), limit)
+    for rank, hit in enumerate(hits, 1):
+        if as_json:
+            say_json(dataclasses.asdict(hit))
+            continue
+        passage = hit.passage
+        say(f"{rank}. {standing(passage.title, passage.heading, passage.page)}")
+        say(f"   {one_line(passage.text, 200)}", dim=True)
+    if not hits and not as_json:
+        say("Nothing found.")
+
+
+@turnwise.command()
+@click.option("--host", help="Address to listen on [default: 127.0.0.1, this machine only].")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on [default: 8000; 0: any free one].")
+@placed(sample=True)
+def serve(place: Place, host: str | None, port: int | None) -> None:
+    """Serve the chat page and the API until Ctrl-C."""
+    from turnwise.server.run import serve as serve_engine
+
+    with place.open(host=host, port=port) as engine:
+        serve_engine(engine)
+
+
+@turnwise.command("eval")
+@click.argument("suite", metavar="SUITE")
+@click.option("--data", "folder", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The data files.")
+@click.option("--only", metavar="A,B", default="", help="Only these files or folders of the data.")
+@click.option(
+    "--cache", metavar="DIR", type=click.Path(path_type=Path), help="Where indexed collections are kept between runs."
+)
+@as_json
+@placed(sample=False)
+def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | None, as_json: bool) -> None:
+    """Measure the stages on public data.
+
+    SUITE is followup, condense or retrieval. A suite brings its own documents, so it leaves --library alone.
+    """
+    from turnwise.evaluation.report import table
+    from turnwise.evaluation.run import run
+
+    settings, _ = place.settings()
+    parts = tuple(part.strip() for part in only.split(",") if part.strip())
+    with Bars() as bars:
+        figures = run(suite, folder, cache=cache, only=parts, progress=bars, settings=settings)
+    if as_json:
+        say_json(figures)
+    else:
+        say(table(figures))
+
+
+@turnwise.command()
+@as_json
+@placed(sample=True)
+def doctor(place: Place, as_json: bool) -> None:
+    """Check that everything is in order, and say what is sent where."""
+    from turnwise.cli.doctor import examine
+
+    marks = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+    findings = []
+    for finding in examine(*place.settings(), os.environ):
+        findings.append(finding)
+        if not as_json:
+            say(f"{marks[finding.status]}  {finding.check:9} {finding.message}")
+        if finding.hint and not as_json:
+            say(f"{'':16}{finding.hint}", dim=True)
+    healthy = all(finding.status != "fail" for finding in findings)
+    if as_json:
+        say_json({"ok": healthy, "findings": [dataclasses.asdict(finding) for finding in findings]})
+    if not healthy:
+        sys.exit(1)
+
+
+@turnwise.command()
+@as_json
+@placed(sample=False)
+def config(place: Place, as_json: bool) -> None:
+    """Show every setting: its value, who set it, and what it means."""
+    _, found = place.settings()
+    origins = [dataclasses.replace(each, value=_without_password(each.value)) for each in found]
+    if as_json:
+        say_json({each.name: {"value": each.value, "origin": each.origin, "about": each.about} for each in origins})
+        return
+    for each in origins:
+        say(f"{each.name} = {_as_toml(each.value)}", end="")
+        say(f"  ({each.origin})", dim=True)
+        say(f"    {each.about}", dim=True)
+
+
+def _without_password(value: Any) -> Any:
+    return re.sub(r"//[^/@]*@", "//…@", value) if isinstance(value, str) else value
+
+
+def _as_toml(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
