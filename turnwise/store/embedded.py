@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, NotText
+from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, LibraryError, NotText
 from turnwise.sqlite import Database, reported
 from turnwise.store.owner import at_work, this_process
 from turnwise.types import Conversation, Source, Turn, TurnStatus
@@ -68,21 +68,24 @@ class EmbeddedStore:
         """End a pending turn. Raises ConversationError where it is not, or no longer, pending."""
         _check_text(response or "")
         cited = [dataclasses.asdict(source) for source in sources]
-        self._given_up.add((conversation_id, number))
-        with self._database.write() as tx:
-            now = time.time()
-            ended = tx.execute(
-                "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?"
-                " WHERE conversation_id = ? AND number = ? AND status = 'pending'",
-                (status, response, now, _dump(cited), _dump(record), _dump(error), conversation_id, number),
-            )
-            if ended.rowcount == 0:
-                raise ConversationError(
-                    f"Turn {number} of conversation {conversation_id!r} is not waiting for an answer.",
-                    "It was finished before, or given up as interrupted; read the conversation to see which.",
+        try:
+            with self._database.write() as tx:
+                now = time.time()
+                ended = tx.execute(
+                    "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?"
+                    " WHERE conversation_id = ? AND number = ? AND status = 'pending'",
+                    (status, response, now, _dump(cited), _dump(record), _dump(error), conversation_id, number),
                 )
-            _touch(tx, conversation_id, now)
+                _touch(tx, conversation_id, now)
+        except LibraryError:
+            self._given_up.add((conversation_id, number))
+            raise
         self._given_up.discard((conversation_id, number))
+        if ended.rowcount == 0:
+            raise ConversationError(
+                f"Turn {number} of conversation {conversation_id!r} is not waiting for an answer.",
+                "It was finished before, or given up as interrupted; read the conversation to see which.",
+            )
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The conversation with the records of its turns; a turn whose process died is there as interrupted."""

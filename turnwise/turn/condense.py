@@ -211,8 +211,8 @@ def _compared(message: str, seen: Sequence[Message]) -> list[tuple[str, float]]:
 
 
 _ELLIPSIS = re.compile(
-    r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|for|"
-    r"on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|is|are|do|does|did|can|could)\b)"
+    r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
+    r"for|on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|is|are|do|does|did|can|could)\b)"
     r"([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
