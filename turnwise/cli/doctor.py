@@ -20,7 +20,7 @@ from turnwise import __version__
 from turnwise.app import build, library_folder
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
-from turnwise.errors import LibraryError, LibraryNotFound, TurnwiseError
+from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
 
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
 
@@ -111,7 +111,11 @@ def _library_or_stand_in(settings: Settings) -> Iterator[Engine]:
 def _model(settings: Settings, named: Mapping[str, str], environment: Mapping[str, str]) -> Finding:
     key = environment.get("OPENAI_API_KEY", "").strip()
     if settings.base_url:
-        return _endpoint(settings, named["base_url"], key)
+        try:
+            with _library_or_stand_in(dataclasses.replace(settings, embedder="")):
+                return _endpoint(settings, named["base_url"], key)
+        except ConfigError as error:  # an address or a key of the wrong form
+            return Finding("model", "fail", str(error), error.hint)
     offline = "none: answers are sentences of your documents"
     if key:
         hint = "To answer with a model, set its endpoint too, such as OPENAI_BASE_URL=https://api.openai.com/v1"
@@ -146,12 +150,16 @@ def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
 
 
 def _privacy(settings: Settings) -> Finding:
-    if not settings.base_url:
+    host = host_of(settings.base_url)
+    if not host:
         return Finding("privacy", "ok", "nothing leaves this machine")
     sent = "your questions, their conversation and the passages found for them"
-    return Finding("privacy", "ok", f"{sent} are sent to {host_of(settings.base_url)}; documents stay here otherwise")
+    return Finding("privacy", "ok", f"{sent} are sent to {host}; nothing else leaves this machine")
 
 
 def host_of(address: str) -> str:
-    """The host and port of an address, without the password that some addresses carry."""
-    return urlsplit(address).netloc.rpartition("@")[2] or address
+    """The host and port of an address, without the password that some carry; nothing where it is no address."""
+    try:
+        return urlsplit(address).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""

@@ -93,15 +93,22 @@ class Bars:
         self._end()
 
 
-class _Brief(logging.Formatter):
-    """A log line without the traceback, which is for those who ask for it."""
+class _Log(logging.Handler):
+    """Log lines on stderr; a traceback is for those who ask for it, others get its last line."""
 
-    def formatException(self, info: Any) -> str:  # noqa: N802
-        return f"  {info[0].__name__}: {info[1]}"
+    def __init__(self, tracebacks: bool) -> None:
+        super().__init__()
+        self._tracebacks = tracebacks
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and not self._tracebacks:
+            remark(f"{record.getMessage()}: {record.exc_info[1]!r}")
+        else:
+            remark(self.format(record))
 
 
-def log_to_stderr(debug: bool) -> None:
-    """What the parts log: faults in a line each, or with --debug everything, tracebacks included."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(name)s: %(message)s") if debug else _Brief("%(message)s"))
-    logging.basicConfig(handlers=[handler], level=logging.INFO if debug else logging.ERROR, force=True)
+def log_to_stderr(level: int, tracebacks: bool) -> None:
+    """Show what the parts of Turnwise log from this level on."""
+    log = logging.getLogger("turnwise")
+    log.handlers = [_Log(tracebacks)]
+    log.setLevel(level)

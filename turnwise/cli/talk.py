@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import Callable, Iterator
 
@@ -23,6 +24,7 @@ class Talk:
         self.chat = chat
         self.last: Reply | None = None
         self._as_json = as_json
+        logging.getLogger("turnwise.turn.generate").setLevel(logging.ERROR)  # the reply's notice says it already
         self._runner = asyncio.Runner()  # one event loop for all turns: a model's client belongs to its loop
 
     def turn(self, message: str, query: str | None = None) -> None:

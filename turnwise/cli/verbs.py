@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import errno
+import logging
 import os
 import re
 import sys
@@ -74,7 +75,7 @@ def turnwise(debug: bool) -> None:
     turnwise ask "What is BERT?"      ask it a question
     turnwise serve                    the same as a web page and an API
     """
-    log_to_stderr(debug)
+    log_to_stderr(logging.INFO if debug else logging.WARNING, tracebacks=debug)
 
 
 @turnwise.command()

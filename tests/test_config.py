@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from turnwise.config import Settings, data_folder, load
+from turnwise.errors import ConfigError
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The turnwise.toml of an otherwise empty folder, which is where we are; the test writes it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "turnwise.toml"
+
+
+def test_with_nothing_said_the_defaults_hold(file: Path) -> None:
+    settings, origins = load(environment={})
+    assert not file.exists()
+    assert settings == Settings()
+    assert {each.origin for each in origins} == {"default"}
+
+
+def test_arguments_outrank_the_environment_which_outranks_the_file(file: Path) -> None:
+    file.write_text("port = 1\nhost = 'file'\nmodel = 'file'\n")
+    environment = {"TURNWISE_PORT": "2", "TURNWISE_HOST": "environment", "UNRELATED": "x"}
+    settings, origins = load({"port": 3, "library": None}, environment)
+    assert (settings.port, settings.host, settings.model) == (3, "environment", "file")
+    named = {each.name: each.origin for each in origins}
+    assert (named["port"], named["host"], named["model"]) == ("argument", "TURNWISE_HOST", "turnwise.toml")
+    assert named["library"] == "default", "an argument of None was not given"
+
+
+def test_openai_base_url_is_an_endpoint_and_our_own_variable_outranks_it(file: Path) -> None:
+    file.write_text("base_url = 'http://file/v1'\n")
+    environment = {"OPENAI_BASE_URL": "http://openai/v1"}
+    assert load(environment=environment)[0].base_url == "http://openai/v1"
+    assert load(environment={**environment, "TURNWISE_BASE_URL": "http://ours/v1"})[0].base_url == "http://ours/v1"
+    assert load(environment={"OPENAI_BASE_URL": ""})[0].base_url == "http://file/v1"
+
+
+def test_a_file_can_be_named_and_then_has_to_be_there(file: Path, tmp_path: Path) -> None:
+    file.write_text("port = 1\n")
+    other = tmp_path / "other.toml"
+    other.write_text("port = 2\n")
+    assert load(environment={}, file=other)[0].port == 2
+    with pytest.raises(ConfigError, match=r"none\.toml cannot be read"):
+        load(environment={}, file=tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("toml", "environment", "arguments", "said"),
+    [
+        ("prot = 1", {}, {}, "Unknown setting 'prot' in turnwise.toml."),
+        ("", {"TURNWISE_PROT": "1"}, {}, "Unknown setting 'prot' in TURNWISE_PROT."),
+        ("", {}, {"prot": 1}, "Unknown setting 'prot' in argument."),
+    ],
+)
+def test_an_unknown_setting_names_the_nearest(
+    file: Path, toml: str, environment: dict[str, str], arguments: dict[str, int], said: str
+) -> None:
+    file.write_text(toml)
+    with pytest.raises(ConfigError) as raised:
+        load(arguments, environment)
+    assert str(raised.value) == said
+    assert raised.value.hint == "Did you mean 'port'?"
+
+
+def test_a_setting_like_no_other_points_to_the_list(file: Path) -> None:
+    file.write_text("[section]\nport = 1\n")
+    with pytest.raises(ConfigError) as raised:
+        load(environment={})
+    assert raised.value.hint == "`turnwise config` lists every setting."
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("port = 'many'", "'port' in turnwise.toml should be a whole number, not 'many'."),
+        ("port = 1.5", "'port' in turnwise.toml should be a whole number, not 1.5."),
+        ("port = true", "'port' in turnwise.toml should be a whole number, not True."),
+        ("top_p = 'half'", "'top_p' in turnwise.toml should be a number, not 'half'."),
+        ("durable = 1", "'durable' in turnwise.toml should be true or false, not 1."),
+        ("host = 8000", "'host' in turnwise.toml should be a text, not 8000."),
+        ("model = ['a']", "'model' in turnwise.toml should be a text, not ['a']."),
+    ],
+)
+def test_a_value_of_the_wrong_kind_says_which_is_right(file: Path, toml: str, said: str) -> None:
+    file.write_text(toml)
+    with pytest.raises(ConfigError) as raised:
+        load(environment={})
+    assert str(raised.value) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("PORT", "9000", 9000),
+        ("TOP_P", "1", 1.0),
+        ("DURABLE", "Yes", True),
+        ("DURABLE", "0", False),
+        ("MODEL", "7", "7"),
+    ],
+)
+def test_the_environment_speaks_in_text(file: Path, name: str, text: str, value: object) -> None:
+    assert not file.exists()
+    read = getattr(load(environment={f"TURNWISE_{name}": text})[0], name.lower())
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("content", [b"port = ", b"port = 1\nport = 2", b"\xff\xfe", b"= 3"])
+def test_a_broken_file_is_named(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"turnwise\.toml cannot be read") as raised:
+        load(environment={})
+    assert raised.value.hint
+
+
+def test_every_setting_says_what_it_means(file: Path) -> None:
+    assert not file.exists()
+    _, origins = load(environment={})
+    assert [each.name for each in origins] == [field.name for field in dataclasses.fields(Settings)]
+    assert [each.name for each in origins if not each.about.endswith(".")] == []
+
+
+def test_libraries_live_in_the_users_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert data_folder() == Path("/data/turnwise")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert data_folder() == Path.home() / ".local" / "share" / "turnwise"
