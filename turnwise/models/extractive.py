@@ -21,7 +21,7 @@ CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reac
 ANSWERS = 0.6  # score from which a sentence counts as an answer
 CONTINUES = 0.45  # the same where the user only asks for more
 
-_DEFINITION = re.compile(r"^(?:so )?(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?(.+?)\??$", re.I)
+_DEFINITION = re.compile(r"^(?:so )?(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?[“\"]?(.+?)[”\"]?(?: about)?\??$", re.I)
 _LEADING_PRONOUN = re.compile(r"^(?:it|they|this|that|these|those|he|she|its|their|such|here|there)\b", re.I)
 _EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
 

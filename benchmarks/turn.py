@@ -1,0 +1,109 @@
+"""How long each stage of a turn takes, and how much code a turn passes, on the bundled sample library.
+
+    python benchmarks/turn.py [--rounds 1]
+
+Seconds depend on the machine; the counts of files and functions do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import platform
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import turnwise
+from turnwise.engine import Engine
+from turnwise.types import Message, Reply, TurnRequest
+
+PACKAGE = Path(turnwise.__file__).parent
+CONVERSATIONS = (
+    ("What is BERT?", "How does it compare to GPT?", "Give me that as a list", "thanks!", "What did I ask first?"),
+    ("What is gradient descent?", "Go deeper", "What about the learning rate?", "My loss becomes NaN, what now?"),
+    ("Tell me about edicenter", "who can access it", "when is it open on Saturday?", "how do I book a room?"),
+    ("What is multi-task learning?", "And causal inference?", "Is there an overlap?", "How do they differ?"),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1, help="later rounds find the sentences of earlier ones cached")
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder, turnwise.open(folder) as engine:
+        engine.add(PACKAGE / "sample")
+        replies = [reply for _ in range(rounds) for talk in CONVERSATIONS for reply in converse(engine, talk)]
+        print(f"{platform.machine()}, Python {platform.python_version()}, {len(replies)} turns\n")
+        print_stages(replies)
+        print_growth(engine)
+        print_path(engine)
+
+
+def converse(engine: Engine, messages: tuple[str, ...]) -> list[Reply]:
+    chat = engine.chat()
+    return [chat.ask(message) for message in messages]
+
+
+def print_stages(replies: list[Reply]) -> None:
+    times: dict[str, list[float]] = defaultdict(list)
+    for reply in replies:
+        for stage in reply.trace:
+            times[stage.stage].append(stage.ms)
+        times["whole turn"].append(sum(stage.ms for stage in reply.trace))
+        times["before generation"].append(sum(s.ms for s in reply.trace if s.stage not in ("generate", "guard out")))
+    print(f"{'stage':20} {'p50 ms':>8} {'p95 ms':>8}")
+    for name, values in times.items():
+        values.sort()
+        print(f"{name:20} {values[len(values) // 2]:8.2f} {values[int(len(values) * 0.95)]:8.2f}")
+
+
+def print_growth(engine: Engine) -> None:
+    """Understanding and condensing a follow-up late in a conversation, beside early: what is looked at is bounded."""
+    print(f"\n{'turn':>6} {'understand + condense, ms':>26}")
+    for turn in (5, 50, 500):
+        talk = [Message("user", "What is BERT?"), Message("assistant", "BERT is a language model. [1]")] * (turn - 1)
+        request = TurnRequest("How does it compare to GPT?", tuple(talk))
+        found = sorted(
+            sum(
+                stage.ms
+                for stage in engine.run(engine.answer(request)).trace
+                if stage.stage in ("understand", "condense")
+            )
+            for _ in range(9)
+        )
+        print(f"{turn:6} {found[4]:26.2f}")
+
+
+def print_path(engine: Engine) -> None:
+    """The files and functions of the package that a plain follow-up passes."""
+    passed: set[tuple[str, str]] = set()
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE):
+            passed.add((str(path.relative_to(PACKAGE)), frame.f_code.co_qualname))
+
+    history = (Message("user", "What is BERT?"), Message("assistant", "BERT is a language model."))
+    asyncio.run(engine.answer(TurnRequest("How is it trained?", history)))
+
+    async def profiled() -> None:
+        import threading
+
+        threading.setprofile(profile)
+        sys.setprofile(profile)
+        await engine.answer(TurnRequest("How was it pre-trained?", history))
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+    asyncio.run(profiled())
+    files = sorted({file for file, _ in passed})
+    print(f"\na plain follow-up passes {len(files)} files and {len(passed)} functions of the package:")
+    print("  " + ", ".join(files))
+
+
+if __name__ == "__main__":
+    main()

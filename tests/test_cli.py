@@ -1,0 +1,625 @@
+"""The command line, as a person and as a program meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.fake_openai import FakeOpenAI, refusal, words
+from turnwise.app import build
+from turnwise.cli.screen import Bars, printable
+from turnwise.cli.verbs import turnwise
+from turnwise.config import Settings
+
+HEAVY = {"numpy", "onnxruntime", "tokenizers", "openai", "fastapi", "uvicorn", "pypdfium2", "tqdm", "asyncio"}
+TURNWISE = [sys.executable, "-c", "from turnwise.cli import main; main()"]
+
+
+def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(turnwise, [str(argument) for argument in arguments], input=stdin)
+
+
+def objects(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "heron.md").write_text("# Grey heron\n\nThe grey heron is a tall wading bird that eats fish.\n")
+    (folder / "stork.md").write_text("# White stork\n\nThe white stork is a bird of open fields.\n")
+    return folder
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    return tmp_path / "library"
+
+
+@pytest.fixture
+def birds(library: Path, documents: Path) -> Path:
+    """A library of two documents."""
+    assert run("add", documents, "--library", library).exit_code == 0
+    return library
+
+
+# --- starting ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"], ["config"]])
+def test_what_needs_no_library_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom turnwise.cli.verbs import turnwise\n"
+        f"try:\n    turnwise({arguments!r})\nfinally:\n    print(*sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "\n")
+    assert found.stdout
+
+
+def test_the_version() -> None:
+    assert run("--version").stdout == "turnwise 0.1.0\n"
+
+
+def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
+    assert list(turnwise.commands) == ["add", "remove", "ask", "chat", "search", "serve", "eval", "doctor", "config"]
+
+
+@pytest.mark.parametrize("verb", list(turnwise.commands))
+def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
+    options = {option for parameter in turnwise.commands[verb].params for option in parameter.opts}
+    assert {"--library", "--config"} <= options
+    assert ("--sample" in options) == (verb in ("ask", "chat", "search", "serve", "doctor"))
+    assert ("--json" in options) == (verb != "serve")
+
+
+# --- putting in and taking out ------------------------------------------------------------------------------------
+
+
+def test_add_makes_the_library_and_skips_what_has_not_changed(library: Path, documents: Path) -> None:
+    (documents / "photo.png").write_bytes(b"\x89PNG")
+    first = run("add", documents, "--library", library)
+    assert first.exit_code == 0
+    assert "2 added, 0 updated, 0 unchanged (2 new passages)." in first.stdout
+    assert f"Skipped, not a kind that can be read: {documents / 'photo.png'}" in first.stdout
+    (documents / "heron.md").write_text("# Grey heron\n\nIt has changed.\n")
+    assert "0 added, 1 updated, 1 unchanged" in run("add", documents, "--library", library).stdout
+
+
+def test_add_tells_what_could_not_be_read_and_takes_the_rest(library: Path, documents: Path) -> None:
+    (documents / "broken.pdf").write_bytes(b"%PDF-1.4 no more")
+    result = run("add", documents, "nowhere.md", "--library", library, "--json")
+    assert result.exit_code == 1
+    (report,) = objects(result)
+    assert report["added"] == 2
+    assert {Path(failure["source"]).name for failure in report["failed"]} == {"broken.pdf", "nowhere.md"}
+    assert all(failure["hint"] for failure in report["failed"])
+    told = run("add", "nowhere.md", "--library", library)
+    assert told.stderr == "Not added: nowhere.md does not exist.\n  Check the path.\n"
+
+
+def test_remove_takes_out_a_document_or_a_folder(birds: Path, documents: Path) -> None:
+    assert objects(run("remove", documents / "heron.md", "--library", birds, "--json")) == [
+        {"removed": [str(documents / "heron.md")]}
+    ]
+    assert run("remove", documents, "--library", birds).stdout == f"Removed {documents / 'stork.md'}\n"
+    assert (documents / "heron.md").exists()
+
+
+def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
+    result = run("remove", "elsewhere/herron.md", "--library", birds)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        "Error: The library has no document elsewhere/herron.md.",
+        f"  Did you mean {documents / 'heron.md'}?",
+    ]
+    assert "by its path" in run("remove", documents.parent / "doc", "--library", birds).stderr
+
+
+# --- asking -------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_and_a_follow_up(sample_library: Path) -> None:
+    ask = ("ask", "--library", sample_library, "--conversation", "c1", "--json")
+    (first,) = objects(run(*ask, "What is BERT?"))
+    (second,) = objects(run(*ask, "How does it compare to GPT?"))
+    assert list(first) == [
+        "conversation_id",
+        "turn",
+        "text",
+        "sources",
+        "condensed_query",
+        "follow_up",
+        "state",
+        "trace",
+        "notice",
+    ]
+    assert (first["turn"], second["turn"], second["conversation_id"]) == (1, 2, "c1")
+    assert "BERT" in second["condensed_query"]
+    assert second["follow_up"]["is_follow_up"]
+    assert {"BERT", "GPT"} <= {source["title"] for source in second["sources"]}
+
+
+def test_an_answer_for_people(birds: Path) -> None:
+    result = run("ask", "What is", "the grey heron?", "--library", birds)
+    assert result.stdout.splitlines() == [
+        "searched for “What is the grey heron?” — because the conversation begins here",
+        "The grey heron is a tall wading bird that eats fish. [1]",
+        "  [1] Grey heron",
+    ]
+    assert result.stderr.startswith("Follow up with: turnwise ask --conversation ")
+
+
+def test_without_a_conversation_each_question_begins_one(birds: Path) -> None:
+    ids = {objects(run("ask", "The stork?", "--library", birds, "--json"))[0]["conversation_id"] for _ in range(2)}
+    assert len(ids) == 2
+
+
+def test_a_query_of_the_users_own_is_searched(birds: Path) -> None:
+    (reply,) = objects(run("ask", "And?", "--query", "white stork", "--library", birds, "--json"))
+    assert reply["condensed_query"] == "white stork"
+    assert "stork" in reply["text"]
+
+
+def test_a_dash_reads_the_question_from_stdin(birds: Path) -> None:
+    (reply,) = objects(run("ask", "-", "--library", birds, "--json", stdin="What is the\ngrey heron?\n"))
+    assert "wading bird" in reply["text"]
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [(" ", "EmptyMessage"), ("a\0b", "NotText"), ("half \ud83d of it", "NotText"), ("x" * 20_000, "MessageTooLong")],
+)
+def test_a_bad_message_ends_in_a_clear_error(birds: Path, message: str, code: str) -> None:
+    ask = ("ask", message, "--library", birds, "--conversation", "c")
+    for_people, for_programs = run(*ask), run(*ask, "--json")
+    assert (for_people.exit_code, for_programs.exit_code) == (1, 1)
+    assert (for_people.stdout, for_people.stderr[:7]) == ("", "Error: ")
+    (found,) = objects(for_programs)
+    assert found["error"]["code"] == code
+    assert found["error"]["hint"] in for_people.stderr
+    assert run("ask", "What is the grey heron?", "--library", birds, "--conversation", "c").exit_code == 0
+
+
+def test_a_model_that_is_down_is_noted_once(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    result = run("ask", "What is the grey heron?", "--library", birds)
+    assert result.exit_code == 0
+    assert "wading bird" in result.stdout
+    assert result.output.count("127.0.0.1:9 cannot be reached") == 1
+
+
+def test_a_model_answers_where_an_endpoint_is_set(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeOpenAI(words("A wading ", "bird [1].")) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        result = run("ask", "What is the grey heron?", "--library", birds)
+    assert "A wading bird [1].\n  [1] " in result.stdout
+
+
+# --- talking ------------------------------------------------------------------------------------------------------
+
+
+def test_a_piped_conversation(birds: Path) -> None:
+    said = "What is the grey heron?\n\n/why\nthanks!\n/help\n\0\nWhat did I ask first?\n/quit\nnever asked\n"
+    result = run("chat", "--library", birds, "--conversation", "c", stdin=said)
+    assert result.exit_code == 0
+    first, why, thanks, commands, nul, recall = result.stdout.split("› ")[1:-1]
+    assert first.splitlines()[2:] == [
+        "The grey heron is a tall wading bird that eats fish. [1]",
+        "  [1] Grey heron",
+        "",
+    ]
+    assert [line.split("  ")[0].strip() for line in why.splitlines()[1:4]] == ["guard in", "understand", "condense"]
+    assert "searched nothing — a courtesy needs no search" in thanks
+    assert "/quit" in commands
+    assert nul == "\ufffd\n\n"
+    assert "not text" in result.stderr
+    assert "Your first question was: “What is the grey heron?”" in recall
+    assert "never asked" not in result.stdout
+    assert result.stderr.endswith("Go on later with: turnwise chat --conversation c\n")
+
+
+def test_a_piped_conversation_for_programs(birds: Path) -> None:
+    result = run("chat", "--library", birds, "--json", stdin="What is the grey heron?\n\0\nthanks!\n")
+    first, refused, thanks = objects(result)
+    assert first["conversation_id"] == thanks["conversation_id"]
+    assert refused["error"]["code"] == "NotText"
+    assert thanks["sources"] == []
+
+
+def test_why_before_anything_was_asked(birds: Path) -> None:
+    assert "Nothing has been answered yet." in run("chat", "--library", birds, stdin="/why\n").stdout
+
+
+def test_a_slash_may_begin_a_question(birds: Path) -> None:
+    assert (
+        "searched for “/etc/passwd holds what?”"
+        in run("chat", "--library", birds, stdin="/etc/passwd holds what?\n").stdout
+    )
+
+
+# --- searching ----------------------------------------------------------------------------------------------------
+
+
+def test_search_prints_passages_and_objects(birds: Path) -> None:
+    assert run("search", "wading", "bird", "--limit", 1, "--library", birds).stdout.splitlines() == [
+        "1. Grey heron",
+        "   The grey heron is a tall wading bird that eats fish.",
+    ]
+    hits = objects(run("search", "wading bird", "--library", birds, "--json"))
+    assert [hit["passage"]["title"] for hit in hits] == ["Grey heron", "White stork"]
+
+
+@pytest.mark.parametrize("query", ["", "\0", "half \ud83d", '"((( AND *'])
+def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
+    assert run("search", query, "--library", birds).exit_code == 0
+    assert run("search", query, "--library", birds, "--json").exit_code == 0
+
+
+# --- the library, and the sample --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [["ask", "Why?"], ["chat"], ["search", "x"], ["serve"], ["remove", "x"], ["ask", "Why?", "--json"]]
+)
+def test_a_library_that_is_not_there_says_how_to_make_one(library: Path, arguments: list[str]) -> None:
+    result = run(*arguments, "--library", library)
+    assert result.exit_code == 1
+    assert f"Error: There is no library at {library}." in result.stderr
+    assert "turnwise add" in result.stderr
+    assert ('"code": "LibraryNotFound"' in result.stdout) == ("--json" in arguments)
+    assert not library.exists()
+
+
+def test_a_damaged_library_says_so(library: Path) -> None:
+    library.mkdir()
+    (library / "library.db").write_bytes(b"no database at all " * 100)
+    result = run("ask", "Why?", "--library", library)
+    assert result.exit_code == 1
+    assert "is damaged" in result.stderr
+
+
+def test_the_sample_is_made_on_first_use(sample_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    shutil.copytree(sample_library, tmp_path / "turnwise" / "sample")  # as if made before: its vectors take a while
+    assert "BERT" in run("search", "BERT", "--sample").stdout
+    (tmp_path / "turnwise" / "sample" / "library.db").unlink()
+    monkeypatch.setattr("turnwise.index.embedded.EmbeddedIndex.embed_pending", lambda *_: 0)
+    assert "BERT" in run("search", "BERT", "--sample").stdout
+
+
+def test_one_library_at_a_time(library: Path) -> None:
+    result = run("search", "x", "--sample", "--library", library)
+    assert result.exit_code == 2
+    assert "choose one" in result.stderr
+
+
+# --- settings ------------------------------------------------------------------------------------------------------
+
+
+def test_config_shows_every_setting_and_who_set_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("port = 9000\n")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:secret@localhost/v1")
+    shown = run("config", "--config", file, "--library", "here").stdout
+    assert f"port = 9000  ({file})\n    Port the server listens on.\n" in shown
+    assert 'library = "here"  (argument)' in shown
+    assert "secret" not in shown
+    (settings,) = objects(run("config", "--config", file, "--json"))
+    assert settings["port"] == {"value": 9000, "origin": str(file), "about": "Port the server listens on."}
+    assert settings["base_url"]["value"] == "http://…@localhost/v1"
+
+
+@pytest.mark.parametrize("arguments", [["config"], ["ask", "Why?"], ["doctor"], ["serve", "--sample"]])
+def test_an_unknown_setting_stops_every_verb(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.setenv("TURNWISE_PROT", "1")
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: Unknown setting 'prot' in TURNWISE_PROT.\n  Did you mean 'port'?\n"
+
+
+# --- serving and measuring ------------------------------------------------------------------------------------------
+
+
+def test_serve_takes_an_address(birds: Path) -> None:
+    command = [*TURNWISE, "serve", "--library", str(birds), "--host", "localhost", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        greeting = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == ""
+        assert process.wait(10) == 0
+    assert greeting.startswith("Turnwise is at http://localhost:")
+
+
+def test_eval_prints_a_table_or_an_object(tmp_path: Path) -> None:
+    (tmp_path / "rewrite").mkdir()
+    history = [{"role": "user", "content": "What is BERT?"}, {"role": "assistant", "content": "BERT is a model."}]
+    row = {"id": "1", "turn": 2, "history": history, "question": "Who made it?", "rewrite": "Who made BERT?"}
+    for name in ("one", "two"):
+        (tmp_path / "rewrite" / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    (figures,) = objects(run("eval", "condense", "--data", tmp_path, "--only", "one", "--json"))
+    assert list(figures) == ["rewrite/one"]
+    assert figures["rewrite/one"]["n"] == 1
+    lines = run("eval", "condense", "--data", tmp_path).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["n", "rewrite/one", "rewrite/two"]
+
+
+@pytest.mark.parametrize(("suite", "folder"), [("everything", "."), ("condense", "nowhere")])
+def test_eval_of_nothing_is_an_error(tmp_path: Path, suite: str, folder: str) -> None:
+    result = run("eval", suite, "--data", tmp_path / folder, "--json")
+    assert result.exit_code == 1
+    assert objects(result)[0]["error"]["code"] == "BadRequest"
+
+
+# --- the doctor ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def examined() -> Callable[..., dict[str, dict[str, str]]]:
+    def examined(*arguments: object) -> dict[str, dict[str, str]]:
+        result = run("doctor", "--json", *arguments)
+        (report,) = objects(result)
+        findings = {finding["check"]: finding for finding in report["findings"]}
+        failed = any(finding["status"] == "fail" for finding in findings.values())
+        assert (result.exit_code, report["ok"]) == (int(failed), not failed)
+        return findings
+
+    return examined
+
+
+Examined = Callable[..., dict[str, dict[str, str]]]
+
+
+def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
+    findings = examined("--library", birds)
+    assert {check: finding["status"] for check, finding in findings.items()} == dict.fromkeys(
+        ["turnwise", "sqlite", "disk", "library", "embedder", "model", "privacy"], "ok"
+    )
+    assert findings["library"]["message"] == f"{birds}: 2 documents in 2 passages"
+    assert "hash checked" in findings["embedder"]["message"]
+    assert findings["privacy"]["message"] == "nothing leaves this machine"
+    shown = run("doctor", "--library", birds)
+    assert shown.exit_code == 0
+    assert "ok    sqlite    3." in shown.stdout
+
+
+def test_a_missing_library_fails_only_where_it_was_named(
+    tmp_path: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    findings = examined()
+    assert findings["library"]["status"] == "warn"
+    assert "turnwise add" in findings["library"]["hint"]
+    assert findings["embedder"]["status"] == "ok"
+    assert examined("--library", tmp_path / "none")["library"]["status"] == "fail"
+    assert "FAIL  library" in run("doctor", "--library", tmp_path / "none").stdout
+
+
+def test_vectors_that_are_still_to_be_made_are_a_warning(library: Path, documents: Path, examined: Examined) -> None:
+    with build(Settings(library=str(library)), create=True) as engine:
+        assert examined("--library", library)["library"]["status"] == "warn"
+        engine.index.add([documents])
+    finding = examined("--library", library)["library"]
+    assert (finding["status"], "2 can so far be found by words only" in finding["message"]) == ("warn", True)
+
+
+def test_a_lone_key_is_not_used_and_the_doctor_says_how_to(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    finding = examined("--library", birds)["model"]
+    assert finding["status"] == "warn"
+    assert "not used" in finding["message"]
+    assert "OPENAI_BASE_URL=" in finding["hint"]
+    assert "sk-secret" not in str(finding)
+
+
+def test_an_endpoint_is_asked_for_its_models(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeOpenAI(models=["small", "large"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        findings = examined("--library", birds)
+        assert findings["model"]["status"] == "ok"
+        assert findings["model"]["message"].startswith("small at 127.0.0.1:")
+        assert findings["model"]["message"].endswith("because OPENAI_BASE_URL is set")
+        assert "are sent to 127.0.0.1:" in findings["privacy"]["message"]
+        monkeypatch.setenv("TURNWISE_MODEL", "huge")
+        assert examined("--library", birds)["model"]["hint"] == "It offers: small, large"
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        (refusal(401, "no key"), "refuses to list its models (401)"),
+        ([], "it offers no model"),
+        (lambda exchange: exchange.send_whole(200, "application/json", "[]"), "not like an OpenAI-compatible endpoint"),
+        (lambda exchange: exchange.send_whole(200, "text/html", "<p>"), "cannot be reached"),
+    ],
+)
+def test_an_endpoint_that_is_not_well_is_a_warning(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch, models: Any, said: str
+) -> None:
+    with FakeOpenAI(models=models) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        finding = examined("--library", birds)["model"]
+    assert (finding["status"], said in finding["message"]) == ("warn", True)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "check"),
+    [
+        ("OPENAI_BASE_URL", "localhost:11434", "model"),
+        ("OPENAI_BASE_URL", "http://[", "model"),
+        ("TURNWISE_EMBEDDER", "/nowhere", "embedder"),
+    ],
+)
+def test_what_cannot_work_fails(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, check: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    findings = examined("--library", birds)
+    assert [name for name, finding in findings.items() if finding["status"] == "fail"] == [check]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_fails(tmp_path: Path, examined: Examined) -> None:
+    tmp_path.chmod(0o500)
+    assert examined("--library", tmp_path / "library")["disk"]["status"] == "fail"
+
+
+# --- ending in good order ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise ZeroDivisionError("no reason at all")
+
+    monkeypatch.setattr("turnwise.engine.Engine.search", fault)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_fault_of_ours_is_told_without_its_traceback_unless_wanted(birds: Path) -> None:
+    result = run("search", "x", "--library", birds)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ZeroDivisionError: no reason at all\n  This should not happen.")
+    assert isinstance(run("--debug", "search", "x", "--library", birds).exception, ZeroDivisionError)
+
+
+def test_a_fault_inside_a_turn_is_told_in_a_line(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise ZeroDivisionError("no reason at all")
+
+    monkeypatch.setattr("turnwise.turn.run.plan", fault)
+    result = run("ask", "Why?", "--library", birds, "--conversation", "c")
+    assert result.exit_code == 1
+    assert "ZeroDivisionError('no reason at all')" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in run("--debug", "ask", "Why?", "--library", birds).stderr
+
+
+def test_a_reader_that_leaves_is_no_fault(birds: Path) -> None:
+    command = [*TURNWISE, "search", "bird", "--json", "--library", str(birds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_bytes_that_are_no_text_can_be_said_and_printed(birds: Path) -> None:
+    command = [*[part.encode() for part in TURNWISE], b"search", b"--library", os.fsencode(birds), b"heron \xff"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    chat = subprocess.run([*TURNWISE, "chat", "--library", str(birds)], input=b"heron \xff?\n", capture_output=True)
+    assert (chat.returncode, b"not text" in chat.stderr) == (0, True)
+    removed = subprocess.run([*command[:3], b"remove", *command[4:]], capture_output=True)
+    assert (removed.returncode, "Error: The library has no document heron \ufffd." in removed.stderr.decode()) == (
+        1,
+        True,
+    )
+
+
+def test_what_a_document_says_cannot_command_the_terminal() -> None:
+    assert printable("red \x1b[31m, bell \x07, C1 \x9b2J, line\nand\ttab") == (
+        "red \ufffd[31m, bell \ufffd, C1 \ufffd2J, line\nand\ttab"
+    )
+
+
+# --- on a terminal ------------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, *arguments: object, code: str = "from turnwise.cli import main; main()") -> None:
+        self.shown = ""
+        self._process, self._screen = pty.fork()
+        if self._process == 0:
+            os.environ.update(COLUMNS="80", LINES="24", TERM="xterm")
+            os.execv(sys.executable, [sys.executable, "-c", code, *map(str, arguments)])
+
+    def wait_for(self, text: str) -> None:
+        while text not in self.shown:
+            self._read()
+
+    def type(self, text: str) -> None:
+        os.write(self._screen, text.encode())
+
+    def end(self) -> int:
+        """The exit status, once the command has ended."""
+        while self._read():
+            pass
+        os.close(self._screen)
+        return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._screen, 65536)
+        except OSError:  # how Linux says that the other side has closed
+            data = b""
+        assert data or self._process, self.shown
+        self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        return bool(data)
+
+
+@pytest.fixture
+def slow() -> str:
+    """Code for a `turnwise` whose vectors never end."""
+    return (
+        "import time\nfrom turnwise.cli import main\nfrom turnwise.models.embedder import OnnxEmbedder\n"
+        "OnnxEmbedder.embed_passages = lambda *_: time.sleep(60)\nmain()"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_ctrl_c_while_adding_says_what_can_be_searched_already(library: Path, documents: Path, slow: str) -> None:
+    terminal = Terminal("add", documents, "--library", library, code=slow)
+    terminal.wait_for("0 of 2")
+    time.sleep(0.2)
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    assert "Reading 2 files" in terminal.shown
+    assert "2 added" in terminal.shown
+    assert "Understanding 2 passages (searchable by words already)" in terminal.shown
+    assert "Stopped. All that was read can be searched by its words." in terminal.shown
+    assert "2 passages are not searchable by meaning yet" in terminal.shown
+    assert "Traceback" not in terminal.shown
+    assert "heron" in run("search", "heron", "--library", library).stdout
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_a_conversation_on_a_terminal(birds: Path) -> None:
+    terminal = Terminal("chat", "--library", birds, "--conversation", "c")
+    terminal.wait_for("› ")
+    terminal.type("What is the grey heron?\n")
+    terminal.wait_for("  [1] Grey heron")
+    terminal.type("\x04")
+    assert terminal.end() == 0
+    assert "2 documents. Ask away." in terminal.shown
+    assert "\x1b[2msearched for “What is the grey heron?”" in terminal.shown
+    assert "Go on later with: turnwise chat --conversation c" in terminal.shown
+
+
+@pytest.fixture
+def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    return
+
+
+def test_bars_are_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bars() as bars:
+        bars("reading", 1, 2)
+    assert capsys.readouterr().err == ""
