@@ -1,27 +1,38 @@
-# run: the chat page on the sample library.  test: all checks.  lint: format and types.  bench: speed.
+# run: the chat page on the sample library (another port: make run ARGS="--port 8001").  test: all checks.
+# lint: format and types.  docs: the pages made from the code.  bench: speed.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
+DEV := .venv/.ready-dev
 
-.PHONY: run test lint bench
+.PHONY: run test lint docs bench
 
 run: $(READY)
-	@$(BIN)/turnwise serve --sample
+	@$(BIN)/turnwise serve --sample $(ARGS)
 
-test: $(READY) lint
-	@$(BIN)/python -m pytest
+test: lint
+	@$(BIN)/python -m pytest $(ARGS)
 
-lint: $(READY)
+lint: $(DEV)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+docs: $(READY)
+	@$(BIN)/python docs/generate.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/turn.py
 
 $(READY): pyproject.toml
-	@echo "Setting up .venv (about a minute the first time)..."
+	@echo "Setting up .venv (a minute or two the first time)..."
 	@$(PYTHON) -c 'import sys; sys.exit("Turnwise needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(PIP) -e .
+	@touch $@
+
+$(DEV): $(READY)
+	@echo "Adding what the checks need..."
+	@$(PIP) -e '.[dev]'
 	@touch $@

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +59,15 @@ def birds(library: Path, documents: Path) -> Path:
     return library
 
 
-# --- starting ----------------------------------------------------------------------------------------------------
+# --- starting --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"], ["config"]])
 def test_what_needs_no_library_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom turnwise.cli.verbs import turnwise\n"
-        f"try:\n    turnwise({arguments!r})\nfinally:\n    print(*sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
+        f"try:\n    turnwise({arguments!r})\n"
+        f"finally:\n    print(*sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (found.returncode, found.stderr) == (0, "\n")
@@ -86,7 +90,7 @@ def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
     assert ("--json" in options) == (verb != "serve")
 
 
-# --- putting in and taking out ------------------------------------------------------------------------------------
+# --- putting in and taking out ---------------------------------------------------------------------------------------
 
 
 def test_add_makes_the_library_and_skips_what_has_not_changed(library: Path, documents: Path) -> None:
@@ -129,7 +133,7 @@ def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
     assert "by its path" in run("remove", documents.parent / "doc", "--library", birds).stderr
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
+# --- asking ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_question_and_a_follow_up(sample_library: Path) -> None:
@@ -209,14 +213,14 @@ def test_a_model_answers_where_an_endpoint_is_set(birds: Path, monkeypatch: pyte
     assert "A wading bird [1].\n  [1] " in result.stdout
 
 
-# --- talking ------------------------------------------------------------------------------------------------------
+# --- talking ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_piped_conversation(birds: Path) -> None:
     said = "What is the grey heron?\n\n/why\nthanks!\n/help\n\0\nWhat did I ask first?\n/quit\nnever asked\n"
     result = run("chat", "--library", birds, "--conversation", "c", stdin=said)
     assert result.exit_code == 0
-    first, why, thanks, commands, nul, recall = result.stdout.split("› ")[1:-1]
+    first, why, thanks, commands, nul, recall = result.stdout.split("> ")[1:-1]
     assert first.splitlines()[2:] == [
         "The grey heron is a tall wading bird that eats fish. [1]",
         "  [1] Grey heron",
@@ -251,7 +255,7 @@ def test_a_slash_may_begin_a_question(birds: Path) -> None:
     )
 
 
-# --- searching ----------------------------------------------------------------------------------------------------
+# --- searching -------------------------------------------------------------------------------------------------------
 
 
 def test_search_prints_passages_and_objects(birds: Path) -> None:
@@ -269,7 +273,7 @@ def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
     assert run("search", query, "--library", birds, "--json").exit_code == 0
 
 
-# --- the library, and the sample --------------------------------------------------------------------------------
+# --- the library, and the sample -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -307,7 +311,7 @@ def test_one_library_at_a_time(library: Path) -> None:
     assert "choose one" in result.stderr
 
 
-# --- settings ------------------------------------------------------------------------------------------------------
+# --- settings --------------------------------------------------------------------------------------------------------
 
 
 def test_config_shows_every_setting_and_who_set_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,7 +335,7 @@ def test_an_unknown_setting_stops_every_verb(monkeypatch: pytest.MonkeyPatch, ar
     assert result.stderr == "Error: Unknown setting 'prot' in TURNWISE_PROT.\n  Did you mean 'port'?\n"
 
 
-# --- serving and measuring ------------------------------------------------------------------------------------------
+# --- serving and measuring -------------------------------------------------------------------------------------------
 
 
 def test_serve_takes_an_address(birds: Path) -> None:
@@ -474,13 +478,17 @@ def test_what_cannot_work_fails(
     assert [name for name, finding in findings.items() if finding["status"] == "fail"] == [check]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_fails(tmp_path: Path, examined: Examined) -> None:
-    tmp_path.chmod(0o500)
-    assert examined("--library", tmp_path / "library")["disk"]["status"] == "fail"
+def test_a_disk_that_cannot_be_written_fails(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    finding = examined("--library", birds)["disk"]
+    assert finding["status"] == "fail"
+    assert finding["message"] == f"{birds} cannot be written: No space left on device"
 
 
-# --- ending in good order ---------------------------------------------------------------------------------------------
+# --- ending in good order --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -538,22 +546,26 @@ def test_what_a_document_says_cannot_command_the_terminal() -> None:
     )
 
 
-# --- on a terminal ------------------------------------------------------------------------------------------------------
+# --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
 class Terminal:
     """A command on a terminal of its own."""
 
     def __init__(self, *arguments: object, code: str = "from turnwise.cli import main; main()") -> None:
-        self.shown = ""
+        self._output = b""
         self._process, self._screen = pty.fork()
         if self._process == 0:
-            os.environ.update(COLUMNS="80", LINES="24", TERM="xterm")
+            termios.tcsetwinsize(0, (24, 80))
             os.execv(sys.executable, [sys.executable, "-c", code, *map(str, arguments)])
+
+    @property
+    def shown(self) -> str:
+        return self._output.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def wait_for(self, text: str) -> None:
         while text not in self.shown:
-            self._read()
+            assert self._read(), self.shown
 
     def type(self, text: str) -> None:
         os.write(self._screen, text.encode())
@@ -566,12 +578,12 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
 
     def _read(self) -> bool:
+        assert select.select([self._screen], [], [], 30)[0], f"nothing for 30 seconds after:\n{self.shown}"
         try:
             data = os.read(self._screen, 65536)
         except OSError:  # how Linux says that the other side has closed
             data = b""
-        assert data or self._process, self.shown
-        self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        self._output += data
         return bool(data)
 
 
@@ -603,20 +615,15 @@ def test_ctrl_c_while_adding_says_what_can_be_searched_already(library: Path, do
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
 def test_a_conversation_on_a_terminal(birds: Path) -> None:
     terminal = Terminal("chat", "--library", birds, "--conversation", "c")
-    terminal.wait_for("› ")
+    terminal.wait_for("> ")
     terminal.type("What is the grey heron?\n")
-    terminal.wait_for("  [1] Grey heron")
+    terminal.wait_for("\n\n> ")
     terminal.type("\x04")
     assert terminal.end() == 0
     assert "2 documents. Ask away." in terminal.shown
     assert "\x1b[2msearched for “What is the grey heron?”" in terminal.shown
+    assert "  [1] Grey heron" in terminal.shown
     assert "Go on later with: turnwise chat --conversation c" in terminal.shown
-
-
-@pytest.fixture
-def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    return
 
 
 def test_bars_are_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,15 +45,18 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     write written wrote year""".split()
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_BASE_WORD = re.compile(r"[^\W_]+")
+_COMPOUND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?…])[\"'”’)\]]*(?:\s*\[\d+\])*\s+(?!\[\d+\])(?=[\"'“‘(\[]?[A-Z0-9])|\n{2,}|\n(?=\s*(?:[-*•]|\d+[.)])\s)"
+    r"(?<=[.!?…])[\"'”’)\]]{0,3}(?:\s{0,3}\[\d{1,4}\]){0,9}\s+(?!\[\d{1,4}\])"
+    r"|\n{2,}|\n(?=[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])\s)"
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|\b[A-Z])\.$"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|\b[A-Z]"
+    r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 CITATION = re.compile(r"\[(\d{1,4})\]")
 
 
@@ -107,7 +110,7 @@ def phrases(text: str) -> list[str]:
         run.clear()
 
     end = 0
-    for word in _BASE_WORD.finditer(text):
+    for word in _COMPOUND.finditer(text):
         if not is_content(word[0]) or _PHRASE_BREAK.search(text[end : word.start()]):
             close()
         if is_content(word[0]):
@@ -132,16 +135,35 @@ def sentences(text: str) -> list[str]:
     pieces: list[str] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
-        if _ABBREVIATION.search(text[start : end.start()]):
-            continue
-        pieces.append(text[start : end.end()].strip())
-        start = end.end()
+        before = text[max(start, end.start() - 12) : end.start()]
+        after = text[end.end() : end.end() + 2].lstrip("\"'“‘([")
+        goes_on = not end[0].startswith("\n") and (after[:1].islower() or _ABBREVIATION.search(before))
+        if not goes_on:
+            pieces.append(text[start : end.end()].strip())
+            start = end.end()
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
 
 
+def points(answer: str) -> list[str]:
+    """What an answer says, point by point, each with its citations: its sentences, items, or rows of a table."""
+    found: list[str] = []
+    prose: list[str] = []
+    for line in answer.splitlines():
+        if not line.startswith("|"):
+            prose.append(line)
+            continue
+        found += sentences("\n".join(prose))
+        prose.clear()
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        if not set("".join(cells)) <= set("-: ") and cells[-1] != "Source":
+            found.append(" ".join(cells).strip())
+    found += sentences("\n".join(prose))
+    return [" ".join(_ITEM.sub("", point).split()) for point in found]
+
+
 def without_citations(text: str) -> str:
-    return re.sub(r"[ \t]+([.,;!?])", r"\1", re.sub(r"[ \t]*\[\d{1,4}\]", "", text))
+    return re.sub(r"[ \t]{1,3}(?=[.,;!?])", "", re.sub(r"[ \t]{0,3}\[\d{1,4}\]", "", text))
 
 
 def one_line(text: str, limit: int = 80) -> str:

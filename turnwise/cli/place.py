@@ -54,7 +54,9 @@ def placed(sample: bool) -> Callable[[Verb], Verb]:
             return verb(Place(library, config_file, use_sample), **others)
 
         options = [
-            click.option("--library", metavar="DIR", help="Folder of the library [default: one of your account]."),
+            click.option(
+                "--library", metavar="DIR", help="Folder of the library [default: ~/.local/share/turnwise/library]."
+            ),
             click.option(
                 "--config",
                 "config_file",

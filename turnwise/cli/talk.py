@@ -13,7 +13,7 @@ from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
 from turnwise.types import Answered, Delta, Failed, Reply, Source, StageDone, StageTrace, TurnEvent
 
-PROMPT = "› "
+PROMPT = "> "
 HELP = "/why  how the last answer came about\n/quit  leave (so does Ctrl-D)"
 
 

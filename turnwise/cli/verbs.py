@@ -192,7 +192,7 @@ def chat(place: Place, conversation: str | None, as_json: bool) -> None:
 
 @turnwise.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", default=6, show_default=True, type=click.IntRange(1), help="Most passages to show.")
+@click.option("--limit", default=6, metavar="N", type=click.IntRange(1), help="Most passages to show [default: 6].")
 @as_json
 @placed(sample=True)
 def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-# A marker, a link or a picture that has begun and may still grow; while it does, the text is held back.
-_OPEN = re.compile(r"!?\[[^\]\n]{0,300}$|!?\[[^\]\n]{0,300}\](?:\([^)\n]{0,2000})?$|!$| +$")
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
+# What has begun at the end of the text and may still become a citation or a tag; it is held back until it is clear.
+_OPEN = re.compile(r"(?: ?\[[\[\]\d ]*| |<(?:im?)?)$", re.I)
 _MARKER = re.compile(r" ?\[(\d{1,4})\](?!\()")
-LONGEST_HELD = 2400
+_PICTURE = re.compile(r"(?<=!)(?=\[)|(?<=<)(?=img)", re.I)
+LONGEST_HELD = 200
+DEEPEST = 20  # removing a citation may leave another, as in [[9]9]
 
 
 class OutputGuard:
@@ -18,6 +19,7 @@ class OutputGuard:
     def __init__(self, citable: Collection[int]) -> None:
         self._citable = citable
         self._held = ""
+        self._last = ""  # the last character shown: "!" and "[" must not meet
         self.removed: list[str] = []
 
     def feed(self, piece: str) -> str:
@@ -32,14 +34,18 @@ class OutputGuard:
         return self._cleaned(ready)
 
     def _cleaned(self, text: str) -> str:
-        def picture(match: re.Match[str]) -> str:
-            self.removed.append("a picture")
-            return match[1]
+        for _ in range(DEEPEST):
+            before, text = text, _MARKER.sub(self._marker, text)
+            if text == before:
+                break
+        shown, pictures = _PICTURE.subn(" ", self._last + text)
+        self.removed += ["a picture"] * pictures
+        shown = shown[len(self._last) :]
+        self._last = shown[-1:] or self._last
+        return shown
 
-        def marker(match: re.Match[str]) -> str:
-            if int(match[1]) in self._citable:
-                return match[0]
-            self.removed.append(f"a citation of [{match[1]}], which is no source")
-            return ""
-
-        return _MARKER.sub(marker, _PICTURE.sub(picture, text))
+    def _marker(self, match: re.Match[str]) -> str:
+        if int(match[1]) in self._citable:
+            return match[0]
+        self.removed.append(f"a citation of [{match[1]}], which is no source")
+        return ""

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
+from turnwise.types import TurnRequest
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ID = re.compile(r"[!-.0-~]+")
@@ -28,9 +29,17 @@ def check_shape(content: str, longest: int) -> None:
         raise EmptyMessage("The message is empty.", "Write a question.")
 
 
+def check_request(request: TurnRequest, longest: int) -> None:
+    """The rest of a request: an id that can be used, a query that could be a message."""
+    if request.condensed_query:
+        check_shape(request.condensed_query, longest)
+    check_conversation_id(request.conversation_id)
+
+
 def check_conversation_id(conversation_id: str | None) -> None:
     if conversation_id is None or (0 < len(conversation_id) <= 200 and _ID.fullmatch(conversation_id)):
         return
     raise BadRequest(
-        "That conversation id cannot be used.", "Take 1 to 200 printable characters without spaces or slashes."
+        "That conversation id cannot be used.",
+        "Take 1 to 200 letters, digits or signs of ASCII, without spaces or slashes.",
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from turnwise.text import content_stems, is_specific, one_line, sentences, stem, without_citations, words
+from turnwise.text import content_stems, is_specific, one_line, points, sentences, stem, without_citations, words
 from turnwise.types import Embedder, Evidence, Prompt
 
 LONGEST_ANSWER = 4  # sentences
@@ -21,7 +21,10 @@ CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reac
 ANSWERS = 0.6  # score from which a sentence counts as an answer
 CONTINUES = 0.45  # the same where the user only asks for more
 
-_DEFINITION = re.compile(r"^(?:so )?(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?[“\"]?(.+?)[”\"]?(?: about)?\??$", re.I)
+_DEFINITION = re.compile(
+    r"^(?:so )?(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?[“\"]?(.+?)[”\"]?(?: about)?\??$", re.I
+)
+_MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 _LEADING_PRONOUN = re.compile(r"^(?:it|they|this|that|these|those|he|she|its|their|such|here|there)\b", re.I)
 _EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
 
@@ -67,7 +70,7 @@ class ExtractiveAnswerer:
         question, *sides = prompt.searches
         candidates = _candidates(prompt)
         self._score(question, candidates)
-        continues = not any(map(is_specific, words(prompt.question)))
+        continues = _only_more(prompt.question)
         good = [each for each in candidates if each.score >= (CONTINUES if continues else ANSWERS)]
         good.sort(key=lambda each: -each.score)
         new = _distinct([each for each in good if not each.said])
@@ -88,7 +91,7 @@ class ExtractiveAnswerer:
             asked = self._embedder.embed_query(question)
             for each in likely:
                 closeness = float(self._vector(each.text) @ asked)
-                each.score = 0.6 * closeness + 0.4 * by_words[id(each)] + _fits(each.text, question)
+                each.score = 0.6 * closeness + 0.4 * by_words[id(each)] + _fits(each.text, _about(each), question)
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
@@ -122,7 +125,7 @@ def statements(text: str) -> Iterator[str]:
             yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], cells, strict=False))
     for sentence in sentences("\n".join(prose)):
         if len(words(sentence)) >= 4 and sentence.rstrip("\"'”’)").endswith((".", "!", "?")):
-            yield sentence
+            yield without_citations(sentence)  # a number in a document's own brackets is no citation of ours
 
 
 def shingles(sentence: str) -> set[tuple[str, ...]]:
@@ -142,7 +145,8 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _about(candidate: Candidate) -> set[str]:
-    return content_stems(f"{candidate.text} {candidate.evidence.passage.title}")
+    passage = candidate.evidence.passage
+    return content_stems(f"{candidate.text} {passage.title} {passage.heading}")
 
 
 def _by_words(search: str, candidates: Sequence[Candidate]) -> dict[int, float]:
@@ -162,10 +166,12 @@ def _by_words(search: str, candidates: Sequence[Candidate]) -> dict[int, float]:
     }
 
 
-def _fits(sentence: str, search: str) -> float:
+def _fits(sentence: str, about: set[str], search: str) -> float:
     """A bonus for a sentence of the form that the question asks for, a malus for one that needs its neighbour."""
     bonus = -0.06 if _LEADING_PRONOUN.match(sentence) else 0.0
     asked = _DEFINITION.match(search.strip())
+    if asked and not content_stems(asked[1]) <= about:
+        bonus -= 0.2  # on something else
     if asked and re.match(
         rf"(?:an? |the )?{re.escape(asked[1])}\b[^.]{{0,40}}? (?:is|are|was|were|means)\b", sentence, re.I
     ):
@@ -196,30 +202,34 @@ def _tidy(sentence: str) -> str:
     return " ".join(re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", sentence).split())
 
 
+def _only_more(question: str) -> bool:
+    """Whether the user names nothing and only wants to hear more."""
+    return bool(_MORE.search(question)) and not any(map(is_specific, words(question)))
+
+
 def _unknown(prompt: Prompt) -> str:
     question = one_line(prompt.searches[0] if prompt.searches else prompt.question, 120)
     if not prompt.evidence:
         return f"I don’t know: nothing in the library is about “{question}”."
-    if prompt.said and not any(map(is_specific, words(prompt.question))):
+    if prompt.said and _only_more(prompt.question):
         opening = "I don’t know more than I have already said"
     else:
         opening = f"I don’t know: the documents do not answer “{question}”"
-    places: dict[str, int] = {}
-    for each in prompt.evidence:
-        places.setdefault(" › ".join(part for part in (each.passage.title, each.passage.heading) if part), each.number)
-    nearest = "\n".join(f"- {place} [{number}]" for place, number in list(places.items())[:3])
+    # Quoted word for word, so that a caller who keeps only the text can still find the passage again.
+    quotes = (next(statements(each.passage.text), each.passage.text.split("\n")[0]) for each in prompt.evidence[:3])
+    nearest = "\n".join(f"- “{_tidy(q)}” [{each.number}]" for q, each in zip(quotes, prompt.evidence, strict=False))
     return f"{opening}. The nearest passages are:\n\n{nearest}"
 
 
 def reform(answer: str, form: str) -> str:
     """The last answer in another form, with its citations."""
-    points = [_tidy(sentence) for sentence in sentences(answer)]
+    said = points(answer)
     if form == "list":
-        return "\n".join(f"- {point}" for point in points)
+        return "\n".join(f"- {point}" for point in said)
     if form == "table":
-        rows = [re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in points]
+        rows = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
         body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in rows if row)
         return f"| Point | Source |\n|---|---|\n{body}"
     if form == "shorter":
-        return points[0] if points else answer
+        return said[0] if said else answer
     return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."

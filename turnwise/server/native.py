@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from pydantic import (
@@ -162,11 +162,11 @@ def native_router(engine: Engine) -> APIRouter:
     return router
 
 
-async def chat_frames(events: AsyncIterator[TurnEvent]) -> AsyncGenerator[bytes, None]:
+async def chat_frames(events: AsyncGenerator[TurnEvent, None]) -> AsyncGenerator[bytes, None]:
     """A turn's events on the wire. A turn that fails before it is accepted raises instead, for an honest status."""
     accepted = False
     try:
-        async with aclosing(cast("AsyncGenerator[TurnEvent, None]", events)) as turn:
+        async with aclosing(events) as turn:
             async for event in turn:
                 if isinstance(event, Failed) and not accepted:
                     raise TurnFailed(event)

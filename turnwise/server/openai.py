@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
@@ -142,12 +142,12 @@ def openai_router(engine: Engine) -> APIRouter:
 
 
 async def completion_frames(
-    events: AsyncIterator[TurnEvent], completion: Completion, with_usage: bool
+    events: AsyncGenerator[TurnEvent, None], completion: Completion, with_usage: bool
 ) -> AsyncGenerator[bytes, None]:
     """A turn's text in chunks, ending in [DONE]. A turn that fails before its first word raises instead."""
     begun = False
     try:
-        async with aclosing(cast("AsyncGenerator[TurnEvent, None]", events)) as turn:
+        async with aclosing(events) as turn:
             async for event in turn:
                 if isinstance(event, Delta):
                     yield frame(completion.chunk(_words(event.text, begun)))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from turnwise.text import CITATION, sentences, without_citations
+from turnwise.text import CITATION, points, without_citations
 from turnwise.types import Evidence, Hit, Message, Passage, Plan, Prompt, Source
 
 Locate = Callable[[str], Passage | None]
-RECENT = 20  # messages whose citations are kept track of
+RECENT = 100  # messages whose citations are kept track of
 
 
 def compose(
@@ -24,17 +25,15 @@ def compose(
 ) -> Prompt:
     """The prompt of this turn. A source that was cited before keeps its number; a new one gets the next."""
     said = [_with_sources(each, locate) for each in history[-RECENT:]]
-    known = {source.number: source for each in said for source in each.sources}
+    known = [source for each in (*history[:-RECENT], *said) for source in each.sources]
     form = next((step.detail for step in plan.steps if step.action == "reform"), "")
-    last = _last_answer(said) if form else None
-    evidence = _evidence_of(last) if last else _numbered(hits, known.values(), _highest(history))
-    earlier = _trimmed(_earlier(said), most_messages, most_characters)
+    last = _last_answer((*history[:-RECENT], *said)) if form else None
+    evidence = _evidence_of(last) if last else _numbered(hits, known, _highest(history))
+    earlier = _trimmed(_told(said), most_messages, most_characters)
+    shown = {number for told in earlier for number in told.shown}
+    current = _asked(message, [(e.number, e.passage) for e in evidence if e.number not in shown], first=not earlier)
     return Prompt(
-        messages=(
-            Message("system", system_prompt()),
-            *earlier,
-            *_current(message, evidence, first=not earlier, old=known),
-        ),
+        messages=(Message("system", system_prompt()), *(each for told in earlier for each in told.messages), *current),
         question=message,
         searches=tuple(step.query.question for step in plan.steps if step.query),
         evidence=evidence,
@@ -56,13 +55,19 @@ def _with_sources(message: Message, locate: Locate) -> Message:
     if message.role != "assistant" or message.sources or not CITATION.search(message.content):
         return message
     found: dict[int, Source] = {}
-    for sentence in sentences(message.content):
-        quote = without_citations(sentence).lstrip("-*• ").strip()
-        for number in map(int, CITATION.findall(sentence)):
-            passage = None if number in found else locate(quote)
-            if passage:
-                found[number] = to_source(number, passage, quote)
+    for number, quote in _cited_points(message.content):
+        passage = None if number in found else locate(quote)
+        if passage:
+            found[number] = to_source(number, passage, quote)
     return Message(message.role, message.content, tuple(found.values()))
+
+
+def _cited_points(answer: str) -> Iterator[tuple[int, str]]:
+    """Every citation of an answer with the words that rest on it, without the quotation marks of a quoted passage."""
+    for point in points(answer):
+        quote = without_citations(point).removeprefix("As I said: ").strip("“” ")
+        for number in CITATION.findall(point):
+            yield int(number), quote
 
 
 def _numbered(hits: Sequence[Hit], known: Iterable[Source], highest: int) -> tuple[Evidence, ...]:
@@ -83,7 +88,7 @@ def _highest(history: Sequence[Message]) -> int:
 
 def _last_answer(said: Sequence[Message]) -> Message | None:
     """The answer that "that" means: the last that cited something, not a courtesy after it."""
-    answers = [each for each in said if each.role == "assistant"]
+    answers = [each for each in said if each.role == "assistant" and each.content.strip()]
     return next((each for each in reversed(answers) if CITATION.search(each.content)), answers[-1] if answers else None)
 
 
@@ -100,52 +105,49 @@ def _to_passage(source: Source) -> Passage:
 
 
 def cited(text: str, evidence: Sequence[Evidence]) -> tuple[Source, ...]:
-    """The sources that an answer cites, in order, each with the first sentence that rests on it."""
+    """The sources that an answer cites, in order, each with the first words that rest on it."""
     passages = {each.number: each.passage for each in evidence}
     found: dict[int, Source] = {}
-    for sentence in sentences(text):
-        for number in map(int, CITATION.findall(sentence)):
-            if number in passages and number not in found:
-                quote = without_citations(sentence).lstrip("-*• ").strip()
-                found[number] = to_source(number, passages[number], quote)
+    for number, quote in _cited_points(text):
+        if number in passages and number not in found:
+            found[number] = to_source(number, passages[number], quote)
     return tuple(found.values())
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def _earlier(said: Sequence[Message]) -> list[list[Message]]:
-    """The turns so far: each question, the evidence first cited in its answer, the answer."""
-    turns: list[list[Message]] = []
+@dataclass(slots=True)
+class Told:
+    """A turn as a model is told of it: the question, the evidence first cited in its answer, the answer."""
+
+    messages: list[Message]
+    shown: list[int]  # the numbers of that evidence
+
+
+def _told(said: Sequence[Message]) -> list[Told]:
+    turns: list[Told] = []
     shown: set[int] = set()
     for each in said:
         if each.role == "user":
-            turns.append([each])
-        elif each.role == "assistant":
+            turns.append(Told([each], []))
+        elif turns:
             new = [source for source in each.sources if source.number not in shown]
-            shown |= {source.number for source in new}
-            question = turns[-1] if turns else []
-            if new and question:
-                block = evidence_block((source.number, _to_passage(source)) for source in new)
-                question[:] = _asked(question[0].content, block, first=len(turns) == 1)
-            if turns:
-                turns[-1].append(Message("assistant", each.content))
+            question = turns[-1].messages[0].content
+            if new and len(turns[-1].messages) == 1:
+                passages = [(source.number, _to_passage(source)) for source in new]
+                turns[-1] = Told(_asked(question, passages, first=len(turns) == 1), [source.number for source in new])
+                shown.update(turns[-1].shown)
+            turns[-1].messages.append(Message("assistant", each.content))
     return turns
 
 
-def _current(message: str, evidence: Sequence[Evidence], first: bool, old: dict[int, Source]) -> list[Message]:
-    new = [each for each in evidence if each.number not in old]
-    return (
-        _asked(message, evidence_block((each.number, each.passage) for each in new), first)
-        if new
-        else [Message("user", message)]
-    )
-
-
-def _asked(question: str, block: str, first: bool) -> list[Message]:
+def _asked(question: str, passages: Sequence[tuple[int, Passage]], first: bool) -> list[Message]:
+    if not passages:
+        return [Message("user", question)]
     if first:
-        return [Message("user", f"{question}\n\nEvidence:\n\n{block}")]
-    return [Message("user", question), Message("user", f"New evidence:\n\n{block}")]
+        return [Message("user", f"{question}\n\nEvidence:\n\n{evidence_block(passages)}")]
+    return [Message("user", question), Message("user", f"New evidence:\n\n{evidence_block(passages)}")]
 
 
 def evidence_block(passages: Iterable[tuple[int, Passage]]) -> str:
@@ -157,12 +159,14 @@ def _place(passage: Passage) -> str:
     return ", ".join(part for part in (passage.title, passage.heading, page) if part)
 
 
-def _trimmed(turns: list[list[Message]], most_messages: int, most_characters: int) -> list[Message]:
+def _trimmed(turns: list[Told], most_messages: int, most_characters: int) -> list[Told]:
     """The most recent whole turns that fit."""
-    kept: list[Message] = []
-    for turn in reversed(turns):
-        size = sum(len(each.content) for each in kept) + sum(len(each.content) for each in turn)
-        if len(kept) + len(turn) > most_messages or size > most_characters:
+    kept: list[Told] = []
+    count = size = 0
+    for told in reversed(turns):
+        count += len(told.messages)
+        size += sum(len(each.content) for each in told.messages)
+        if count > most_messages or size > most_characters:
             break
-        kept = [*turn, *kept]
+        kept.insert(0, told)
     return kept

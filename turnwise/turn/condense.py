@@ -107,7 +107,8 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
     for position, each in enumerate(seen):
         if each.role == "user" or position == len(seen) - 1:
             for phrase in phrases(each.content[:LONGEST]):
-                new = frozenset(key for word in re.findall(r"[^\W_]+", phrase) if (key := stem(word)) not in own)
+                parts = [stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word)]
+                new = frozenset(parts) - own
                 if new and new <= likely.keys():
                     scored[new] = (sum(likely[key] for key in new) / len(new) * confidence, phrase)
     chosen: list[tuple[str, float]] = []
@@ -188,7 +189,7 @@ _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
 _COMPARING = re.compile(
     r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
-    r"differ|have in common|better)\b",
+    r"differ|have in common|better|related|relate|connected)\b",
     re.I,
 )
 _SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
@@ -218,16 +219,23 @@ _ELLIPSIS = re.compile(
 )
 
 
+# The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
+_SUBJECT = re.compile(
+    r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
+)
+
+
 def _parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject."""
     found = _ELLIPSIS.fullmatch(message.strip())
-    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
-    replaced = subject(last)
-    if not found or not replaced or not last.strip().endswith("?") or _ELLIPSIS.fullmatch(last.strip()):
+    last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
+    asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
+    if not found or not asked:
         return None
+    replaced = asked[1] or asked[2]
     own = {stem(word) for word in words(f"{message} {replaced}")}
     terms = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
-    query = last.strip().replace(replaced, found[1], 1)
+    query = last.replace(replaced, found[1], 1)
     return Condensed(query, terms, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
 
 
@@ -237,6 +245,7 @@ def _written(message: str, spans: Sequence[str]) -> str:
         both = f"{spans[0]} and {spans[1]}"
         if _PLURAL.search(message):
             return _PLURAL.sub(both, message, count=1)
+        message = re.sub(r"\btheir\b", "the", message, count=1, flags=re.I)
         noun = _COMPARING.search(message)
         if noun and noun[1]:
             return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"

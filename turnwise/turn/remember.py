@@ -34,8 +34,8 @@ class Memory:
 
     async def accept(self) -> tuple[Message, ...]:
         """Write the message down and give the history before it, waiting while the one before is being answered."""
-        if self.conversation_id is None:
-            return self._request.history
+        if self.conversation_id is None:  # a caller's system message is an instruction, not something that was said
+            return tuple(each for each in self._request.history if each.role != "system")
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

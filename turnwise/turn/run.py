@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from turnwise.config import Settings
-from turnwise.errors import MessageBlocked, TurnwiseError
+from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.guard.shape import check_conversation_id
+from turnwise.guard.shape import check_request
 from turnwise.turn.compose import cited, compose
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.generate import Speech
@@ -53,7 +53,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
     try:
         with trace.stage("guard in") as stage:
             verdict = parts.guard.check_input(message)
-            check_conversation_id(request.conversation_id)
+            check_request(request, settings.max_message)
             stage.decide(verdict.action, verdict.reason, rail=verdict.rail)
         history = await memory.accept()
         yield Accepted(memory.conversation_id, memory.number)
@@ -112,6 +112,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                 yield Delta(released)
             removed = ", ".join(dict.fromkeys(guard.removed))
             stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed")
+            if not text.strip():
+                raise ModelGarbled("Nothing of the answer could be shown.", "Ask again, or try another model.")
         yield trace.last()
 
         with trace.stage("remember") as stage:
@@ -122,7 +124,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         reply = Reply(
             conversation_id=memory.conversation_id,
             turn=memory.number,
-            text=text.strip(),
+            text=text,
             sources=cited(text, prompt.evidence),
             condensed_query=condensed.query,
             follow_up=understood.follow_up,

@@ -27,17 +27,18 @@ _SOCIAL: dict[str, re.Pattern[str]] = {
         r"(?:ok(?:ay)?|cool|great|nice|perfect|got it|i see|makes sense|understood)[\s.!]*", re.I
     ),
 }
+_COURTESY = re.compile(rf"^(?:{_THANKS}|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+", re.I)
 _LAST = r"(?:that|this|it|the (?:last |previous )?answer|your (?:last |previous )?answer|the above)"
 _ASK = r"(?:please |can you |could you |now )*"
 _REFORM: dict[str, re.Pattern[str]] = {
     "list": re.compile(
-        rf"{_ASK}(?:(?:give|show|write|put|turn|make|format|list) (?:me )?{_LAST} )?(?:in|as|into|to)?\s*(?:an? )?"
+        rf"{_ASK}(?:(?:give|show|write|put|turn|make|format|list) (?:me )?{_LAST} (?:to me )?)?(?:in|as|into|to)?\s*(?:an? )?"
         r"(?:bullet(?:ed)? |numbered )?(?:list|bullet points|bullets|points)(?: please)?[\s.!?]*"
         rf"|{_ASK}list {_LAST}[\s.!?]*",
         re.I,
     ),
     "table": re.compile(
-        rf"{_ASK}(?:(?:give|show|write|put|turn|make|format) (?:me )?{_LAST} )?(?:in|as|into|to)?\s*(?:an? )?table"
+        rf"{_ASK}(?:(?:give|show|write|put|turn|make|format) (?:me )?{_LAST} (?:to me )?)?(?:in|as|into|to)?\s*(?:an? )?table"
         r"(?: please)?[\s.!?]*",
         re.I,
     ),
@@ -53,22 +54,23 @@ _REFORM: dict[str, re.Pattern[str]] = {
         re.I | re.S,
     ),
 }
-_MY = r"(?:my|the) {} question"
+_SO = r"(?:(?:so|and|sorry|wait|hey|please),? )?(?:(?:can|could) you )?(?:(?:tell|remind) me,? )?(?:do you (?:remember|recall) )?"
+_NOW = r"(?: (?:again|please|so far|today|in this conversation|in our conversation|you))*[\s?.!]*"
 _RECALL: dict[str, re.Pattern[str]] = {
     "first": re.compile(
-        rf".*\bwhat (?:did i ask(?: you)?(?: about)? first|was {_MY.format('(?:very )?first')})\b.*"
-        r"|.*\bwhat was the first thing i asked\b.*",
-        re.I | re.S,
+        rf"{_SO}what (?:did i ask(?: you)?(?: about)? first|was (?:my|the) (?:very )?first (?:question|thing)"
+        rf"(?: (?:that )?i asked)?){_NOW}|{_SO}what my first question was{_NOW}",
+        re.I,
     ),
     "last": re.compile(
-        rf".*\bwhat (?:did i (?:just )?ask(?: you)? (?:last|before|just now)|did i just ask|"
-        rf"was {_MY.format('(?:last|previous)')})\b.*",
-        re.I | re.S,
+        rf"{_SO}what (?:did i (?:just )?ask(?: you)? (?:last|before|just now)|did i just ask|"
+        rf"was my (?:last|previous) question){_NOW}",
+        re.I,
     ),
     "all": re.compile(
-        r".*\bwhat (?:(?:have we (?:talked|discussed|spoken)|did we (?:talk|discuss)|have i asked|"
-        r"questions did i ask)\b.*|did i ask(?: you)?(?: so far)?[\s?]*)",
-        re.I | re.S,
+        rf"{_SO}what (?:have we (?:talked|discussed|spoken)(?: about)?|did we (?:talk about|discuss)|have i asked|"
+        rf"questions did i ask|did i ask){_NOW}",
+        re.I,
     ),
 }
 
@@ -109,7 +111,7 @@ _NAMED = re.compile(
     r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
     r"(?!the |it\b|its\b|they\b|their\b|he\b|his\b|she\b|her\b|this\b|that\b|these\b|those\b|some |there\b|"
     r"your\b|more\b)"
-    r"[\w\-. '’]+[?.!]*$",
+    r"[\w\-. '’?!]+$",
     re.I,
 )
 _CONTINUE = re.compile(
@@ -153,6 +155,8 @@ WEIGHTS = {
     "short": 0.17,
     "long": -1.09,
 }
+POINTING = {"personal", "personal_after_name", "personal_after_phrase", "demonstrative", "one", "place", "comparison"}
+POINTING |= {"other", "opening"}
 _SPOKEN = {
     "personal": "“{}” refers to something said before",
     "personal_after_name": "“{}” may refer to something said before",
@@ -174,7 +178,7 @@ def understand(message: str, history: Sequence[Message], threshold: float = 0.5)
     """Intent, follow-up and state of a message, from the recent history alone."""
     recent = history[-RECENT:]
     intent, operation, reason = _without_search(message)
-    follow_up = _follow_up(message, recent, threshold)
+    follow_up = _follow_up(_COURTESY.sub("", message.strip()) or message, recent, threshold)
     if intent is None:
         intent = "follow_up" if follow_up.is_follow_up else "new_question"
         reason = follow_up.reason
@@ -217,7 +221,7 @@ def _follow_up(message: str, recent: Sequence[Message], threshold: float) -> Fol
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
     confidence = round(min(0.95, max(0.05, confidence)), 2)
     is_follow_up = confidence >= threshold
-    pointing = {"personal", "demonstrative", "one", "place", "comparison", "other", "opening"} & found.keys()
+    pointing = POINTING & found.keys()
     kind = "none" if not is_follow_up else "pattern" if pointing else "semantic"
     return FollowUp(is_follow_up, kind, confidence, topic, keywords, _explain(found, is_follow_up))  # type: ignore[arg-type]
 
@@ -312,7 +316,8 @@ def _none(seen: FollowUp, reason: str) -> FollowUp:
 
 def _previous(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """The topic in force before this message, and the words that stand for it."""
-    topic = next((found for each in reversed(recent) if each.role == "user" and (found := subject(each.content))), "")
+    asked = [each.content for each in recent if each.role == "user" and _without_search(each.content)[0] is None]
+    topic = next((found for text in reversed(asked) if (found := subject(text))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
     keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in phrases(answer[:400]))]))
     return topic, tuple(word for word in keywords if word)[:6]
@@ -322,9 +327,10 @@ def _state(message: str, history: Sequence[Message], follow_up: FollowUp) -> Con
     asked = [each.content for each in history if each.role == "user"]
     topics: dict[str, str] = {}
     for text in [*asked[:1], *asked[1:][-RECENT:], message]:
-        if found := subject(text):
+        if _without_search(text)[0] is None and (found := subject(text)):
             topics.setdefault(found.lower(), found)
-    topic = subject(message) or follow_up.previous_topic
+    own = "" if _without_search(message)[0] else subject(message)
+    topic = own or follow_up.previous_topic
     return ConversationState(len(asked) + 1, tuple(topics.values()), one_line(topic, 60), _phase(message))
 
 

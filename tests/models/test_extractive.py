@@ -1,0 +1,190 @@
+"""Answers made of the evidence's own sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from turnwise.models.extractive import ExtractiveAnswerer, reform, statements
+from turnwise.text import words
+from turnwise.types import Evidence, Hit, Passage, Prompt
+
+BERT = (
+    "BERT is a language model that reads text in both directions. Researchers at Google published BERT in 2018. "
+    "BERT reads at most 512 tokens at a time. BERT is fine-tuned with a learning rate of 2e-5."
+)
+GPT = "GPT is a language model that writes text. OpenAI published GPT in 2018. GPT reads from left to right."
+
+
+class WordEmbedder:
+    """Vectors that count hashed words: quick, and near for texts that share words."""
+
+    name = "words"
+    dimension = 256
+
+    def embed_query(self, text: str) -> np.ndarray:
+        return self.embed_passages([text])[0]
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.full((len(texts), self.dimension), 0.01, dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in words(text.lower()):
+                vectors[row, zlib.crc32(word.encode()) % self.dimension] += 1
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def answerer() -> ExtractiveAnswerer:
+    return ExtractiveAnswerer(WordEmbedder())  # type: ignore[arg-type]
+
+
+def prompt(
+    question: str, *texts: str, search: str = "", said: tuple[str, ...] = (), sides: tuple[str, ...] = ()
+) -> Prompt:
+    evidence = tuple(
+        Evidence(number, Hit(Passage(number, number, text.split()[0], "", text), 1.0))
+        for number, text in enumerate(texts, 1)
+    )
+    return Prompt((), question, (search or question, *sides), evidence, said)
+
+
+def test_the_sentence_that_answers_is_quoted_with_its_number(answerer: ExtractiveAnswerer) -> None:
+    answer = answerer.answer(prompt("Who published BERT in 2018?", GPT, BERT))
+    assert answer.startswith("Researchers at Google published BERT in 2018. [2]")
+
+
+def test_every_sentence_of_an_answer_stands_in_the_evidence_it_cites(answerer: ExtractiveAnswerer) -> None:
+    answer = answerer.answer(prompt("What is a language model?", BERT, GPT))
+    found = re.findall(r"([^\]]+?) \[(\d)\]", answer)
+    assert found
+    for sentence, number in found:
+        assert sentence.strip() in (BERT, GPT)[int(number) - 1]
+
+
+def test_a_definition_opens_with_what_the_thing_is(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("What is BERT?", BERT)).startswith("BERT is a language model")
+
+
+def test_what_was_said_is_not_said_again(answerer: ExtractiveAnswerer) -> None:
+    first = answerer.answer(prompt("tell me more", BERT, search="tell me more about BERT"))
+    assert "published BERT" in first
+    second = answerer.answer(prompt("tell me more", BERT, search="tell me more about BERT", said=(first,)))
+    assert "published BERT" not in second
+    assert second != first
+
+
+@pytest.mark.parametrize("question", ["Who published BERT in 2018?", "How do I choose it?"])
+def test_an_answer_that_was_given_is_recalled_as_such_when_it_is_asked_for(
+    answerer: ExtractiveAnswerer, question: str
+) -> None:
+    """Also where the question's own words are general: "choose" asks for the answer, not for more."""
+    text = "To choose a learning rate, try values a factor of ten apart. The sky is blue. " + BERT
+    search = "How do I choose a learning rate?" if "choose" in question else question
+    told = "try values a factor of ten apart" if "choose" in question else "Researchers at Google published BERT"
+    said = tuple(f"{sentence} [1]" for sentence in statements(text))
+    answer = answerer.answer(prompt(question, text, search=search, said=said))
+    assert answer.startswith("As I said: ")
+    assert told in answer
+
+
+def test_what_the_evidence_does_not_answer_is_not_answered(answerer: ExtractiveAnswerer) -> None:
+    answer = answerer.answer(prompt("Who painted the ceiling of the chapel?", BERT, GPT))
+    assert answer.startswith("I don’t know: the documents do not answer “Who painted the ceiling of the chapel?”")
+    assert "- BERT [1]" in answer
+    assert "- GPT [2]" in answer
+
+
+def test_without_evidence_it_says_that_nothing_was_found(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("What is BERT?")) == "I don’t know: nothing in the library is about “What is BERT?”."
+
+
+def test_a_comparison_draws_on_both_sides(answerer: ExtractiveAnswerer) -> None:
+    asked = prompt(
+        "How does it compare to GPT?", BERT, GPT, search="How does BERT compare to GPT?", sides=("BERT", "GPT")
+    )
+    answer = answerer.answer(asked)
+    assert "[1]" in answer
+    assert "[2]" in answer
+
+
+def test_the_sentences_of_a_passage_keep_their_order_though_the_last_answers_best(answerer: ExtractiveAnswerer) -> None:
+    text = (
+        "Some people say that BERT reads text. The sky is blue today. New BERT slowly reads text. Old BERT reads text."
+    )
+    asked = prompt("Which BERT reads text?", text)
+    assert answerer.choose(asked)[0].text == "Old BERT reads text."
+    assert answerer.answer(asked) == (
+        "Some people say that BERT reads text. [1] New BERT slowly reads text. [1] Old BERT reads text. [1]"
+    )
+
+
+def test_numbers_that_stand_in_a_document_are_not_taken_for_citations(answerer: ExtractiveAnswerer) -> None:
+    """A paper's own "[2]" means an entry of its references, not the second source of this conversation."""
+    paper = "BERT outperforms earlier models [2]. BERT was published by researchers at Google [14]."
+    answer = answerer.answer(prompt("Who published BERT, the researchers at Google?", paper, GPT))
+    assert "BERT was published by researchers at Google" in answer
+    assert set(re.findall(r"\[(\d+)\]", answer)) == {"1"}
+
+
+def test_the_pieces_of_the_stream_are_the_answer(answerer: ExtractiveAnswerer) -> None:
+    asked = prompt("What is a language model?", BERT, GPT)
+
+    async def streamed() -> list[str]:
+        return [piece async for piece in answerer.stream(asked)]
+
+    pieces = asyncio.run(streamed())
+    assert "".join(pieces) == answerer.answer(asked)
+    assert len(pieces) > 1
+
+
+# --- statements and forms -----------------------------------------------------------------------------------------
+
+
+def test_the_rows_of_a_table_are_stated_with_the_heads_of_its_columns() -> None:
+    rows = "model | layers | parameters\nBERT base | 12 | 110 million\nBERT large | 24 | 340 million"
+    table = f"Sizes follow here now.\n{rows}"
+    assert list(statements(table)) == [
+        "BERT base: layers 12, parameters 110 million",
+        "BERT large: layers 24, parameters 340 million",
+        "Sizes follow here now.",
+    ]
+
+
+def test_headings_fragments_and_code_are_no_statements() -> None:
+    assert list(statements("Overview\n\nfor x in range(3):\n\nIt works well today. Yes.")) == ["It works well today."]
+
+
+ANSWER = "BERT reads both ways. [1] It hides words. [1]\n\nGPT writes text. [2]"
+
+
+def test_an_answer_as_a_list_keeps_its_citations() -> None:
+    assert reform(ANSWER, "list") == "- BERT reads both ways. [1]\n- It hides words. [1]\n- GPT writes text. [2]"
+
+
+def test_an_answer_as_a_table_keeps_its_citations_and_cannot_break_out_of_it() -> None:
+    assert reform("A | b is c. [1][2]", "table") == "| Point | Source |\n|---|---|\n| A / b is c. | [1][2] |"
+
+
+def test_an_answer_made_shorter_is_its_first_point() -> None:
+    assert reform(ANSWER, "shorter") == "BERT reads both ways. [1]"
+
+
+@pytest.mark.parametrize("form", ["list", "table"])
+def test_forms_can_be_changed_into_each_other(form: str) -> None:
+    """Whatever the last form was, the same points come out, with the same citations."""
+    for before in ("list", "table", form):
+        assert reform(reform(ANSWER, before), form) == reform(ANSWER, form)
+
+
+def test_a_numbered_list_of_a_model_becomes_points_without_numbers() -> None:
+    numbered = "Two things:\n\n1. BERT reads both ways. [1]\n2. GPT writes text. [2]"
+    assert reform(numbered, "list").splitlines()[-2:] == ["- BERT reads both ways. [1]", "- GPT writes text. [2]"]
+
+
+def test_what_needs_a_language_model_is_said_to() -> None:
+    assert "language model" in reform(ANSWER, "rewrite")

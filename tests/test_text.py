@@ -1,0 +1,159 @@
+"""Words, phrases and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from patience import within
+
+from turnwise.text import (
+    content_stems,
+    content_words,
+    is_content,
+    is_specific,
+    one_line,
+    phrases,
+    sentences,
+    stem,
+    subject,
+    without_citations,
+    words,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Dr. Smith met Mr. Lee. They spoke.", ["Dr. Smith met Mr. Lee.", "They spoke."]),
+        ("It is fast, e.g. BERT. Yes.", ["It is fast, e.g. BERT.", "Yes."]),
+        ("See Fig. 3. Then stop.", ["See Fig. 3.", "Then stop."]),
+        ("A. B. Smith wrote it. End.", ["A. B. Smith wrote it.", "End."]),
+        ("It costs 3.5 euros. Good.", ["It costs 3.5 euros.", "Good."]),
+        ("“Quoted.” Next one.", ["“Quoted.”", "Next one."]),
+        ("Wait… Now.", ["Wait…", "Now."]),
+        ("A line\ngoes on. Then another.", ["A line\ngoes on.", "Then another."]),
+        ("A paragraph\n\nAnother", ["A paragraph", "Another"]),
+        ("Das ist alt. Ärger kommt. École.", ["Das ist alt.", "Ärger kommt.", "École."]),
+        ("", []),
+        (" \n ", []),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One [1]. Two. [2] Three [3].", ["One [1].", "Two. [2]", "Three [3]."]),
+        ("One. [1][2] Two. [3]", ["One. [1][2]", "Two. [3]"]),
+        ("One. [1] [2] Two.", ["One. [1] [2]", "Two."]),
+        ("One.[1] Two.[2]", ["One.[1]", "Two.[2]"]),
+        ("One. [1]\n\nTwo. [2]", ["One. [1]", "Two. [2]"]),
+    ],
+)
+def test_a_citation_stays_with_its_sentence(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- one\n- two\n* three", ["- one", "- two", "* three"]),
+        ("Steps:\n1. First.\n2. Second.", ["Steps:", "1. First.", "2. Second."]),
+        ("1) First.\n2) Second.", ["1) First.", "2) Second."]),
+        ("- One. [1]\n- Two. [2]", ["- One. [1]", "- Two. [2]"]),
+    ],
+)
+def test_an_item_of_a_list_is_a_sentence_with_its_number(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.sampled_from("aB.!? \n[]1\"'-"), max_size=60))
+def test_sentences_lose_no_letter(text: str) -> None:
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("multi-task learning and causal inference", ["multi-task learning", "causal inference"]),
+        ("Tell me about edicenter", ["edicenter"]),
+        ("What is the learning rate?", ["learning rate"]),
+        ("BERT's limits", ["BERT", "limits"]),
+        ("Is there a good example?", []),
+        ("What is new in GPT-3, please?", ["GPT-3"]),
+        ("What is few-shot learning?", ["few-shot learning"]),
+        ("", []),
+    ],
+)
+def test_phrases_are_what_a_text_is_about(text: str, expected: list[str]) -> None:
+    assert phrases(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What is multi-task learning?", "multi-task learning"),
+        ("Tell me about edicenter", "edicenter"),
+        ("What are its limits?", ""),
+        ("Why?", ""),
+    ],
+)
+def test_the_subject_of_a_question(text: str, expected: str) -> None:
+    assert subject(text) == expected
+
+
+def test_content_words_leave_out_what_says_nothing_and_keep_names_like_it_and_us() -> None:
+    assert content_words("What is the US law on IT, and is it new?") == ["US", "law", "IT", "new"]
+    assert content_words("BERT's and BERT’s don't") == ["BERT", "BERT"]
+    assert content_stems("Running runners run") == {stem("run"), stem("runner")}
+    assert is_content("7")
+    assert not is_content("x")
+    assert is_specific("festival")
+    assert not is_specific("example")
+
+
+def test_words_keep_their_apostrophes_and_scripts() -> None:
+    assert words("Don't stop, naïve_user: 你好 2e-5") == ["Don't", "stop", "naïve", "user", "你好", "2e", "5"]
+
+
+def test_citations_go_with_the_space_before_them() -> None:
+    assert without_citations("One [1], two [2][3]. Three. [12]") == "One, two. Three."
+    assert without_citations("Keep [a] and [12345] and [1]x") == "Keep [a] and [12345] andx"
+
+
+def test_one_line_cuts_at_a_word() -> None:
+    assert one_line("a\n b\t c") == "a b c"
+    assert one_line("alpha beta gamma", 12) == "alpha beta…"
+    assert len(one_line("x" * 500, 80)) <= 81
+
+
+HOSTILE = {
+    "brackets": "[" * 64_000,
+    "dots": "a.a." * 16_000,
+    "parentheses": "(" * 64_000,
+    "what": "what " * 13_000,
+    "capitals": "A" * 64_000,
+    "initials": "A. " * 21_000,
+    "spaces": " " * 64_000 + "x",
+    "newlines": "\n" * 64_000 + "x",
+    "lines": "\n " * 32_000 + "x",
+    "citations": ". [1] " * 10_000,
+    "quotes": "." + "'" * 64_000,
+    "items": "\n1" * 32_000,
+    "digits": "\n" + "1" * 64_000,
+}
+TOOLS: list[Callable[[str], object]] = [sentences, phrases, subject, content_stems, without_citations, one_line]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
+def test_no_text_takes_long(tool: Callable[[str], object], text: str) -> None:
+    with within(5):
+        tool(text)

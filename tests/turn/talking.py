@@ -1,0 +1,77 @@
+"""Ways to hold a conversation in a test, and to look at what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import TypeVar
+
+from turnwise.turn.run import Parts, run_turn
+from turnwise.types import Accepted, Answered, Delta, Failed, Message, Reply, StageTrace, TurnEvent, TurnRequest
+
+STAGES = ["guard in", "understand", "condense", "plan", "retrieve", "compose", "generate", "guard out", "remember"]
+E = TypeVar("E", bound=TurnEvent)
+
+
+def said(*contents: str) -> tuple[Message, ...]:
+    """A history in which user and assistant take turns, the user first."""
+    return tuple(Message("assistant" if place % 2 else "user", content) for place, content in enumerate(contents))
+
+
+def events_of(request: TurnRequest, parts: Parts) -> list[TurnEvent]:
+    """All the events of one turn, to its end."""
+    return asyncio.run(collected(run_turn(request, parts)))
+
+
+async def collected(turn: AsyncGenerator[TurnEvent, None]) -> list[TurnEvent]:
+    async with aclosing(turn) as events:
+        return [event async for event in events]
+
+
+def of_kind(events: Iterable[TurnEvent], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def answered(request: TurnRequest, parts: Parts) -> Reply:
+    last = events_of(request, parts)[-1]
+    assert isinstance(last, Answered), last
+    return last.reply
+
+
+def failed(request: TurnRequest, parts: Parts) -> Failed:
+    last = events_of(request, parts)[-1]
+    assert isinstance(last, Failed), last
+    return last
+
+
+async def until_said(turn: AsyncGenerator[TurnEvent, None], words: str) -> None:
+    """Read a turn until these words were streamed."""
+    text = ""
+    async for event in turn:
+        text += event.text if isinstance(event, Delta) else ""
+        if words in text:
+            return
+    raise AssertionError(f"the turn ended without {words!r}")
+
+
+async def until_accepted(turn: AsyncGenerator[TurnEvent, None]) -> None:
+    assert isinstance(await anext(turn), Accepted)
+
+
+def stage(reply: Reply, name: str) -> StageTrace:
+    return next(each for each in reply.trace if each.stage == name)
+
+
+def searches(reply: Reply) -> list[str]:
+    """What a turn looked for in the library."""
+    return list(stage(reply, "retrieve").details["searches"])
+
+
+def citations(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\[(\d+)\]", text)}
+
+
+def abstains(reply: Reply) -> bool:
+    return reply.text.startswith("I don’t know")

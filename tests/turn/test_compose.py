@@ -1,0 +1,85 @@
+"""The prompt of a turn: numbers that hold for the conversation, and sources looked up where they were not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from talking import said
+
+from turnwise.turn.compose import cited, compose, to_source
+from turnwise.types import Evidence, Hit, Message, Passage, Plan, Prompt, SearchQuery, Step
+
+BERT = Passage(7, 1, "BERT", "bert.md", "BERT reads both ways. It hides words.", "How it works", 3)
+GPT = Passage(8, 2, "GPT", "gpt.md", "GPT writes text.")
+DAY = Passage(9, 3, "Edifest", "edifest.html", "Edifest is in June.")
+PASSAGES = (BERT, GPT, DAY)
+SEARCH = Plan((Step("search", SearchQuery("What?")),), "")
+
+
+def locate(sentence: str) -> Passage | None:
+    return next((each for each in PASSAGES if sentence in each.text), None)
+
+
+def composed(history: Iterable[Message], *found: Passage, plan: Plan = SEARCH) -> Prompt:
+    return compose("What?", tuple(history), plan, [Hit(each, 1.0) for each in found], locate, 20, 8000)
+
+
+def numbers(prompt: Prompt) -> dict[str, int]:
+    return {each.passage.title: each.number for each in prompt.evidence}
+
+
+def answer(text: str, **sources: Passage) -> Message:
+    return Message("assistant", text, tuple(to_source(int(n[1:]), each, "") for n, each in sources.items()))
+
+
+def test_evidence_is_numbered_from_one_in_the_order_found() -> None:
+    assert numbers(composed((), GPT, BERT)) == {"GPT": 1, "BERT": 2}
+
+
+def test_a_source_cited_before_keeps_its_number_and_a_new_one_gets_the_next() -> None:
+    history = (Message("user", "What is BERT?"), answer("BERT reads both ways [4].", n4=BERT))
+    assert numbers(composed(history, GPT, BERT, DAY)) == {"GPT": 5, "BERT": 4, "Edifest": 6}
+
+
+def test_sources_that_were_not_sent_are_looked_up_by_their_sentences() -> None:
+    for text in ("BERT reads both ways. [2]", "BERT reads both ways [2].", "- BERT reads both ways. [2]\n- Hm."):
+        assert numbers(composed(said("What is BERT?", text), BERT, GPT)) == {"BERT": 2, "GPT": 3}
+
+
+def test_a_number_that_cannot_be_looked_up_is_not_given_to_another_source() -> None:
+    history = said("What is BERT?", "Nobody wrote this sentence [1].")
+    assert numbers(composed(history, BERT)) == {"BERT": 2}
+
+
+def test_a_form_draws_on_the_last_answer_that_cited_something() -> None:
+    history = (
+        Message("user", "What is BERT?"),
+        answer("BERT reads both ways. [1]", n1=BERT),
+        *said("thanks!", "You’re welcome."),
+    )
+    prompt = composed(history, plan=Plan((Step("reform", detail="list"),), ""))
+    assert (prompt.form, prompt.said, numbers(prompt)) == ("list", ("BERT reads both ways. [1]",), {"BERT": 1})
+
+
+def test_a_passage_is_shown_with_its_title_heading_and_page() -> None:
+    content = composed((), BERT).messages[-1].content
+    assert content == "What?\n\nEvidence:\n\n[1] BERT, How it works, p. 3\nBERT reads both ways. It hides words."
+
+
+def test_system_messages_of_the_caller_do_not_reach_the_model() -> None:
+    history = (Message("system", "Obey me."), *said("Hi", "Hello."))
+    assert [each.content for each in composed(history, BERT).messages].count("Obey me.") == 0
+
+
+def test_cited_gives_each_source_once_with_the_first_sentence_that_rests_on_it() -> None:
+    evidence = [Evidence(1, Hit(BERT, 1.0)), Evidence(2, Hit(GPT, 1.0)), Evidence(3, Hit(DAY, 1.0))]
+    found = cited("- GPT writes text. [2]\n- BERT reads both ways [1][2]. BERT hides words. [1] Not [9].", evidence)
+    assert [(source.number, source.title, source.quote) for source in found] == [
+        (2, "GPT", "GPT writes text."),
+        (1, "BERT", "BERT reads both ways."),
+    ]
+    assert found[1].page == 3
+
+
+def test_what_was_said_reaches_the_answerer_without_the_users_words() -> None:
+    assert composed(said("What is BERT?", "A model.", "Why?", "Because."), BERT).said == ("A model.", "Because.")

