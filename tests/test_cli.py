@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -13,14 +15,15 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.fake_openai import FakeOpenAI, refusal, words
+from tests.fake_openai import FakeOpenAI, endless, refusal, words
 from turnwise.app import build
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.verbs import turnwise
@@ -343,10 +346,13 @@ def test_serve_takes_an_address(birds: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         greeting = process.stdout.readline()
+        address = re.search(r"http://localhost:\d+", greeting)
+        assert address, greeting
+        with urllib.request.urlopen(f"{address[0]}/healthz") as response:
+            assert response.status == 200
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == ""
         assert process.wait(10) == 0
-    assert greeting.startswith("Turnwise is at http://localhost:")
 
 
 def test_eval_prints_a_table_or_an_object(tmp_path: Path) -> None:
@@ -552,30 +558,41 @@ def test_what_a_document_says_cannot_command_the_terminal() -> None:
 class Terminal:
     """A command on a terminal of its own."""
 
-    def __init__(self, *arguments: object, code: str = "from turnwise.cli import main; main()") -> None:
+    def __init__(self, *arguments: object, code: str = TURNWISE[-1]) -> None:
         self._output = b""
-        self._process, self._screen = pty.fork()
-        if self._process == 0:
-            termios.tcsetwinsize(0, (24, 80))
-            os.execv(sys.executable, [sys.executable, "-c", code, *map(str, arguments)])
+        self._waited = 0  # how far into what is shown we have waited
+        self._screen, inside = pty.openpty()
+        termios.tcsetwinsize(inside, (24, 80))
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        self._process = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True)
+        os.close(inside)
 
     @property
     def shown(self) -> str:
         return self._output.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def wait_for(self, text: str) -> None:
-        while text not in self.shown:
+        """Return when the text is shown, after what was waited for before."""
+        while (found := self.shown.find(text, self._waited)) < 0:
             assert self._read(), self.shown
+        self._waited = found + len(text)
 
     def type(self, text: str) -> None:
         os.write(self._screen, text.encode())
+
+    def press_ctrl_c(self) -> None:
+        self._process.send_signal(signal.SIGINT)
 
     def end(self) -> int:
         """The exit status, once the command has ended."""
         while self._read():
             pass
+        return self._process.wait(10)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
         os.close(self._screen)
-        return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
 
     def _read(self) -> bool:
         assert select.select([self._screen], [], [], 30)[0], f"nothing for 30 seconds after:\n{self.shown}"
@@ -588,6 +605,16 @@ class Terminal:
 
 
 @pytest.fixture
+def on_terminal() -> Iterator[Callable[..., Terminal]]:
+    """Runs a command on a terminal, which is closed after the test."""
+    with contextlib.ExitStack() as opened:
+        yield lambda *arguments, **options: opened.enter_context(contextlib.closing(Terminal(*arguments, **options)))
+
+
+OnTerminal = Callable[..., Terminal]
+
+
+@pytest.fixture
 def slow() -> str:
     """Code for a `turnwise` whose vectors never end."""
     return (
@@ -596,12 +623,13 @@ def slow() -> str:
     )
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
-def test_ctrl_c_while_adding_says_what_can_be_searched_already(library: Path, documents: Path, slow: str) -> None:
-    terminal = Terminal("add", documents, "--library", library, code=slow)
+def test_ctrl_c_while_adding_says_what_can_be_searched_already(
+    library: Path, documents: Path, slow: str, on_terminal: OnTerminal
+) -> None:
+    terminal = on_terminal("add", documents, "--library", library, code=slow)
     terminal.wait_for("0 of 2")
     time.sleep(0.2)
-    terminal.type("\x03")
+    terminal.press_ctrl_c()
     assert terminal.end() == 130
     assert "Reading 2 files" in terminal.shown
     assert "2 added" in terminal.shown
@@ -612,9 +640,8 @@ def test_ctrl_c_while_adding_says_what_can_be_searched_already(library: Path, do
     assert "heron" in run("search", "heron", "--library", library).stdout
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
-def test_a_conversation_on_a_terminal(birds: Path) -> None:
-    terminal = Terminal("chat", "--library", birds, "--conversation", "c")
+def test_a_conversation_on_a_terminal(birds: Path, on_terminal: OnTerminal) -> None:
+    terminal = on_terminal("chat", "--library", birds, "--conversation", "c")
     terminal.wait_for("> ")
     terminal.type("What is the grey heron?\n")
     terminal.wait_for("\n\n> ")
@@ -624,6 +651,36 @@ def test_a_conversation_on_a_terminal(birds: Path) -> None:
     assert "\x1b[2msearched for “What is the grey heron?”" in terminal.shown
     assert "  [1] Grey heron" in terminal.shown
     assert "Go on later with: turnwise chat --conversation c" in terminal.shown
+
+
+def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(
+    birds: Path, on_terminal: OnTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeOpenAI(endless, words("A stork [1].")) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        terminal = on_terminal("chat", "--library", birds, "--conversation", "c")
+        terminal.wait_for("> ")
+        terminal.type("What is the grey heron?\n")
+        terminal.wait_for("searched for")
+        assert wait_until(lambda: bool(provider.chats))
+        terminal.press_ctrl_c()
+        terminal.wait_for("Stopped.")
+        terminal.wait_for("\n\n> ")
+        assert provider.hung_up.wait(10)
+        terminal.type("What is the white stork?\n")
+        terminal.wait_for("A stork [1].")
+        terminal.wait_for("\n\n> ")
+        terminal.type("\x04")
+        assert terminal.end() == 0
+    with build(Settings(library=str(birds))) as engine:
+        assert [turn.status for turn in engine.chat("c").history.turns] == ["interrupted", "answered"]
+
+
+def wait_until(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 10
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return holds()
 
 
 def test_bars_are_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:

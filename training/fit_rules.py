@@ -46,7 +46,7 @@ def fit_follow_up(rows: list[tuple[dict[str, Any], float]]) -> None:
         found = understand.signs(row["question"], said, asked)
         facts.append([float(name in found) for name in names])
         labels.append(row["needs_context"])
-        weights.append(weight if row["needs_context"] else 4 * weight)
+        weights.append(weight if row["needs_context"] else 6 * weight)
         folds.append(fold(row))
     report("understand", names, np.array(facts), np.array(labels), np.array(weights), np.array(folds), 0.5)
 

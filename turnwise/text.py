@@ -156,7 +156,7 @@ def points(answer: str) -> list[str]:
         found += sentences("\n".join(prose))
         prose.clear()
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if not set("".join(cells)) <= set("-: ") and cells[-1] != "Source":
+        if not set("".join(cells)) <= set("-: |") and cells[-1] != "Source":
             found.append(" ".join(cells).strip())
     found += sentences("\n".join(prose))
     return [" ".join(_ITEM.sub("", point).split()) for point in found]

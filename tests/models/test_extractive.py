@@ -95,8 +95,8 @@ def test_an_answer_that_was_given_is_recalled_as_such_when_it_is_asked_for(
 def test_what_the_evidence_does_not_answer_is_not_answered(answerer: ExtractiveAnswerer) -> None:
     answer = answerer.answer(prompt("Who painted the ceiling of the chapel?", BERT, GPT))
     assert answer.startswith("I don’t know: the documents do not answer “Who painted the ceiling of the chapel?”")
-    assert "- BERT [1]" in answer
-    assert "- GPT [2]" in answer
+    assert "- “BERT is a language model that reads text in both directions.” [1]" in answer
+    assert "- “GPT is a language model that writes text.” [2]" in answer
 
 
 def test_without_evidence_it_says_that_nothing_was_found(answerer: ExtractiveAnswerer) -> None:

