@@ -35,6 +35,9 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> Engine
     """An engine over the bundled sample library, made on first use in a folder of the user's account."""
     engine = build(settings, create=True)
     with resources.as_file(resources.files("turnwise") / "sample") as folder:
+        for document in engine.index.documents():
+            if not Path(document.source).is_relative_to(folder.resolve()):  # of an installation that has moved
+                engine.remove(document.source)
         engine.add(folder, progress=progress)
     return engine
 

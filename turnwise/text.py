@@ -55,6 +55,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
+_AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must) (?:(?:the|an?|my|your) )?$", re.I)
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 CITATION = re.compile(r"\[(\d{1,4})\]")
@@ -96,27 +97,21 @@ def _general_stems() -> frozenset[str]:
 
 
 def phrases(text: str) -> list[str]:
-    """The noun-like phrases of a text, in order: runs of content words, with general words trimmed from the ends."""
+    """The noun-like phrases of a text, in order: runs of specific words, without the verb that ends "does X eat?"."""
     found: list[str] = []
     run: list[re.Match[str]] = []
-
-    def close() -> None:
-        while run and not is_specific(run[0][0]):
-            run.pop(0)
-        while run and not is_specific(run[-1][0]):
-            run.pop()
-        if run:
-            found.append(text[run[0].start() : run[-1].end()])
-        run.clear()
-
     end = 0
-    for word in _COMPOUND.finditer(text):
-        if not is_content(word[0]) or _PHRASE_BREAK.search(text[end : word.start()]):
-            close()
-        if is_content(word[0]):
-            run.append(word)
-        end = word.end()
-    close()
+    for word in [*_COMPOUND.finditer(text), None]:
+        if run and (word is None or not is_specific(word[0]) or _PHRASE_BREAK.search(text[end : word.start()])):
+            start = run[0].start()
+            asked = _AUXILIARY.search(text[max(0, start - 16) : start]) and text[end : end + 2].strip()[:1] in ("?", "")
+            last = run[-2] if asked and len(run) > 1 and run[-1][0].islower() else run[-1]
+            found.append(text[start : last.end()])
+            run = []
+        if word is not None:
+            end = word.end()
+            if is_specific(word[0]):
+                run.append(word)
     return found
 
 

@@ -149,10 +149,15 @@ def test_the_rows_of_a_table_are_stated_with_the_heads_of_its_columns() -> None:
     rows = "model | layers | parameters\nBERT base | 12 | 110 million\nBERT large | 24 | 340 million"
     table = f"Sizes follow here now.\n{rows}"
     assert list(statements(table)) == [
-        "BERT base: layers 12, parameters 110 million",
-        "BERT large: layers 24, parameters 340 million",
+        "BERT base: layers 12, parameters 110 million.",
+        "BERT large: layers 24, parameters 340 million.",
         "Sizes follow here now.",
     ]
+
+
+def test_the_first_column_of_a_table_may_have_no_head() -> None:
+    table = "regression | classification\noutput | a number | a category"
+    assert list(statements(table)) == ["output: regression a number, classification a category."]
 
 
 def test_headings_fragments_and_code_are_no_statements() -> None:

@@ -233,7 +233,7 @@ def test_429_is_tried_again_and_then_answered() -> None:
         (refusal(401, "Bad key"), "OPENAI_API_KEY"),
         (refusal(403), "key"),
         (refusal(404, "No model m1"), "TURNWISE_MODEL"),
-        (page(404), "TURNWISE_BASE_URL"),
+        (page(404), "OPENAI_BASE_URL"),
         (refusal(500), "again"),
         (page(502), "again"),
     ],
@@ -257,7 +257,7 @@ def test_nobody_listening_is_unavailable() -> None:
         model = OpenAIChat(f"http://127.0.0.1:{unused.getsockname()[1]}/v1", None, "m1")
         with pytest.raises(ModelUnavailable) as caught:
             asyncio.run(collect(model.stream(PROMPT)))
-    assert "TURNWISE_BASE_URL" in caught.value.hint
+    assert "OPENAI_BASE_URL" in caught.value.hint
 
 
 @pytest.mark.parametrize("mood", [mute, stalled(), stalled("Paris"), stalled("Paris", pings=True)])
@@ -308,7 +308,7 @@ def test_nonsense_is_garbled(mood: Mood) -> None:
 
 
 def test_a_web_page_is_a_hint_to_check_the_address() -> None:
-    assert "TURNWISE_BASE_URL" in failure(page()).hint
+    assert "OPENAI_BASE_URL" in failure(page()).hint
 
 
 def test_tokens_spent_on_thinking_are_a_hint_to_allow_more() -> None:

@@ -27,7 +27,7 @@ from turnwise.types import Embedder, Hit, Passage, SearchQuery
 
 DEPTH = 100  # passages that each of the two rankings hands to the fusion
 FUSION = 60  # the constant of reciprocal rank fusion
-EMBEDDED_AT_ONCE = 64  # passages a transaction, so that chats can write in between
+EMBEDDED_AT_ONCE = 16  # passages a transaction, so that chats can write in between and progress is seen
 READY_AT_ONCE = 1000
 
 Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
@@ -155,6 +155,8 @@ class EmbeddedIndex:
         """Make the vectors that are missing, longest passages first, until none is or `stop` is set. Gives how many."""
         self._require_same_embedder(self._database.connection())
         made = 0
+        if progress and (waiting := self.pending()):
+            progress("embedding", 0, waiting)
         while ids := self._pending_ids():
             for batch in _batches(ids, EMBEDDED_AT_ONCE):
                 if stop is not None and stop.is_set():

@@ -122,7 +122,8 @@ def statements(text: str) -> Iterator[str]:
             heads = line.split(" | ")
         else:
             first, *cells = line.split(" | ")
-            yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], cells, strict=False))
+            columns = heads[-len(cells) :]  # the head of the first column may be empty
+            yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False)) + "."
     for sentence in sentences("\n".join(prose)):
         if len(words(sentence)) >= 4 and sentence.rstrip("\"'”’)").endswith((".", "!", "?")):
             yield without_citations(sentence)  # a number in a document's own brackets is no citation of ours
@@ -223,7 +224,7 @@ def _unknown(prompt: Prompt) -> str:
 
 def reform(answer: str, form: str) -> str:
     """The last answer in another form, with its citations."""
-    said = points(answer)
+    said = [point.removeprefix("As I said: ") for point in points(answer)]
     if form == "list":
         return "\n".join(f"- {point}" for point in said)
     if form == "table":

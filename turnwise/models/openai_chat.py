@@ -23,7 +23,7 @@ HINTS = {
     400: "Check TURNWISE_MODEL, and shorten the message if it is long.",
     401: "Set OPENAI_API_KEY to a valid key of this provider.",
     403: "Check that your key may use this model.",
-    404: "Check TURNWISE_MODEL, and that TURNWISE_BASE_URL is the provider's API address (it often ends in /v1).",
+    404: "Check TURNWISE_MODEL, and that OPENAI_BASE_URL is the provider's API address (it often ends in /v1).",
     429: "Wait a little and ask again, or raise your limit with the provider.",
 }
 OTHER_HINT = "Ask again; if it stays so, look at the provider's status page or the server's log."
@@ -165,7 +165,7 @@ class OpenAIChat:
 
         if isinstance(error, openai.APIConnectionError):
             return ModelUnavailable(
-                f"{self._host} cannot be reached.", "Start the model's server, or check TURNWISE_BASE_URL."
+                f"{self._host} cannot be reached.", "Start the model's server, or check OPENAI_BASE_URL."
             )
         status = error.status_code if isinstance(error, openai.APIStatusError) else 0
         said = _provider_words(error)
@@ -265,7 +265,7 @@ def _host(base_url: str) -> str:
             return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     except ValueError:
         pass
-    raise ConfigError("TURNWISE_BASE_URL is not an address.", "Write it in full, such as http://localhost:11434/v1.")
+    raise ConfigError("OPENAI_BASE_URL is not an address.", "Write it in full, such as http://localhost:11434/v1.")
 
 
 def _usable_key(api_key: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +37,7 @@ def compose(
         question=message,
         searches=tuple(step.query.question for step in plan.steps if step.query),
         evidence=evidence,
+        known=frozenset(source.number for source in known),
         said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
         form=form,
     )
@@ -104,9 +105,9 @@ def _to_passage(source: Source) -> Passage:
     return Passage(source.passage_id, 0, source.title, source.source, source.text, source.heading, source.page)
 
 
-def cited(text: str, evidence: Sequence[Evidence]) -> tuple[Source, ...]:
-    """The sources that an answer cites, in order, each with the first words that rest on it."""
-    passages = {each.number: each.passage for each in evidence}
+def cited(text: str, evidence: Sequence[Evidence], shown: Mapping[int, int]) -> tuple[Source, ...]:
+    """The sources an answer cites, in order, under the numbers shown, each with the first words that rest on it."""
+    passages = {shown[each.number]: each.passage for each in evidence if each.number in shown}
     found: dict[int, Source] = {}
     for number, quote in _cited_points(text):
         if number in passages and number not in found:

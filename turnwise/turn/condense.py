@@ -13,13 +13,13 @@ from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
 RECENT = 20  # messages that are looked at, besides the first question
 LONGEST = 1200  # characters of an answer that are looked at
 MOST_PHRASES = 3  # phrases added at most
-ENOUGH = 0.2  # probability from which a further phrase is added beside the likeliest
+ENOUGH = 0.25  # probability from which a further phrase is added beside the likeliest
 NEAREST = 0.3  # added to the probability of what the last question was about, where a pronoun points back
 LEANING = 0.85  # confidence in a follow-up below which the message is left alone: a wrong word spoils a new topic
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; made by
 # training/fit_rules.py from public conversations with human rewrites.
-BIAS = -5.77
+BIAS = -5.74
 WEIGHTS = {
     "asked": 1.61,
     "first_question": 0.85,
@@ -30,13 +30,13 @@ WEIGHTS = {
     "share_of_questions": 1.22,
     "last_answer": 0.98,
     "last_answer_opens": 0.84,
-    "answers": 1.06,
-    "asked_and_answered": -1.43,
-    "first_is_last": -1.16,
+    "answers": 1.07,
+    "asked_and_answered": -1.42,
+    "first_is_last": -1.17,
     "name": 1.46,
-    "general": -0.45,
-    "in_phrase": 0.43,
-    "number": 0.41,
+    "general": -0.49,
+    "in_phrase": 0.40,
+    "number": 0.40,
 }
 
 
@@ -64,7 +64,7 @@ def condense(
     )
     quoted = ", ".join(f"“{span}”" for span in spans)
     if follow_up.confidence < LEANING:
-        reason = f"{follow_up.reason}, perhaps: the question stays as it is, and {quoted} counts a little in the search"
+        reason = f"{follow_up.reason}, but not surely: it is searched as it stands, with a light weight on {quoted}"
         return Condensed(message, terms, "literal", reason)
     reason = f"{follow_up.reason}; added {quoted} from the conversation"
     return Condensed(_written(message, spans), terms, "rules", reason)

@@ -98,7 +98,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("generate") as stage:
             speech = Speech(prompt, planned, parts.models)
-            guard = parts.guard.open_output({each.number for each in prompt.evidence})
+            numbers = {each.number for each in prompt.evidence}
+            guard = parts.guard.open_output(numbers, numbers - prompt.known)
             async for piece in speech.pieces():
                 if released := guard.feed(piece):
                     text += released
@@ -125,7 +126,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             conversation_id=memory.conversation_id,
             turn=memory.number,
             text=text,
-            sources=cited(text, prompt.evidence),
+            sources=cited(text, prompt.evidence, guard.numbers),
             condensed_query=condensed.query,
             follow_up=understood.follow_up,
             state=understood.state,

@@ -67,7 +67,7 @@ _RECALL: dict[str, re.Pattern[str]] = {
         re.I,
     ),
     "last": re.compile(
-        rf"{_SO}what (?:did i (?:just )?ask(?: you)? (?:last|before|just now)|did i just ask|"
+        rf"{_SO}what (?:did i (?:just )?ask(?: you)? (?:last|before(?: that| this)?|just now)|did i just ask|"
         rf"was my (?:last|previous) question){_NOW}",
         re.I,
     ),
