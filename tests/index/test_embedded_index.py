@@ -216,7 +216,8 @@ from pathlib import Path
 from conftest import WordEmbedder
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.sqlite import Database
-EmbeddedIndex(Database(Path(sys.argv[1])), WordEmbedder()).embed_pending(lambda _, done, __: os._exit(9) if done else None)
+index = EmbeddedIndex(Database(Path(sys.argv[1])), WordEmbedder())
+index.embed_pending(lambda _, done, __: os._exit(9) if done else None)
 """
     ran = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "library.db", Path(__file__).parent], check=False, timeout=60

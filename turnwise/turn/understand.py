@@ -127,6 +127,7 @@ _CONTINUE = re.compile(
     re.I,
 )
 
+_MORE_ABOUT = re.compile(r"\b(?:more|deeper|elaborate|expand)\b.* (?:about|on|of|into) $", re.I)  # names its subject
 _ELLIPSIS = re.compile(
     r"(?:and )?(?:what|how) about\b|what of\b"
     r"|and (?!(?:what|how|why|who|when|where|which|is|are|do|does|did|can)\b)[^?]{1,60}\?$",
@@ -218,10 +219,13 @@ def _follow_up(message: str, recent: Sequence[Message], threshold: float) -> Fol
         return FollowUp(False, "none", 0.0, "", (), "the conversation begins here")
     said = set().union(*(content_stems(each.content) for each in recent))
     continued = _CONTINUE.match(message.strip())
-    rest = content_stems(message.strip()[continued.end() :]) if continued else set()
-    if continued and (rest <= said or _ELLIPSIS.match(message.strip())):
+    rest = message.strip()[continued.end() :] if continued else ""
+    specific = set(filter(is_specific, words(rest)))
+    more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # of something named
+    elliptic = _ELLIPSIS.match(message.strip()) and len(specific) <= 2 and len(_names(f"_ {rest}")) <= 1
+    if continued and (not specific or more or elliptic):
         reason = f"“{continued[0].strip()}” continues what was said"
-        return FollowUp(True, "pattern", 0.85, topic, keywords, reason)
+        return FollowUp(True, "pattern", 0.75 if specific and more else 0.85, topic, keywords, reason)
     asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
     found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
