@@ -1,0 +1,177 @@
+"""Write a trained condenser as an int8 ONNX graph with its card.
+
+    python training/condenser/export.py RUN FOLDER     (RUN.npz, RUN.json and RUN.held.npz, as train.py left them)
+
+FOLDER gets condenser.onnx and condenser.json. The graph holds the very int8 weights, scaled by output channel, that
+train.py saved; activations are quantised as they come. It takes one conversation at a time, unpadded. The thresholds
+are chosen on the held-out conversations. Needs `onnx`; no torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, checker, helper, numpy_helper, save
+
+VERSION = "1"
+HEADS = 12
+POSITIONS = 192
+MOST_FALSE_CHANGES = 0.005  # on held-out topic switches, which are easier than those of people
+REWRITTEN = ("held_qrecc", "held_cast19", "held_ikat23")
+
+
+class Graph:
+    """An ONNX graph that grows node by node."""
+
+    def __init__(self, weights: dict[str, np.ndarray]) -> None:
+        self._weights = weights
+        self.nodes: list[object] = []
+        self.values: dict[str, object] = {}
+
+    def constant(self, name: str, value: np.ndarray) -> str:
+        self.values[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def weight(self, name: str) -> str:
+        return self.constant(name, self._weights[name].astype(np.float32))
+
+    def __call__(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: object) -> str:
+        names = [f"{kind}_{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
+        return names[0] if outputs == 1 else " ".join(names)
+
+    def fused(self, kind: str, *inputs: str, **attributes: object) -> str:
+        return self(kind, *inputs, domain="com.microsoft", **attributes)
+
+    def linear(self, x: str, name: str) -> str:
+        weight, scale = self._weights[f"{name}.weight|int8"], self._weights[f"{name}.weight|scale"]
+        matrix = self.constant(f"{name}.weight", weight.T)
+        scales = self.constant(f"{name}.scale", scale[:, 0].astype(np.float32))
+        zeros = self.constant(f"{name}.zero", np.zeros(len(weight), np.int8))
+        return self.fused("DynamicQuantizeMatMul", x, matrix, scales, zeros, self.weight(f"{name}.bias"))
+
+
+def build(weights: dict[str, np.ndarray]) -> object:
+    graph = Graph(weights)
+    ids, types, places, facts = "ids", "types", "places", "facts"
+    number = graph.constant
+    words = graph("Cast", graph("Gather", number("words", weights["words.weight|int8"]), ids), to=TensorProto.FLOAT)
+    words = graph("Mul", words, graph("Gather", number("words.scale", weights["words.weight|scale"]), ids))
+    length = graph("Shape", ids, start=1, end=2)
+    position = number("positions", plain(weights, "positions.weight")[:POSITIONS])
+    position = graph("Slice", position, number("zero", np.array([0])), length, number("first", np.array([0])))
+    x = graph("Add", graph("Add", words, position), graph("Gather", graph.weight("types.weight"), types))
+    x = graph("LayerNormalization", x, graph.weight("norm.weight"), graph.weight("norm.bias"), epsilon=1e-12)
+    for layer in sorted({name.split(".")[1] for name in weights if name.startswith("layers.")}, key=int):
+        at = f"layers.{layer}"
+        query, key, value = graph("Split", graph.linear(x, f"{at}.qkv"), outputs=3, axis=2, num_outputs=3).split()
+        y = graph.linear(graph.fused("MultiHeadAttention", query, key, value, num_heads=HEADS), f"{at}.out")
+        for norm in ("norm1", "norm2"):
+            if norm == "norm2":
+                y = graph.linear(graph.fused("Gelu", graph.linear(x, f"{at}.inner")), f"{at}.outer")
+            gains = (graph.weight(f"{at}.{norm}.weight"), graph.weight(f"{at}.{norm}.bias"))
+            x = graph.fused("SkipLayerNormalization", y, x, *gains, epsilon=1e-12)
+    one = number("one", np.array([1]))
+    asked = graph("Cast", types, to=TensorProto.FLOAT)
+    message = graph("MatMul", graph("Unsqueeze", asked, one), x)
+    message = graph("Div", message, graph("ReduceSum", asked))
+    width = 384
+    first = weights["missing.0.weight"].astype(np.float32).T  # rows: mention, message, place, facts
+    rows = np.split(first, [width, 2 * width, len(first) - 10])
+    place = number("missing.place", weights["places.weight"].astype(np.float32) @ rows[2])
+    known = graph("MatMul", x, number("missing.mention", rows[0]))
+    known = graph("Add", known, graph("MatMul", message, number("missing.message", rows[1])))
+    known = graph("Add", known, graph("Gather", place, places))
+    known = graph("Add", known, graph("MatMul", facts, number("missing.facts", rows[3])))
+    known = graph.fused("BiasGelu", known, graph.weight("missing.0.bias"))
+    known = graph("MatMul", known, number("missing.2", weights["missing.2.weight"].astype(np.float32).T))
+    known = graph("Add", known, graph.weight("missing.2.bias"))
+    missing = graph("Squeeze", known, number("last", np.array([2])))
+    start = graph("Slice", x, number("from", np.array([0])), number("to", np.array([1])), one)
+    both = graph("Concat", start, message, axis=2)
+    both = graph("MatMul", both, number("context.0", plain(weights, "context.0.weight").T))
+    both = graph.fused("BiasGelu", both, graph.weight("context.0.bias"))
+    both = graph("MatMul", both, number("context.2", weights["context.2.weight"].astype(np.float32).T))
+    context = graph("Reshape", graph("Add", both, graph.weight("context.2.bias")), number("flat", np.array([-1])))
+    graph.nodes.append(helper.make_node("Identity", [context], ["context"]))
+    graph.nodes.append(helper.make_node("Identity", [missing], ["missing"]))
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, [1, "tokens"]) for name in (ids, types, places)]
+    inputs.append(helper.make_tensor_value_info(facts, TensorProto.FLOAT, [1, "tokens", 10]))
+    outputs = [
+        helper.make_tensor_value_info("context", TensorProto.FLOAT, [1]),
+        helper.make_tensor_value_info("missing", TensorProto.FLOAT, [1, "tokens"]),
+    ]
+    whole = helper.make_graph(graph.nodes, "condenser", inputs, outputs, list(graph.values.values()))
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(whole, opset_imports=opsets, ir_version=9, producer_name="turnwise")
+    checker.check_model(model)
+    return model
+
+
+def plain(weights: dict[str, np.ndarray], name: str) -> np.ndarray:
+    if name in weights:
+        return weights[name].astype(np.float32)
+    return weights[f"{name}|int8"].astype(np.float32) * weights[f"{name}|scale"]
+
+
+def thresholds(held: dict[str, np.ndarray]) -> dict[str, float]:
+    """`needs_context`: the best accuracy, as the mean over the sets. `change` and `term`: the best F1 of added words
+    among those that change at most MOST_FALSE_CHANGES of the questions after a topic switch."""
+    grid = np.arange(0.1, 0.91, 0.02)
+    sets = sorted({name.split(".")[0] for name in held})
+    accuracy = [np.mean([right(held, name, gate) for name in sets]) for gate in grid]
+    found = {"needs_context": float(grid[int(np.argmax(accuracy))])}
+    wanted = {name: int(held[f"{name}.wanted"].sum()) for name in REWRITTEN}
+    choices = []
+    for gate in grid:
+        for threshold in grid:
+            switch = sigmoid(held["held_switch.context"]) >= gate
+            switch &= (sigmoid(held["held_switch.missing"]) >= threshold).any(1)
+            figure = np.mean([f1(held, name, count, gate, threshold) for name, count in wanted.items()])
+            if switch.mean() <= MOST_FALSE_CHANGES:
+                choices.append((float(figure), float(gate), float(threshold)))
+    _, found["change"], found["term"] = max(choices)
+    return {name: round(value, 2) for name, value in found.items()}
+
+
+def right(held: dict[str, np.ndarray], name: str, gate: float) -> float:
+    judged = held[f"{name}.judged"]
+    known = judged >= 0
+    return float(np.mean((sigmoid(held[f"{name}.context"])[known] >= gate) == (judged[known] == 1)))
+
+
+def f1(held: dict[str, np.ndarray], name: str, wanted: int, gate: float, threshold: float) -> float:
+    chosen = sigmoid(held[f"{name}.missing"]) >= threshold
+    chosen &= (sigmoid(held[f"{name}.context"]) >= gate)[:, None]
+    return float(2 * (chosen & (held[f"{name}.labels"] == 1)).sum() / max(1, chosen.sum() + wanted))
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.nan_to_num(values.astype(np.float32), nan=-30.0)))
+
+
+def main(run: Path, folder: Path) -> None:
+    with np.load(run.with_suffix(".npz")) as packed:
+        weights = {name: packed[name] for name in packed.files}
+    with np.load(run.with_suffix(".held.npz")) as packed:
+        held = {name: packed[name] for name in packed.files}
+    record = json.loads(run.with_suffix(".json").read_text())
+    folder.mkdir(parents=True, exist_ok=True)
+    save(build(weights), folder / "condenser.onnx")
+    digest = hashlib.sha256((folder / "condenser.onnx").read_bytes()).hexdigest()
+    card = {
+        "version": VERSION,
+        "sha256": digest,
+        "thresholds": thresholds(held),
+        "settings": record["settings"],
+    }
+    (folder / "condenser.json").write_text(json.dumps(card, indent=1) + "\n")
+    print(json.dumps(card["thresholds"]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
