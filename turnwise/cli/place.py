@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,12 @@ class Place:
         """The settings in force and where each came from."""
         library = str(data_folder() / "sample") if self.sample else self.library
         return load({"library": library, **arguments}, file=self.file)
+
+    def options(self) -> str:
+        """The options that lead here again, as one would type them."""
+        if self.sample:
+            return " --sample"
+        return f" --library {shlex.quote(self.library)}" if self.library else ""
 
     def open(self, create: bool = False, **arguments: Any) -> Engine:
         """The engine. The sample library is made on first use; any other has to be there, unless `create`."""

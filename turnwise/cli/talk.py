@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 
-from turnwise.cli.screen import complain, remark, say, say_json
+from turnwise.cli.screen import complain, say, say_json
 from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
 from turnwise.types import Answered, Delta, Failed, Reply, Source, StageDone, StageTrace, TurnEvent
@@ -55,8 +55,6 @@ class Talk:
                 say(HELP)
             else:
                 self._try(message)
-        if self.last and not self._as_json:
-            remark(f"Go on later with: turnwise chat --conversation {self.chat.id}")
 
     def _try(self, message: str) -> None:
         try:

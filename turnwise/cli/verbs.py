@@ -188,6 +188,8 @@ def chat(place: Place, conversation: str | None, as_json: bool) -> None:
         if sys.stdin.isatty():
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()
+        if talk.last and not as_json:
+            remark(f"Go on later with: turnwise chat --conversation {talk.chat.id}{place.options()}")
 
 
 @turnwise.command()
