@@ -222,8 +222,6 @@ _ELLIPSIS = re.compile(
     r"([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
-
-
 # The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
@@ -246,7 +244,7 @@ def _parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
 
 def _written(message: str, spans: Sequence[str]) -> str:
     """The question with its pronoun replaced by the first span; what finds no place stands in brackets at the end."""
-    if len(spans) == 2 and (_PLURAL.search(message) or _COMPARING.search(message)):
+    if len(spans) == 2 and _COMPARING.search(message):
         both = f"{spans[0]} and {spans[1]}"
         if _PLURAL.search(message):
             return _PLURAL.sub(both, message, count=1)
@@ -265,8 +263,8 @@ def _written(message: str, spans: Sequence[str]) -> str:
         message = message[: pronoun.start(group)] + rest.pop(0) + message[pronoun.end(group) :]
     if not rest:
         return message
-    end = re.search(r"\s*[?.!]*\s*$", message)
-    cut = end.start() if end else len(message)
-    if rest == list(spans) and _MORE.fullmatch(message[:cut].strip()):
-        return f"{message[:cut]} about {' and '.join(rest)}{message[cut:].strip()}"
-    return f"{message[:cut]} ({', '.join(rest)}){message[cut:].strip()}"
+    body = message.rstrip().rstrip("?.!").rstrip()
+    end = message[len(body) :].strip()
+    if rest == list(spans) and _MORE.fullmatch(body.strip()):
+        return f"{body} about {' and '.join(rest)}{end}"
+    return f"{body} ({', '.join(rest)}){end}"
