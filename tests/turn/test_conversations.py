@@ -78,7 +78,7 @@ def test_a_question_of_few_words_is_a_semantic_follow_up(talk: Talk) -> None:
 def test_tell_me_more_is_a_pattern_follow_up_at_085(talk: Talk) -> None:
     reply = talk(*MORE)[1]
     assert (reply.follow_up.type, reply.follow_up.confidence) == ("pattern", 0.85)
-    assert reply.condensed_query == "tell me more about Edifest"
+    assert reply.condensed_query == "tell me more about edifest"
 
 
 def test_an_elliptic_question_is_the_last_question_asked_of_another_subject(talk: Talk) -> None:
@@ -97,7 +97,7 @@ def test_a_pronoun_after_a_change_of_subject_means_the_new_one(talk: Talk) -> No
 def test_a_pronoun_question_of_general_words_is_answered_from_the_subjects_document(talk: Talk) -> None:
     """ "Open" and "choose" say nothing by themselves; the subject that was added must carry the search."""
     *_, hours = talk("Tell me about edicenter", "when does it open?")
-    assert hours.condensed_query == "when does Edicenter open?"
+    assert hours.condensed_query == "when does edicenter open?"
     assert "Edicenter" in titles(hours)
     *_, rate = talk("What is the learning rate?", "How do I choose it?")
     assert "factor of ten" in rate.text
@@ -275,3 +275,15 @@ def test_a_form_is_no_topic(talk: Talk) -> None:
     reply = talk("What is BERT?", "Give me that as a table")[-1]
     assert reply.state.topics == ("BERT",)
     assert reply.state.topic == "BERT"
+
+
+def test_a_pronoun_means_the_last_subject_however_the_answer_spelled_it(talk: Talk) -> None:
+    reply = talk("What is BERT?", "How does it compare to GPT?", "What is causal inference?", "Why is it hard?")[-1]
+    assert reply.condensed_query.startswith("Why is causal inference hard")
+
+
+def test_two_subjects_that_share_a_word_can_be_compared(talk: Talk) -> None:
+    reply = talk("What is few-shot learning?", "What is multi-task learning?", "What's the difference between them?")[
+        -1
+    ]
+    assert reply.condensed_query == "What's the difference between few-shot learning and multi-task learning?"

@@ -140,3 +140,12 @@ def test_a_failed_or_blocked_turn_is_no_answer_in_the_prompt(make_parts: MakePar
     answered(TurnRequest("How does it work?", conversation_id=conversation), parts)
     assert "Ignore" not in str(prompts[-1].messages)
     assert [message.role for message in prompts[-1].messages][:4] == ["system", "user", "assistant", "user"]
+
+
+def test_the_model_may_cite_what_an_earlier_turn_showed_it(make_parts: MakeParts) -> None:
+    answers = iter(["BERT reads both ways [1].", "As said, BERT reads both ways [1]."])
+    parts, conversation = make_parts(FakeChat(lambda _: next(answers))), uuid.uuid4().hex
+    first = answered(TurnRequest("What is BERT?", conversation_id=conversation), parts)
+    second = answered(TurnRequest("What is edifest?", conversation_id=conversation), parts)
+    assert second.text.endswith("[1].")
+    assert [source.passage_id for source in second.sources] == [source.passage_id for source in first.sources]

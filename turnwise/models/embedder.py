@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -82,6 +83,7 @@ class _Model:
 
 
 def _load(weights: Weights, threads: int) -> _Model:
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; without it the runtime reports to its maker
     import onnxruntime
     from tokenizers import Tokenizer
 

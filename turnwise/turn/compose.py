@@ -1,4 +1,4 @@
-"""Compose: all that an answerer gets to see. Evidence numbered for the whole conversation, and the messages of E4."""
+"""Compose: all that an answerer gets to see. Evidence numbered for the conversation, and the messages for a model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compose(
         question=message,
         searches=tuple(step.query.question for step in plan.steps if step.query),
         evidence=evidence,
-        known=frozenset(source.number for source in known),
+        known=tuple(known),
         said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
         form=form,
     )
@@ -105,9 +105,10 @@ def _to_passage(source: Source) -> Passage:
     return Passage(source.passage_id, 0, source.title, source.source, source.text, source.heading, source.page)
 
 
-def cited(text: str, evidence: Sequence[Evidence], shown: Mapping[int, int]) -> tuple[Source, ...]:
+def cited(text: str, prompt: Prompt, shown: Mapping[int, int]) -> tuple[Source, ...]:
     """The sources an answer cites, in order, under the numbers shown, each with the first words that rest on it."""
-    passages = {shown[each.number]: each.passage for each in evidence if each.number in shown}
+    passages = {source.number: _to_passage(source) for source in prompt.known}
+    passages |= {shown[each.number]: each.passage for each in prompt.evidence if each.number in shown}
     found: dict[int, Source] = {}
     for number, quote in _cited_points(text):
         if number in passages and number not in found:

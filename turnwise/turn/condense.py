@@ -105,7 +105,8 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
     own = {stem(word) for word in words(message)}
     likely = {key: _probability(facts) for key, _, facts in describe(seen)}
     last = next((each.content for each in reversed(seen) if each.role == "user"), "")
-    antecedent = subject(last) if _PRONOUN.search(message) or _POSSESSIVE.search(message) else ""
+    pointing = _PRONOUN.search(message) or _POSSESSIVE.search(message)
+    antecedent = {stem(word) for word in re.findall(r"[^\W_]+", subject(last))} if pointing else set()
     scored: dict[frozenset[str], tuple[float, str]] = {}
     for position, each in enumerate(seen):
         if each.role == "user" or position == len(seen) - 1:
@@ -113,9 +114,10 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
                 parts = [stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word)]
                 new = frozenset(parts) - own
                 if new and new <= likely.keys():
-                    nearest = NEAREST if phrase == antecedent else 0.0
+                    nearest = NEAREST if set(parts) == antecedent else 0.0
                     average = sum(likely[key] for key in new) / len(new)
-                    scored[new] = (min(0.95, average + nearest) * confidence, phrase)
+                    written = scored[new][1] if new in scored else phrase  # as it was said first: by the user
+                    scored[new] = (min(0.95, average + nearest) * confidence, written)
     chosen: list[tuple[str, float]] = []
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
@@ -123,7 +125,7 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tu
         if enough and new.isdisjoint(covered) and len(chosen) < MOST_PHRASES:
             chosen.append((phrase, probability))
             covered |= new
-    return sorted(chosen, key=lambda item: item[0] != antecedent)
+    return sorted(chosen, key=lambda item: {stem(word) for word in re.findall(r"[^\W_]+", item[0])} != antecedent)
 
 
 def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
@@ -209,7 +211,7 @@ def _compared(message: str, seen: Sequence[Message]) -> list[tuple[str, float]]:
     for each in reversed(seen):
         found = subject(each.content) if each.role == "user" else ""
         stems = {stem(word) for word in words(found)}
-        if found and not stems & own and all(stems.isdisjoint(map(stem, words(kept))) for kept in subjects):
+        if found and not stems <= own and all(stems != {stem(word) for word in words(kept)} for kept in subjects):
             subjects.append(found)
         if len(subjects) == 2:
             return [(each, 0.8) for each in reversed(subjects)]

@@ -98,8 +98,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("generate") as stage:
             speech = Speech(prompt, planned, parts.models)
-            numbers = {each.number for each in prompt.evidence}
-            guard = parts.guard.open_output(numbers, numbers - prompt.known)
+            known = {source.number for source in prompt.known}
+            new = {each.number for each in prompt.evidence} - known
+            guard = parts.guard.open_output(known | new, new)
             async for piece in speech.pieces():
                 if released := guard.feed(piece):
                     text += released
@@ -126,7 +127,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             conversation_id=memory.conversation_id,
             turn=memory.number,
             text=text,
-            sources=cited(text, prompt.evidence, guard.numbers),
+            sources=cited(text, prompt, guard.numbers),
             condensed_query=condensed.query,
             follow_up=understood.follow_up,
             state=understood.state,

@@ -109,7 +109,7 @@ _COMPARISON = re.compile(
     r"\b(?:differences?|differ|compare[ds]?|comparison|overlap|relationship|related|relate|similarit\w+)\b", re.I
 )
 _TWO_SIDES = re.compile(r"\b(?:and|vs|versus|than|or)\b", re.I)
-_DEFINITE = re.compile(r"\bthe ((?:[a-z]+ ){0,3}[a-z]+)\b(?:['’]s)?")
+_DEFINITE = re.compile(r"\bthe ((?:[a-z-]+ ){0,3}[a-z-]+)\b(?:['’]s)?")
 _SPECIFIED = frozenset("of in for that who which between to on behind from with at by".split())
 _NAMED = re.compile(
     r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
@@ -120,7 +120,8 @@ _NAMED = re.compile(
 )
 _CONTINUE = re.compile(
     r"^(?:(?:and|but|so|ok|okay|yes|sure),? )?(?:please )?(?:can you |could you )?"
-    r"(?:(?:tell|give|show) me (?:some )?more(?: (?:details?|examples?|information))?|more(?: (?:details?|examples?))?|"
+    r"(?:(?:give|show) me (?:an? |some )?examples?|(?:tell|give|show) me (?:some )?more(?: (?:details?|examples?|"
+    r"information))?|more(?: (?:details?|examples?))?|"
     r"go on|go deeper|dig deeper|continue|keep going|elaborate|expand|explain (?:more|further)|why(?: not| so)?|how so|"
     r"how come|for example|such as|an example|what else|anything else|in what way|yes|what about|how about|what of|"
     r"and)\b(?: (?:about|on|of|into) )?",
@@ -135,40 +136,42 @@ _ELLIPSIS = re.compile(
 )
 
 # The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
-BIAS = 0.13
+BIAS = 0.09
 WEIGHTS = {
-    "personal": 3.74,
-    "personal_after_name": 1.63,
+    "personal": 3.71,
+    "personal_after_name": 1.62,
     "personal_after_phrase": 2.38,
-    "demonstrative": 1.37,
+    "demonstrative": 1.01,
+    "demonstrative_after_phrase": 1.84,
     "one": 1.20,
-    "place": 2.12,
-    "opening": 0.78,
-    "reply": -1.37,
+    "place": 2.11,
+    "opening": 0.75,
+    "reply": -1.36,
     "other": 1.11,
     "comparison": 1.52,
-    "definite": 1.94,
+    "definite": 1.89,
     "definite_said_before": 0.46,
     "named": -1.46,
-    "nothing_specific": 0.66,
-    "one_specific": 0.73,
+    "nothing_specific": 0.80,
+    "one_specific": 0.74,
     "three_specific": -0.67,
-    "name": -0.64,
-    "asked_before": -1.07,
-    "all_asked_before": -0.01,
-    "answered_before": 0.14,
-    "all_new": -0.06,
-    "new_name": -0.46,
-    "short": 0.21,
-    "long": -1.22,
+    "name": -0.65,
+    "asked_before": -1.03,
+    "all_asked_before": 0.01,
+    "answered_before": 0.21,
+    "all_new": -0.01,
+    "new_name": -0.45,
+    "short": 0.19,
+    "long": -1.18,
 }
 POINTING = {"personal", "personal_after_name", "personal_after_phrase", "demonstrative", "one", "place", "comparison"}
-POINTING |= {"other", "opening"}
+POINTING |= {"other", "opening", "demonstrative_after_phrase"}
 _SPOKEN = {
     "personal": "“{}” refers to something said before",
     "personal_after_name": "“{}” may refer to something said before",
     "personal_after_phrase": "“{}” may refer to something said before",
     "demonstrative": "“{}” points back",
+    "demonstrative_after_phrase": "“{}” may point back",
     "one": "“{}” stands for something said before",
     "place": "“{}” points to a place said before",
     "opening": "it begins with “{}”",
@@ -251,7 +254,9 @@ def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
         "personal_after_name" if _names(before) else "personal_after_phrase" if phrases(before) else "personal",
         personal,
     )
-    note("demonstrative", _DEMONSTRATIVE.search(text))
+    pointing = _DEMONSTRATIVE.search(text)
+    named = phrases(text[: pointing.start()]) if pointing else []
+    note("demonstrative_after_phrase" if named else "demonstrative", pointing)
     note("one", _ONE.search(text))
     note("place", _PLACE.search(text))
     note("opening", _OPENING.search(text))
