@@ -30,13 +30,14 @@ LAYERS: dict[str, set[str]] = {
     "index": {*CONTRACTS, "sqlite"},
     "store": {*CONTRACTS, "sqlite"},
     "guard": {*CONTRACTS, "sqlite"},
-    **dict.fromkeys(STAGES, CONTRACTS),
-    "turn.run": {*CONTRACTS, *STAGES, "guard"},
+    "dialogue": CONTRACTS,
+    **dict.fromkeys(STAGES, {*CONTRACTS, "dialogue"}),
+    "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
     "engine": {*CONTRACTS, "turn.run"},
-    "app": {*CONTRACTS, "sqlite", "models", "index", "store", "guard", "turn.run", "engine"},
+    "app": {*CONTRACTS, "sqlite", "models", "index", "store", "guard", "dialogue", "turn.run", "turn.condense", "engine"},
     "server": {*CONTRACTS, "app", "engine"},
     "cli": {*CONTRACTS, "app", "engine", "server", "evaluation"},
-    "evaluation": {*CONTRACTS, "sqlite", "app", "engine", "index", "models", "turn.understand", "turn.condense"},
+    "evaluation": {*CONTRACTS, "sqlite", "app", "engine", "index", "models", "dialogue", "turn.understand", "turn.condense"},
     "": {"types", "config", "app", "engine", "models.fake"},  # turnwise itself, which hands out the public names
 }
 

@@ -1,4 +1,4 @@
-"""Fit the weights of the rules in turn/understand.py and turn/condense.py on public conversations.
+"""Fit the weights of the rules in turn/follow_up.py and turn/rules.py on public conversations.
 
     python training/fit_rules.py DIR     (DIR holds followup/cast19_labels, rewrite/cast19, ikat23, qrecc, canard)
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turnwise.text import content_stems, stem, words
-from turnwise.turn import condense, understand
+from turnwise.dialogue import follow_up, rules
 from turnwise.types import Message
 
 Floats = npt.NDArray[np.float64]
@@ -37,13 +37,13 @@ def main(folder: Path) -> None:
 
 def fit_follow_up(rows: list[tuple[dict[str, Any], float]]) -> None:
     """Self-contained questions are rare in these sets, so each counts as four."""
-    names = list(understand.WEIGHTS)
+    names = list(follow_up.WEIGHTS)
     facts, labels, weights, folds = [], [], [], []
     for row, weight in rows:
-        recent = history(row)[-understand.RECENT :]
+        recent = history(row)[-follow_up.RECENT :]
         said = set().union(*(content_stems(each.content) for each in recent))
         asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
-        found = understand.signs(row["question"], said, asked)
+        found = follow_up.signs(row["question"], said, asked)
         facts.append([float(name in found) for name in names])
         labels.append(row["needs_context"])
         weights.append(weight if row["needs_context"] else 6 * weight)
@@ -52,14 +52,14 @@ def fit_follow_up(rows: list[tuple[dict[str, Any], float]]) -> None:
 
 
 def fit_terms(rows: list[tuple[dict[str, Any], float]]) -> None:
-    names = list(condense.WEIGHTS)
+    names = list(rules.WEIGHTS)
     facts, labels, weights, folds = [], [], [], []
     for row, weight in rows:
         if not row["needs_context"]:
             continue
         own = {stem(word) for word in words(row["question"])}
         missing = content_stems(row["rewrite"]) - own
-        for key, _, described in condense.describe(condense.window(history(row))):
+        for key, _, described in rules.describe(rules.window(history(row))):
             if key not in own:
                 facts.append([float(described[name]) for name in names])
                 labels.append(key in missing)

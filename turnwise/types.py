@@ -97,11 +97,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation; an assistant's carries the sources it cited, where they are known."""
+    """One message of a conversation; an assistant's carries the sources it cited, where they are known.
+
+    `at` is when it was said (seconds since 1970), None where that is not known. `metadata` is what the writer of an
+    assistant message noted about it, such as {"scaffolding": "hint"}.
+    """
 
     role: Role
     content: str
     sources: tuple[Source, ...] = ()
+    at: float | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
@@ -136,9 +142,9 @@ class Conversation:
         for turn in self.turns:
             if turn.status in ("blocked", "pending"):
                 continue
-            said.append(Message("user", turn.prompt))
+            said.append(Message("user", turn.prompt, at=turn.timestamp))
             if turn.status == "answered" and turn.response:
-                said.append(Message("assistant", turn.response, turn.sources))
+                said.append(Message("assistant", turn.response, turn.sources, turn.timestamp))
         return tuple(said)
 
 
@@ -154,13 +160,37 @@ class Verdict:
     reason: str = ""
 
 
-Intent = Literal["new_question", "follow_up", "reform", "recall", "social"]
-Phase = Literal["exploring", "understanding", "applying", "debugging", "reviewing"]
+# new_question stands alone; follow_up leans on what was said; clarify corrects or narrows the last question ("no, I
+# meant attachments"); reform wants the last answer in another form; recall asks about this conversation; refer_back
+# returns to something said earlier ("earlier you mentioned X"); social is a courtesy; arithmetic and data want a tool.
+Intent = Literal[
+    "new_question", "follow_up", "clarify", "reform", "recall", "refer_back", "social", "arithmetic", "data"
+]
+ConversationPhase = Literal["exploring", "understanding", "applying", "debugging", "reviewing"]
+KnowledgeLevel = Literal["unknown", "confused", "knows_basics", "advanced"]
+ResponseType = Literal["socratic", "example", "code", "math", "brief", "explanation", "clarification"]
+Mood = Literal["neutral", "confused", "frustrated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the trained condenser reads in a message: how likely it needs its context, and the words said before that it
+    may leave out, each as it was said with its probability, the likeliest first. `rewrite` is a fluent question made of
+    copied words, empty where it has none; `fluency` how sure it is of that."""
+
+    needs_context: float
+    terms: tuple[tuple[str, float], ...]
+    rewrite: str = ""
+    fluency: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Whether the message leans on the conversation, how that was seen, how sure we are, and on what it leans."""
+    """Whether the message leans on the conversation, how that was seen, how sure we are, and on what it leans.
+
+    `signals` holds what each way of seeing it gave (pattern, semantic, model: 0 to 1, those that ran). `topic_changed`
+    says that the message leaves the topic that was in force.
+    """
 
     is_follow_up: bool
     type: Literal["none", "pattern", "semantic"]
@@ -168,35 +198,64 @@ class FollowUp:
     previous_topic: str
     keywords: tuple[str, ...]
     reason: str
+    signals: dict[str, float] = field(default_factory=dict)
+    topic_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKnowledge:
+    """What the user seems to know of a topic, and the words of theirs that showed it, with their turn."""
+
+    topic: str
+    level: KnowledgeLevel
+    evidence: str = ""
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationState:
-    """Where the conversation stands: turn number, topics in order of first mention, the topic and phase now."""
+    """Where the conversation stands, read from all that was said up to and with the user's last message."""
 
-    turn: int
-    topics: tuple[str, ...]
-    topic: str
-    phase: Phase
+    turn: int  # user messages so far, this one included
+    topics: tuple[str, ...] = ()  # in order of first mention
+    topic: str = ""  # what this message is about; of a follow-up, what was in force
+    phase: ConversationPhase = "exploring"
+    covered: tuple[str, ...] = ()  # topics that an answer has treated
+    knowledge: tuple[TopicKnowledge, ...] = ()
+    open_questions: tuple[str, ...] = ()  # asked by the assistant and not answered
+    scaffolding: tuple[str, ...] = ()  # from the metadata of assistant messages, oldest first
+    last_response: ResponseType | None = None
+    last_response_length: int = 0  # characters
+    response_types: tuple[ResponseType, ...] = ()  # the most recent ones, oldest first
+    skip_introduction: bool = False
+    guidance: tuple[str, ...] = ()  # for the next answer
+    mood: Mood = "neutral"
+    mood_evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
     intent: Intent
-    operation: str  # for "reform": list, table, shorter; for "recall": first, last, all; for "social": thanks, hello...
+    operation: str  # what of the intent; for "reform" list, table, shorter...; for "recall" first, last, all...
     follow_up: FollowUp
     state: ConversationState
     reason: str
+    language: str = "en"  # ISO 639-1 code, "" where it is not known
+    prediction: Prediction | None = None  # of the trained condenser, where there is one and it reads this language
 
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """The message as a question that stands alone, with the words that were added and why."""
+    """The message as a question that stands alone, with the words that were added and why.
+
+    `candidates` are further readings of an ambiguous message, searched together with `query`.
+    """
 
     query: str
     added: tuple[Term, ...]
-    method: Literal["literal", "rules", "caller"]
+    method: Literal["literal", "rules", "model", "llm", "caller"]
     reason: str
+    candidates: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -325,6 +384,12 @@ class Embedder(Protocol):
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class Condenser(Protocol):
+    """The trained model that reads a conversation and a message in one pass."""
+
+    def predict(self, message: str, history: Sequence[Message]) -> Prediction: ...
 
 
 class Index(Protocol):
