@@ -1,4 +1,4 @@
-"""Fit the weights of the rules in turn/follow_up.py and turn/rules.py on public conversations.
+"""Fit the weights of the rules in dialogue/follow_up.py and dialogue/rules.py on public conversations.
 
     python training/fit_rules.py DIR     (DIR holds followup/cast19_labels, rewrite/cast19, ikat23, qrecc, canard)
 
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.text import content_stems, stem, words
 from turnwise.dialogue import follow_up, rules
+from turnwise.text import content_stems, stem, words
 from turnwise.types import Message
 
 Floats = npt.NDArray[np.float64]

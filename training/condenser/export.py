@@ -18,7 +18,7 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
 VERSION = "1"
-HEADS = 12
+WIDTH, HEADS, FACTS, EDITS = 384, 12, 10, 17
 POSITIONS = 192
 MOST_FALSE_CHANGES = 0.005  # on held-out topic switches, which are easier than those of people
 REWRITTEN = ("held_qrecc", "held_cast19", "held_ikat23")
@@ -54,62 +54,67 @@ class Graph:
         zeros = self.constant(f"{name}.zero", np.zeros(len(weight), np.int8))
         return self.fused("DynamicQuantizeMatMul", x, matrix, scales, zeros, self.weight(f"{name}.bias"))
 
+    def head(self, x: str, name: str) -> str:
+        """What follows the first matrix of a head."""
+        x = self.fused("BiasGelu", x, self.weight(f"{name}.0.bias"))
+        x = self("MatMul", x, self.constant(f"{name}.2", plain(self._weights, f"{name}.2.weight").T))
+        return self("Add", x, self.weight(f"{name}.2.bias"))
 
-def build(weights: dict[str, np.ndarray]) -> object:
+
+def build(weights: dict[str, np.ndarray], wide: int) -> object:
     graph = Graph(weights)
-    ids, types, places, facts = "ids", "types", "places", "facts"
     number = graph.constant
-    words = graph("Cast", graph("Gather", number("words", weights["words.weight|int8"]), ids), to=TensorProto.FLOAT)
-    words = graph("Mul", words, graph("Gather", number("words.scale", weights["words.weight|scale"]), ids))
-    length = graph("Shape", ids, start=1, end=2)
+    words = graph("Cast", graph("Gather", number("words", weights["words.weight|int8"]), "ids"), to=TensorProto.FLOAT)
+    words = graph("Mul", words, graph("Gather", number("words.scale", weights["words.weight|scale"]), "ids"))
+    zero, one, most = number("zero", np.array([0])), number("one", np.array([1])), number("most", np.array([2**31]))
     position = number("positions", plain(weights, "positions.weight")[:POSITIONS])
-    position = graph("Slice", position, number("zero", np.array([0])), length, number("first", np.array([0])))
-    x = graph("Add", graph("Add", words, position), graph("Gather", graph.weight("types.weight"), types))
+    position = graph("Slice", position, zero, graph("Shape", "ids", start=1, end=2), zero)
+    x = graph("Add", graph("Add", words, position), graph("Gather", graph.weight("types.weight"), "types"))
     x = graph("LayerNormalization", x, graph.weight("norm.weight"), graph.weight("norm.bias"), epsilon=1e-12)
-    for layer in sorted({name.split(".")[1] for name in weights if name.startswith("layers.")}, key=int):
+    for layer in range(1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))):
+        if layer == wide:
+            x = graph("Gather", x, "kept", axis=1)
         at = f"layers.{layer}"
         query, key, value = graph("Split", graph.linear(x, f"{at}.qkv"), outputs=3, axis=2, num_outputs=3).split()
         y = graph.linear(graph.fused("MultiHeadAttention", query, key, value, num_heads=HEADS), f"{at}.out")
         for norm in ("norm1", "norm2"):
             if norm == "norm2":
-                y = graph.linear(graph.fused("Gelu", graph.linear(x, f"{at}.inner")), f"{at}.outer")
+                y = graph.linear(graph.fused("FastGelu", graph.linear(x, f"{at}.inner")), f"{at}.outer")
             gains = (graph.weight(f"{at}.{norm}.weight"), graph.weight(f"{at}.{norm}.bias"))
             x = graph.fused("SkipLayerNormalization", y, x, *gains, epsilon=1e-12)
-    one = number("one", np.array([1]))
-    asked = graph("Cast", types, to=TensorProto.FLOAT)
-    message = graph("MatMul", graph("Unsqueeze", asked, one), x)
-    message = graph("Div", message, graph("ReduceSum", asked))
-    width = 384
+    after = graph("Add", graph("Shape", "places", start=1, end=2), one)  # where the message begins
+    start, mentions = graph("Slice", x, zero, one, one), graph("Slice", x, one, after, one)
+    asked = graph("Slice", x, after, most, one)
+    message = graph("ReduceMean", asked, one, keepdims=1)
     first = weights["missing.0.weight"].astype(np.float32).T  # rows: mention, message, place, facts
-    rows = np.split(first, [width, 2 * width, len(first) - 10])
-    place = number("missing.place", weights["places.weight"].astype(np.float32) @ rows[2])
-    known = graph("MatMul", x, number("missing.mention", rows[0]))
+    rows = np.split(first, [WIDTH, 2 * WIDTH, len(first) - FACTS])
+    known = graph("MatMul", mentions, number("missing.mention", rows[0]))
     known = graph("Add", known, graph("MatMul", message, number("missing.message", rows[1])))
-    known = graph("Add", known, graph("Gather", place, places))
-    known = graph("Add", known, graph("MatMul", facts, number("missing.facts", rows[3])))
-    known = graph.fused("BiasGelu", known, graph.weight("missing.0.bias"))
-    known = graph("MatMul", known, number("missing.2", weights["missing.2.weight"].astype(np.float32).T))
-    known = graph("Add", known, graph.weight("missing.2.bias"))
-    missing = graph("Squeeze", known, number("last", np.array([2])))
-    start = graph("Slice", x, number("from", np.array([0])), number("to", np.array([1])), one)
-    both = graph("Concat", start, message, axis=2)
-    both = graph("MatMul", both, number("context.0", plain(weights, "context.0.weight").T))
-    both = graph.fused("BiasGelu", both, graph.weight("context.0.bias"))
-    both = graph("MatMul", both, number("context.2", weights["context.2.weight"].astype(np.float32).T))
-    context = graph("Reshape", graph("Add", both, graph.weight("context.2.bias")), number("flat", np.array([-1])))
-    graph.nodes.append(helper.make_node("Identity", [context], ["context"]))
-    graph.nodes.append(helper.make_node("Identity", [missing], ["missing"]))
-    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, [1, "tokens"]) for name in (ids, types, places)]
-    inputs.append(helper.make_tensor_value_info(facts, TensorProto.FLOAT, [1, "tokens", 10]))
-    outputs = [
-        helper.make_tensor_value_info("context", TensorProto.FLOAT, [1]),
-        helper.make_tensor_value_info("missing", TensorProto.FLOAT, [1, "tokens"]),
-    ]
+    place = number("missing.place", weights["places.weight"].astype(np.float32) @ rows[2])
+    known = graph("Add", known, graph("Gather", place, "places"))
+    known = graph("Add", known, graph("MatMul", "facts", number("missing.facts", rows[3])))
+    missing = graph("Squeeze", graph.head(known, "missing"), number("last", np.array([2])))
+    both = graph("MatMul", graph("Concat", start, message, axis=2), number("context.0", first_of(weights, "context")))
+    context = graph("Squeeze", graph.head(both, "context"), one)
+    rows = np.split(first_of(weights, "edit"), 2)
+    edit = graph("MatMul", asked, number("edit.asked", rows[0]))
+    edit = graph.head(graph("Add", edit, graph("MatMul", start, number("edit.start", rows[1]))), "edit")
+    for name, value in (("context", context), ("missing", missing), ("edit", edit)):
+        graph.nodes.append(helper.make_node("Identity", [value], [name]))
+    shapes = {"ids": [1, "tokens"], "types": [1, "tokens"], "kept": ["kept"], "places": [1, "mentions"]}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name, shape in shapes.items()]
+    inputs.append(helper.make_tensor_value_info("facts", TensorProto.FLOAT, [1, "mentions", FACTS]))
+    results = {"context": [1, 2], "missing": [1, "mentions"], "edit": [1, "asked", EDITS]}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in results.items()]
     whole = helper.make_graph(graph.nodes, "condenser", inputs, outputs, list(graph.values.values()))
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(whole, opset_imports=opsets, ir_version=9, producer_name="turnwise")
     checker.check_model(model)
     return model
+
+
+def first_of(weights: dict[str, np.ndarray], head: str) -> np.ndarray:
+    return plain(weights, f"{head}.0.weight").T
 
 
 def plain(weights: dict[str, np.ndarray], name: str) -> np.ndarray:
@@ -161,7 +166,7 @@ def main(run: Path, folder: Path) -> None:
         held = {name: packed[name] for name in packed.files}
     record = json.loads(run.with_suffix(".json").read_text())
     folder.mkdir(parents=True, exist_ok=True)
-    save(build(weights), folder / "condenser.onnx")
+    save(build(weights, int(record["settings"]["wide"])), folder / "condenser.onnx")
     digest = hashlib.sha256((folder / "condenser.onnx").read_bytes()).hexdigest()
     card = {
         "version": VERSION,

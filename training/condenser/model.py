@@ -1,7 +1,8 @@
-"""The network: a BERT encoder with a head for the message and a head for every word of the history."""
+"""The network: a BERT encoder with heads for the message, for every word of the history and for every word asked."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 WIDTH, HEADS, INNER, HEAD = 384, 12, 1536, 192
-PLACES, FACTS, PLACE_WIDTH = 16, 10, 32
+PLACES, FACTS, PLACE_WIDTH, EDITS = 16, 10, 32, 17
 
 
 class Layer(nn.Module):
@@ -36,10 +37,25 @@ class Layer(nn.Module):
         return self.norm2(x + nn.functional.dropout(y, self.dropout, self.training))
 
 
-class Condenser(nn.Module):
-    """`types` is 1 in the message; `token` says where the mentions of words of the history stand."""
+@dataclass
+class Batch:
+    """The inputs, padded: tokens, where the mentions stand, what is known of them, and the tokens of the message."""
 
-    def __init__(self, layers: int, dropout: float = 0.1) -> None:
+    ids: Tensor
+    types: Tensor  # 1 in the message
+    mask: Tensor
+    token: Tensor  # of every mention
+    present: Tensor
+    place: Tensor
+    facts: Tensor
+    asked: Tensor  # the tokens of the message
+    asked_mask: Tensor
+
+
+class Condenser(nn.Module):
+    """The first `wide` layers read all; the others only the start, the mentions and the message, a third of it."""
+
+    def __init__(self, layers: int, wide: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.words = nn.Embedding(30522, WIDTH)
         self.positions = nn.Embedding(512, WIDTH)
@@ -48,42 +64,42 @@ class Condenser(nn.Module):
         self.layers = nn.ModuleList(Layer(dropout) for _ in range(layers))
         self.places = nn.Embedding(PLACES, PLACE_WIDTH)
         self.missing = nn.Sequential(nn.Linear(2 * WIDTH + PLACE_WIDTH + FACTS, HEAD), nn.GELU(), nn.Linear(HEAD, 1))
-        self.context = nn.Sequential(nn.Linear(2 * WIDTH, HEAD), nn.GELU(), nn.Linear(HEAD, 1))
+        self.context = nn.Sequential(nn.Linear(2 * WIDTH, HEAD), nn.GELU(), nn.Linear(HEAD, 2))
+        self.edit = nn.Sequential(nn.Linear(2 * WIDTH, HEAD), nn.GELU(), nn.Linear(HEAD, EDITS))
+        self.wide = wide
         self.dropout = dropout
 
-    def encode(self, ids: Tensor, types: Tensor, mask: Tensor) -> list[Tensor]:
-        """What every layer makes of the input."""
-        x = self.norm(self.words(ids) + self.positions.weight[: ids.shape[1]] + self.types(types))
+    def forward(self, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits: of needing the context as people judge it and as they rewrite, by example; of being missing, by
+        mention; of every edit, by token of the message."""
+        x = self.norm(self.words(b.ids) + self.positions.weight[: b.ids.shape[1]] + self.types(b.types))
         x = nn.functional.dropout(x, self.dropout, self.training)
-        states = []
-        for layer in self.layers:
+        for layer in self.layers[: self.wide]:
+            x = layer(x, b.mask)
+        kept = torch.cat([torch.zeros_like(b.token[:, :1]), b.token, b.asked], 1)
+        mask = torch.cat([torch.ones_like(b.present[:, :1]), b.present, b.asked_mask], 1)
+        x = torch.gather(x, 1, kept[..., None].expand(-1, -1, WIDTH))
+        for layer in self.layers[self.wide :]:
             x = layer(x, mask)
-            states.append(x)
-        return states
-
-    def decide(
-        self, x: Tensor, types: Tensor, mask: Tensor, token: Tensor, place: Tensor, facts: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Logits: of needing the context, by example; of being missing, by mention."""
-        asked = (types * mask)[..., None].to(x.dtype)
-        message = (x * asked).sum(1) / asked.sum(1)
-        mention = torch.gather(x, 1, token[..., None].expand(-1, -1, WIDTH))
-        whole = message[:, None].expand(-1, token.shape[1], -1)
-        known = torch.cat([mention, whole, self.places(place).to(x.dtype), facts.to(x.dtype)], -1)
-        context = self.context(torch.cat([x[:, 0], message], -1))[:, 0]
-        return context.float(), self.missing(known)[..., 0].float()
-
-    def forward(self, ids: Tensor, types: Tensor, mask: Tensor, *mentions: Tensor) -> tuple[Tensor, Tensor]:
-        return self.decide(self.encode(ids, types, mask)[-1], types, mask, *mentions)
+        count = b.token.shape[1]
+        mention, asked = x[:, 1 : 1 + count], x[:, 1 + count :]
+        counted = b.asked_mask[..., None].to(x.dtype)
+        message = (asked * counted).sum(1) / counted.sum(1)
+        whole = message[:, None]
+        known = [mention, whole.expand(-1, count, -1), self.places(b.place).to(x.dtype), b.facts.to(x.dtype)]
+        context = self.context(torch.cat([x[:, 0], message], -1))
+        missing = self.missing(torch.cat(known, -1))[..., 0]
+        edit = self.edit(torch.cat([asked, x[:, :1].expand(-1, asked.shape[1], -1)], -1))
+        return context.float(), missing.float(), edit.float()
 
     @classmethod
-    def start(cls, encoder: Path, keep: list[int] | None = None, dropout: float = 0.1) -> Condenser:
+    def start(cls, encoder: Path, wide: int, keep: list[int] | None = None, dropout: float = 0.1) -> Condenser:
         """A network that starts from a packed encoder (prepare.py) or a trained network, or some of its layers."""
         bert = unpack(encoder)
         if "words.weight" in bert:
-            return cls._trained(bert, keep, dropout)
+            return cls._trained(bert, wide, keep, dropout)
         layers = keep or list(range(1 + max(int(name.split(".")[2]) for name in bert if "layer." in name)))
-        net = cls(len(layers), dropout)
+        net = cls(len(layers), wide, dropout)
         state = net.state_dict()
         for mine, theirs in (("words", "word"), ("positions", "position"), ("types", "token_type")):
             state[f"{mine}.weight"] = bert[f"embeddings.{theirs}_embeddings.weight"]
@@ -101,9 +117,9 @@ class Condenser(nn.Module):
         return net
 
     @classmethod
-    def _trained(cls, state: dict[str, Tensor], keep: list[int] | None, dropout: float) -> Condenser:
+    def _trained(cls, state: dict[str, Tensor], wide: int, keep: list[int] | None, dropout: float) -> Condenser:
         layers = keep or sorted({int(name.split(".")[1]) for name in state if name.startswith("layers.")})
-        net = cls(len(layers), dropout)
+        net = cls(len(layers), wide, dropout)
         chosen = {name: value for name, value in state.items() if not name.startswith("layers.")}
         for name in net.state_dict():
             if name.startswith("layers."):
@@ -118,7 +134,7 @@ def pack(net: Condenser, file: Path) -> None:
     packed: dict[str, np.ndarray] = {}
     for name, tensor in net.state_dict().items():
         weight = tensor.detach().float().cpu().numpy()
-        if weight.ndim == 2 and weight.size > 50_000 and not name.startswith("missing"):
+        if weight.ndim == 2 and weight.size > 50_000 and not name.startswith(("missing", "edit")):
             scale = np.abs(weight).max(1, keepdims=True) / 127 + 1e-12
             packed[f"{name}|int8"] = np.round(weight / scale).astype(np.int8)
             packed[f"{name}|scale"] = scale.astype(np.float32)

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from condenser import Layout, lay_out, reader
+from edits import edits
 from tokenizers import Tokenizer
 
+from turnwise.models.condenser import Layout, lay_out, reader
 from turnwise.models.weights import pinned_weights
-from turnwise.text import content_stems, sentences, words
+from turnwise.text import content_stems, phrases, sentences, words
 from turnwise.types import Message
 
 Row = dict[str, Any]
@@ -36,6 +37,10 @@ LEANS = re.compile(
 )
 OPENINGS = ["Thanks. ", "Ok, ", "Great! ", "I see. ", "Interesting. ", "Hmm, ", "That is helpful. ", "And ", "So "]
 OPENINGS += ["By the way, ", "Okay thanks, ", "Thank you! ", "Got it. "]
+SHORT = ["What is {}?", "Tell me about {}", "Explain {}", "How does {} work?", "{}", "What are {}?", "Define {}."]
+SHORT += ["Can you tell me about {}?", "I want to know about {}.", "Why is {} important?", "What does {} mean?"]
+SHORT += ["What is the history of {}?", "What are the benefits of {}?", "How do I find {}?", "Describe {}."]
+SHORT += ["Who is {}?", "Where is {}?", "What do you know about {}?", "Is {} safe?", "How much does {} cost?"]
 TOPICS = ["Tell me about {0} {1}", "{0}, {1}", "What do you know about {0}? {1}", "{0}", "Who or what is {0}?"]
 
 
@@ -199,6 +204,22 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
         parts = sentences(said["content"])
         return " ".join(parts[: rnd.randint(1, 6)]) if said["role"] == "assistant" and parts else said["content"]
 
+    own: dict[str, list[str]] = defaultdict(list)  # the answers of each conversation
+    for row in gold:
+        own[row["conversation_id"]] += [said["content"] for said in row["history"] if said["role"] == "assistant"]
+    own = {key: list(dict.fromkeys(texts)) for key, texts in own.items()}
+
+    def lengthened(row: Row) -> Row:
+        """With answers as long as an assistant's: the same, and more out of the same conversation."""
+        history = []
+        for said in row["history"]:
+            if said["role"] == "assistant" and rnd.random() < 0.7:
+                more = rnd.sample(own[row["conversation_id"]], min(len(own[row["conversation_id"]]), rnd.randint(1, 3)))
+                parts = [said["content"], *(text for text in more if text != said["content"])]
+                said = of("assistant", " ".join(parts if rnd.random() < 0.7 else parts[::-1]))
+            history.append(said)
+        return row | {"history": history}
+
     near = small + later["qrecc"]  # closest to how people ask an assistant; CANARD is about persons, out of Wikipedia
     complete = [row for row in rewritten if stands_alone(row["rewrite"]) and missing(row)]
     complete_near = [row for row in near if stands_alone(row["rewrite"]) and missing(row)]
@@ -206,33 +227,47 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
         "canard": later["canard"],
         "qrecc": later["qrecc"],
         "small": small,
-        "varied": [varied(row) for row in small * 3 + later["qrecc"] * 2],
+        "varied": [varied(row) for row in small + later["qrecc"]],
         "more": later["more"],
         "labels": later["labels"],
-        "labels_answered": [answered(row) for row in later["labels"] * 4],
+        "labels_answered": [answered(row) for row in later["labels"] * 2],
         "titled": [titled(row) for row in train["canard"] if row.get("title")],
         "answered": [answered(row) for row in rnd.sample(later["more"], 9000)],
-        "small_answered": [answered(row) for row in later["cast19"] * 12 + later["qrecc"]],
-        "complete": [alone(row, row["rewrite"]) for row in rnd.sample(complete, 6000) + complete_near * 2],
+        "small_answered": [answered(row) for row in later["cast19"] * 4 + later["qrecc"]],
+        "complete": [alone(row, row["rewrite"]) for row in rnd.sample(complete, 5000) + complete_near],
         "after": [
-            after(rnd.choice(near if rnd.random() < 0.6 else rewritten), rnd.choice(rewritten)) for _ in range(9000)
+            after(rnd.choice(near if rnd.random() < 0.6 else rewritten), rnd.choice(rewritten)) for _ in range(7000)
         ],
+        "lengthened": [lengthened(row) for row in later["canard"] + later["qrecc"]],
         "opened": [opened(row) for row in rnd.sample(rewritten, 1500) + rnd.sample(near, 1000)],
     }
     histories = rewritten + later["labels"] + pools["answered"] + pools["labels_answered"] + near * 4
-    pools["switch"] = switched(train, histories, 10000, rnd)
+    histories += pools["lengthened"] + pools["small_answered"]
+    pools["switch"] = switched(train, histories, 12000, rnd)
     return pools
 
 
 def switched(sets: dict[str, list[Row]], histories: list[Row], number: int, rnd: random.Random) -> list[Row]:
-    """A question that stands alone, after a conversation about something else."""
-    first = [row["question"] for rows in sets.values() for row in rows if not row["history"]]
-    whole = [row["rewrite"] for rows in sets.values() for row in rows if row["history"] and row.get("rewrite")]
-    first, whole = [list(filter(stands_alone, texts)) for texts in (first, whole)]
+    """A question that stands alone, after a conversation about something else: as people open one, a full rewrite, or
+    a short one about something that another conversation named."""
+    first = [
+        row["question"]
+        for name, rows in sets.items()
+        if name not in ("canard", "more")  # theirs rest on the title of an article
+        for row in rows
+        if not row["history"] and content_stems(row["question"]) and not LEANS.search(row["question"])
+    ]
+    rewritten = [row for rows in sets.values() for row in rows if row["history"] and row.get("rewrite")]
+    whole = [row for row in rewritten if stands_alone(row["rewrite"])]
     rows: list[Row] = []
     while len(rows) < number:
-        row, question = rnd.choice(histories), rnd.choice(first if rnd.random() < 0.6 else whole)
-        if content_stems(question).isdisjoint(content_stems(" ".join(said["content"] for said in row["history"]))):
+        row, other, draw = rnd.choice(histories), rnd.choice(whole), rnd.random()
+        named = phrases(other["rewrite"])
+        question = rnd.choice(first) if draw < 0.45 else other["rewrite"]
+        if draw > 0.7 and named:
+            question = rnd.choice(SHORT).format(rnd.choice(named))
+        said = content_stems(" ".join(each["content"] for each in row["history"]))
+        if draw < 0.45 or not content_stems(question) <= said:
             rows.append(row | {"question": question, "rewrite": question, "needs_context": False})
     return rows
 
@@ -250,31 +285,43 @@ def pack(pools: dict[str, list[Row]]) -> dict[str, np.ndarray]:
     for number, (name, rows) in enumerate(pools.items()):
         for row in rows:
             layout = lay_out(row["question"], [Message(s["role"], s["content"]) for s in row["history"]], reading)
-            add(columns, layout, row, number)
+            add(columns, layout, row, number, name)
         print(f"{name}: {len(rows)}", flush=True)
-    kinds = {"ids": np.uint16, "place": np.uint8, "token": np.uint8, "stem": np.uint8, "missing": np.int8}
-    kinds |= {"facts": np.uint16, "context": np.int8, "pool": np.uint8, "wanted": np.uint8, "tokens": np.uint8}
-    kinds |= {"message_at": np.uint8, "mentions": np.uint8, "part": np.uint8}
+    kinds = {"ids": np.uint16, "place": np.uint8, "token": np.uint8, "missing": np.int8, "facts": np.uint16}
+    kinds |= {"judged": np.int8, "changed": np.int8, "pool": np.uint8, "wanted": np.uint8, "tokens": np.uint8}
+    kinds |= {"message_at": np.uint8, "mentions": np.uint8, "part": np.uint8, "words": np.uint8}
+    kinds |= {"word": np.uint8, "edit": np.int8}
     packed = {name: np.array(values, kinds[name]) for name, values in columns.items()}
     return packed | {"pools": np.array(list(pools))}
 
 
-def add(columns: dict[str, list[int]], layout: Layout, row: Row, pool: int) -> None:
+JUDGED = {"labels", "labels_answered", "small", "small_answered", "varied", "switch", "complete", "held_labels"}
+JUDGED |= {"held_cast19", "held_ikat23", "held_switch"}
+
+
+def add(columns: dict[str, list[int]], layout: Layout, row: Row, pool: int, name: str) -> None:
     judged, rewrite = row["needs_context"], row.get("rewrite")
     # Where it is only judged: if it stands alone no word is missing, else it is not known which are.
     wanted = missing(row) if rewrite is not None else set() if judged is False else None
-    numbers: dict[str, int] = {}
-    for mention in layout.mentions:
+    tags = edits(rewrite, layout.words) if rewrite is not None else None
+    if judged is False:
+        tags = [0] * len(layout.words)
+    for mention, place, facts in zip(layout.mentions, layout.places, layout.facts, strict=True):
         columns["token"].append(mention.token)
-        columns["place"].append(layout.places[mention.token])
-        columns["stem"].append(numbers.setdefault(mention.stem, len(numbers)))
-        columns["missing"].append(-1 if wanted is None else int(mention.stem in wanted))
-        columns["facts"].append(sum(fact << bit for bit, fact in enumerate(layout.facts[mention.stem])))
+        columns["place"].append(place)
+        columns["missing"].append(-1 if wanted is None else int(mention.word.stem in wanted))
+        columns["facts"].append(sum(fact << bit for bit, fact in enumerate(facts)))
+    for number, word in enumerate(layout.words):
+        columns["word"].append(layout.message_at + word.token)
+        columns["edit"].append(-1 if tags is None else tags[number])
+    columns["words"].append(len(layout.words))
     columns["ids"].extend(layout.ids)
     columns["tokens"].append(len(layout.ids))
     columns["message_at"].append(layout.message_at)
     columns["mentions"].append(len(layout.mentions))
-    columns["context"].append(-1 if judged is None else int(judged))
+    columns["judged"].append(-1 if judged is None or name not in JUDGED else int(judged))
+    unclear = wanted is None or (not wanted and LEANS.search(row["question"]))
+    columns["changed"].append(-1 if unclear else int(bool(wanted)))
     columns["wanted"].append(len(wanted or ()))
     columns["pool"].append(pool)
     columns["part"].append(part_of(row))
@@ -288,7 +335,7 @@ def examples(folder: Path, out: Path) -> None:
     later = {name: [row for row in rows if row["history"]] for name, rows in kept.items()}
     histories = later["canard"] + later["qrecc"] + later["ikat23"] * 3 + later["cast19"]
     held = {f"held_{name}": rows for name, rows in later.items()}
-    held["held_switch"] = switched(kept, histories, 1000, rnd)
+    held["held_switch"] = switched(kept, histories, 2000, rnd)
     np.savez_compressed(out, **pack(pools | held))
 
 
