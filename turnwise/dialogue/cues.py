@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.dialogue.topics import plain
@@ -86,7 +87,7 @@ _GOT_IT = _any(
     r"分かりました|わかりました|なるほど|理解しました",
 )
 _KNOWS = _any(
-    r"i (?:already |do )?know (?:what|how|the basics|about|this|that)",
+    r"i (?:already |do )?know (?!nothing|little|enough|someone)(?:what|how|the basics|about|this|that|[\w\-]{5,})",
     r"i(?: am|['’]m) (?:already )?(?:familiar|comfortable) with",
     r"i (?:already )?understand (?:the basics|what|how|that|[\w\-]{4,})",
     r"i(?: have|['’]ve) (?:learned|learnt|read|studied|heard) (?:about|the basics)",
@@ -125,14 +126,15 @@ def mood_of(message: str) -> tuple[Mood, str]:
     return "neutral", ""
 
 
-def knowledge_shown(message: str) -> list[tuple[str, Knowing]]:
-    """The clauses of a message in which the user shows what they know or do not, each with what it shows."""
-    found: list[tuple[str, Knowing]] = []
-    for clause in _CLAUSE.split(ends(message)):
-        shown = next((level for level, pattern in _KNOWLEDGE if pattern.search(clause)), None)
-        if shown == "confused" or (shown and not _SUPPOSED.match(clause.strip()) and not _ASKS.match(clause.strip())):
-            found.append((" ".join(clause.split()), shown))
-    return found
+def clauses(message: str) -> list[tuple[str, Knowing | None]]:
+    """The clauses of a message in order, each with what the user shows in it to know or not to know."""
+    return [(" ".join(clause.split()), _shown(clause.strip())) for clause in _CLAUSE.split(ends(message))]
+
+
+def _shown(clause: str) -> Knowing | None:
+    shown = next((level for level, pattern in _KNOWLEDGE if pattern.search(clause)), None)
+    supposed = _SUPPOSED.match(clause) or _ASKS.match(clause)  # "how do I know what ..." claims nothing
+    return None if supposed and shown != "confused" else shown
 
 
 def without_cues(message: str) -> str:
@@ -147,7 +149,7 @@ def without_cues(message: str) -> str:
 
 _PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
     (
-        "debugging",
+        ConversationPhase.DEBUGGING,
         _any(
             r"(?:my|this|that|following|get|gets|getting|got|throws?|raises?|seeing|having|gives(?: me)?) "
             r"(?:an? |the |this )?(?:\w+ ){0,2}errors?(?! (?:function|rate|term|bar|correction|analysis|propagation))",
@@ -168,7 +170,7 @@ _PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "reviewing",
+        ConversationPhase.REVIEWING,
         _any(
             r"earlier|(?:as )?you (?:said|mentioned|told me|explained)|(?:go|going|come|get|coming) back to|back to",
             r"remind me|recap|(?:we|you) (?:talked|discussed|covered|spoke)(?: about)?|previously",
@@ -182,7 +184,7 @@ _PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "applying",
+        ConversationPhase.APPLYING,
         _any(
             r"how (?:do|can|could|should|would|might) (?:i|we|you|one)|how to",
             r"(?:show|write|give|need|want|see|some|sample|example|python) (?:me )?(?:the |some |a |an |sample )?code",
@@ -198,7 +200,7 @@ _PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "understanding",
+        ConversationPhase.UNDERSTANDING,
         _any(
             r"why|how(?! (?:about|many|much|long|old|tall|big|far|often|large))",
             r"compared?|compares|difference|differ|differs|different from|relationship|relates?|overlap|versus|vs",
@@ -211,7 +213,7 @@ _PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "exploring",
+        ConversationPhase.EXPLORING,
         _any(
             r"what(?:['’]s| is| are| was| were)|who(?:['’]s| is| are| was| were)|tell me about",
             r"explain|describe|define|introduce",
@@ -231,7 +233,9 @@ def phase_of(message: str, again: bool = False) -> ConversationPhase | None:
     """
     text = ends(message)
     phase = next((phase for phase, pattern in _PHASES if pattern.search(text)), None)
-    return "understanding" if phase == "exploring" and again and _EXPLAIN.search(text) else phase
+    if again and phase is ConversationPhase.EXPLORING and _EXPLAIN.search(text):
+        return ConversationPhase.UNDERSTANDING
+    return phase
 
 
 _EXPLAIN = _any(r"explain|erkl[äa]re?|expliquez?|expl[ií]ca(?:me)?|explique", r"解释|説明")
@@ -271,7 +275,7 @@ def asks(message: str) -> bool:
 def asks_about(word: str, message: str) -> bool:
     """Whether a question is put about this very word: "what is dropout", "how does dropout work"."""
     put = rf"\b(?:how|why) (?:do|does|did|is|are|was|were) (?:the |an? )?{re.escape(word)}\b"
-    return phase_of(message) == "exploring" or bool(re.search(put, message, re.I))
+    return phase_of(message) is ConversationPhase.EXPLORING or bool(re.search(put, message, re.I))
 
 
 def leaves_unanswered(message: str) -> bool:
@@ -322,16 +326,15 @@ def declines(answer: str) -> bool:
     return bool(_DECLINES.match(answer.lstrip()))
 
 
-def response_type(answer: str) -> ResponseType:
-    """What kind of answer it is, the most telling first."""
+def response_type(answer: str, asked: Sequence[str]) -> ResponseType:
+    """What kind of answer it is, given what it asks the user; the most telling first."""
     if _CODE.search(answer):
         return "code"
     prose = plain(answer)
     said = sentences(prose)
-    questions = [each for each in said if _is_question(each)]
-    if len(questions) == 1 and len(said) <= 3 and _MEANT.search(questions[0]):
+    if len(asked) == 1 and len(said) <= 3 and _MEANT.search(asked[0]):
         return "clarification"
-    if questions and (2 * len(questions) >= len(said) or (len(questions) >= 2 and _is_question(said[-1]))):
+    if len(asked) >= 2 or (asked and len(said) <= 2):
         return "socratic"
     if len(_WRITTEN_MATHEMATICS.findall(answer)) >= 2 or "$$" in answer:
         return "math"

@@ -29,7 +29,7 @@ class Vocabulary:
 
     def __init__(self, named: Iterable[tuple[str, Sequence[str]]] = ()) -> None:
         self._by_first: dict[str, list[Entry]] = defaultdict(list)
-        self._by_prefix: list[Entry] = []
+        self._by_prefix: dict[str, list[Entry]] = defaultdict(list)  # by its first two letters
         self._anywhere: list[tuple[str, str]] = []
         for topic, stand_for in named:
             for phrase in stand_for:
@@ -37,10 +37,10 @@ class Vocabulary:
                 if any(map(_unspaced, phrase)):
                     self._anywhere.append((phrase.casefold(), topic or phrase))
                 elif parts and parts[0].endswith("*"):
-                    self._by_prefix.append((parts, topic))
+                    self._by_prefix[parts[0].rstrip("*")[:2]].append((parts, topic))
                 elif parts:
                     self._by_first[parts[0]].append((parts, topic))
-        for entries in (*self._by_first.values(), self._by_prefix):
+        for entries in (*self._by_first.values(), *self._by_prefix.values()):
             entries.sort(key=lambda entry: -len(entry[0]))  # the longest phrase that fits is meant
 
     def find(self, text: str) -> tuple[str, ...]:
@@ -61,7 +61,8 @@ class Vocabulary:
 
     def _at(self, forms: Sequence[tuple[str, str]], place: int) -> tuple[int, str]:
         """How many words the longest phrase that begins here has, and its topic; 0 where none begins."""
-        for parts, topic in (*self._by_first.get(forms[place][1], ()), *self._by_prefix):
+        word, its_stem = forms[place]
+        for parts, topic in (*self._by_first.get(its_stem, ()), *self._by_prefix.get(word[:2], ())):
             here = forms[place : place + len(parts)]
             if len(here) == len(parts) and all(map(_fits, parts, here)):
                 return len(parts), topic
@@ -138,7 +139,7 @@ _UNSEEN = re.compile(
     r"<(style|script|head|svg|template)\b[^<>]{0,500}>.*?(?:</\1\s{0,9}>|\Z)|<!--.*?(?:-->|\Z)", re.S | re.I
 )
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,1000}>")
-_RULE = re.compile(r"(?:[@.#]?[a-zA-Z][\w.#:,>*()\- \t]{0,80})?\{[^{}]{0,1000}\}")
+_RULE = re.compile(r"(?:^|(?<=[};]))[^\n{};<>]{0,100}\{[^{}:]{0,200}:[^{}]{0,1000}\}", re.M)
 _DECLARATION = re.compile(
     r"(?<![\w-])(?:align|background|border|bottom|color|display|flex|float|font|grid|height|justify|left|line-height|"
     r"margin|max-width|min-width|opacity|overflow|padding|position|right|text-align|text-decoration|top|width|z-index)"
@@ -155,11 +156,15 @@ _BREAKS = re.compile(r"(?i)</(?:p|div|li|h[1-6]|tr|td|th)\s{0,9}>|<br\b[^<>]{0,1
 
 def plain(text: str) -> str:
     """The prose of a text that may hold HTML, style sheets, Markdown and code: what a reader would read aloud."""
-    text = text[:LONGEST]
-    text = _FENCE.sub("\n\n", text)
+    text = _FENCE.sub("\n\n", text[:LONGEST])
     if "<" in text:
         text = _TAG.sub(" ", _BREAKS.sub("\n\n", _UNSEEN.sub(" ", text)))
-    text = _DECLARATION.sub(" ", _RULE.sub(" ", html.unescape(text)))
-    text = _ADDRESS.sub(" ", _LINK.sub(r"\1", CITATION.sub("", text)))
+    text = html.unescape(text)
+    if "{" in text:
+        text = _RULE.sub(" ", text)
+    if ";" in text:
+        text = _DECLARATION.sub(" ", text)
+    if "[" in text:
+        text = _LINK.sub(r"\1", CITATION.sub("", text))
     text = _CODE.sub(lambda code: code[1] if re.fullmatch(r"[\w -]+", code[1]) else " ", text)
-    return _MARKS.sub("", text).replace("|", "\n")
+    return _MARKS.sub("", _ADDRESS.sub(" ", text)).replace("|", "\n")

@@ -7,7 +7,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
 
 from turnwise.dialogue import cues
 from turnwise.dialogue.intent import read_intent
@@ -26,6 +27,15 @@ NEWEST = 8  # messages that a conversation may have grown by since it was last r
 Terms = Callable[[], tuple[tuple[str, ...], tuple[str, ...]]]  # the titles and the headings of a library
 _NO_TERMS: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 _ASIDE: tuple[Intent | None, ...] = ("social", "reform", "recall", "arithmetic")  # these change neither topic nor phase
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a message, what the user shows in it to know or not to know, and the topics that it names."""
+
+    text: str
+    shown: cues.Knowing | None
+    topics: tuple[str, ...]
 
 
 class ConversationTracker:
@@ -86,7 +96,13 @@ class ConversationTracker:
         intent = intent or read_intent(message)[0]
         aside = intent in _ASIDE
         named = () if aside else _as_before(before.topics, self._topics(message, before.topic, library))
-        topic = named[0] if named else before.topic
+        clauses = [
+            Clause(text, shown, _as_before((*before.topics, *named), self._find(text, library)))
+            for text, shown in cues.clauses(message)
+        ]
+        # Of "I know backpropagation, but not overfitting" the topic is what the user does not know.
+        known = {topic for each in clauses if each.shown not in (None, "confused") for topic in each.topics}
+        topic = next((each for each in named if each not in known), named[0] if named else before.topic)
         mood, evidence = cues.mood_of(message)
         phase = None if aside else cues.phase_of(message, again=topic in before.covered)
         return dataclasses.replace(
@@ -95,7 +111,7 @@ class ConversationTracker:
             topics=_appended(before.topics, named),
             topic=topic,
             phase=phase or before.phase,
-            knowledge=self._knowledge(before, message, topic, library),
+            knowledge=self._knowledge(before, clauses, topic),
             open_questions=_still_open(before, message, topic),
             mood=mood,
             mood_evidence=one_line(evidence),
@@ -104,17 +120,17 @@ class ConversationTracker:
     def _answered(self, before: ConversationState, said: Message, asked: str, library: Vocabulary) -> ConversationState:
         mentioned = self._named.find(plain(said.content))
         topic = before.topic or (mentioned[0] if mentioned else subject_of_answer(said.content))
-        kind = cues.response_type(said.content)
+        questions = cues.questions_asked(said.content)
+        kind = cues.response_type(said.content, questions)
         treats = read_intent(asked)[0] not in _ASIDE and kind != "clarification" and not cues.declines(said.content)
-        treated = (topic, *(self._named.find(asked) or library.find(asked))) if treats else ()
-        scaffolding = said.metadata.get("scaffolding")
+        treated = (topic, *_as_before(before.topics, self._find(cues.ends(asked), library))) if treats else ()
         return dataclasses.replace(
             before,
             topics=_appended(before.topics, (topic, *mentioned)),
             topic=topic,
             covered=_appended(before.covered, treated),
-            open_questions=(*before.open_questions, *_short(cues.questions_asked(said.content)))[-MOST_OPEN:],
-            scaffolding=(*before.scaffolding, *_short([str(scaffolding)] if scaffolding else []))[-MOST_RECENT:],
+            open_questions=(*before.open_questions, *_short(questions))[-MOST_OPEN:],
+            scaffolding=tuple(filter(None, (*before.scaffolding, _scaffolding(said))))[-MOST_RECENT:],
             last_response=kind,
             last_response_length=len(said.content),
             response_types=(*before.response_types, kind)[-MOST_RECENT:],
@@ -123,29 +139,36 @@ class ConversationTracker:
     def _topics(self, message: str, in_force: str, library: Vocabulary) -> tuple[str, ...]:
         """What a message names: topics of the preset, else of the library, else what it is about by its own words."""
         text = plain(cues.ends(message))
-        if found := self._named.find(text) or library.find(text):
+        if found := self._find(text, library):
             return found
         own = subject_of(cues.without_cues(text)) if not in_force or cues.asks(message) else ""
         # A single common word in a question ("what activities are included") is rather a part of what is talked about.
         passing = in_force and " " not in own and own.islower() and not cues.asks_about(own, message)
         return (own,) if own and not passing else ()
 
+    def _find(self, text: str, library: Vocabulary) -> tuple[str, ...]:
+        return self._named.find(text) or library.find(text)
+
     def _knowledge(
-        self, before: ConversationState, message: str, topic: str, library: Vocabulary
+        self, before: ConversationState, clauses: Sequence[Clause], topic: str
     ) -> tuple[TopicKnowledge, ...]:
-        """What the user knows of each topic, after what they show in this message, clause by clause."""
+        """What the user knows of each topic, after what they show in this message.
+
+        What a clause shows of no topic by name is shown of the one named last, else of the one in force: never of all.
+        """
         levels = {each.topic: each for each in before.knowledge}
-        shown = cues.knowledge_shown(message)
-        if terms := self._advanced.find(cues.ends(message)):
-            shown.append((", ".join(terms), "advanced"))
-        for clause, level in shown:
-            # What is shown of no topic in particular is shown of the one in force, never of all.
-            for about in self._named.find(clause) or library.find(clause) or (topic,):
-                held = levels[about].level if about in levels else "unknown"
-                new = _level(held, level)
-                if about and new != held:
-                    levels.pop(about, None)
-                    levels[about] = TopicKnowledge(about, new, one_line(clause), before.turn + 1)
+        about = before.topic or topic
+        for clause in clauses:
+            named = clause.topics or ((topic,) if topic and topic.casefold() in clause.text.casefold() else ())
+            about = named[0] if named else about
+            shown = clause.shown or ("advanced" if self._advanced.find(clause.text) else None)
+            if shown is None:
+                continue
+            for each in filter(None, named or (about,)):
+                held = levels[each].level if each in levels else "unknown"
+                if (new := _level(held, shown)) != held:
+                    levels.pop(each, None)
+                    levels[each] = TopicKnowledge(each, new, one_line(clause.text), before.turn + 1)
         return tuple(levels.values())[-MOST_TOPICS:]
 
     # --- what follows for the answer ------------------------------------------------------------------------------
@@ -162,7 +185,7 @@ class ConversationTracker:
             ("mood", "" if state.mood == level else state.mood),  # confusion about the topic is spoken of below
             ("turn", "first" if state.turn == 1 else "early" if state.turn <= 3 else "later"),
             ("phase", state.phase),
-            *([("topic", continuity)] if state.turn > 1 else []),
+            *([("topic", continuity)] if state.turn > 1 and level != "confused" else []),
             ("knowledge", level),
         ]
         if state.response_types[-2:] == ("explanation", "explanation"):
@@ -202,11 +225,9 @@ def knowledge_of(state: ConversationState) -> KnowledgeLevel:
 
 def _level(held: KnowledgeLevel, shown: cues.Knowing) -> KnowledgeLevel:
     """Confusion holds until the user shows that they have got it; otherwise what they show counts."""
-    if shown == "got_it":
-        return "advanced" if held == "advanced" else "knows_basics"
-    if shown == "confused" or held == "confused":
+    if shown == "confused" or (held == "confused" and shown != "got_it"):
         return "confused"
-    return "advanced" if held == "advanced" else shown
+    return "advanced" if "advanced" in (held, shown) else "knows_basics"
 
 
 def _still_open(before: ConversationState, message: str, topic: str) -> tuple[str, ...]:
@@ -216,12 +237,15 @@ def _still_open(before: ConversationState, message: str, topic: str) -> tuple[st
     return before.open_questions if cues.asks(message) or cues.leaves_unanswered(message) else ()
 
 
-def _as_before(topics: Iterable[str], named: Iterable[str]) -> tuple[str, ...]:
+def _as_before(topics: Iterable[str], named: Sequence[str]) -> tuple[str, ...]:
     """The topics named, each as it was first written: "neural network" where "Neural networks" came before."""
+    if not named:
+        return ()
     known = {_key(each): each for each in topics}
     return tuple(known.get(_key(each), each) for each in named)
 
 
+@lru_cache(maxsize=4096)
 def _key(topic: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in words(topic))
 
@@ -235,15 +259,20 @@ def _short(texts: Iterable[str]) -> list[str]:
     return [one_line(each, 200) for each in texts]
 
 
+def _scaffolding(said: Message) -> str:
+    """The kind of help that the writer of an answer noted about it."""
+    noted = said.metadata.get("scaffolding")
+    return one_line(noted.encode("utf-8", "replace").decode()) if isinstance(noted, str) else ""
+
+
 def _digests(said: Sequence[Message]) -> dict[int, bytes]:
     """The digest of the conversation up to each of its newest messages, by how many messages that is."""
     running = hashlib.blake2b(digest_size=16)
     found: dict[int, bytes] = {}
     for count, each in enumerate(said, 1):
-        scaffolding: Any = each.metadata.get("scaffolding") or ""
-        for part in (each.role, each.content, str(scaffolding)):
-            text = part.encode("utf-8", "surrogatepass")
-            running.update(b"%d:%b" % (len(text), text))
+        noted = _scaffolding(each)
+        text = f"{each.role} {len(each.content)} {len(noted)} {each.content}{noted}"
+        running.update(text.encode("utf-8", "surrogatepass"))
         if count > len(said) - NEWEST:
             found[count] = running.digest()
     return found

@@ -48,6 +48,7 @@ def compose(
         known=tuple(known),
         said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
         form=form,
+        introduced=state.topic if state and state.skip_introduction else "",
     )
 
 
@@ -192,14 +193,14 @@ def context_section(state: ConversationState) -> str:
     confused = state.mood == "confused" or any(
         each.level == "confused" for each in state.knowledge if each.topic == state.topic
     )
-    if state.topic in state.covered:
+    if confused:
+        lines.append(texts["confused"])
+    elif state.topic in state.covered:
         lines.append(texts["covered"])
     elif state.skip_introduction:
         lines.append(texts["introduced"])
     if state.last_response_length > LONG:
         lines.append(texts["long"])
-    if confused:
-        lines.append(texts["confused"])
     if state.turn > 1:
         lines[:0] = _standing(state, texts)
     if not lines:
