@@ -247,7 +247,7 @@ _ASKS = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|no|well|hi|hello|hey|thanks|please|then|also|sorry|wait)[,.!]? ){0,3}"
     r"(?:what|how|why|who|whom|whose|when|where|which|is there|are there|is it|are|do you|does|did|can|could|would|"
     r"will|should|tell|explain|show|give|describe|define|list|compare|summari[sz]e|help|write|find|continue|go on|"
-    r"go deeper|elaborate|i want to|i['’]d like to|i would like to|let['’]?s|let us|let me|"
+    r"go deeper|elaborate|i mean|i meant|i want to|i['’]d like to|i would like to|let['’]?s|let us|let me|"
     r"was|wie|warum|wer|wann|wo|kannst|können|qu['’]est|que|quoi|comment|pourquoi|quand|où|qu[ée]|c[óo]mo|cu[áa]ndo|"
     r"o que|como|por ?qu[eê])(?!\w)",
     re.I,
@@ -274,7 +274,7 @@ def asks(message: str) -> bool:
 
 def asks_about(word: str, message: str) -> bool:
     """Whether a question is put about this very word: "what is dropout", "how does dropout work"."""
-    put = rf"\b(?:how|why) (?:do|does|did|is|are|was|were) (?:the |an? )?{re.escape(word)}\b"
+    put = rf"\b(?:(?:how|why) (?:do|does|did|is|are|was|were)|i meant?) (?:an? )?{re.escape(word)}\b"
     return phase_of(message) is ConversationPhase.EXPLORING or bool(re.search(put, message, re.I))
 
 
@@ -301,6 +301,8 @@ def is_mathematical(message: str) -> bool:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 BRIEF = 200  # characters under which an answer is brief
+OPENING = 600  # characters of an answer that tell its kind
+CLOSING = 1000  # characters at its end in which it may ask something
 _MEANT = _any(
     r"(?:did|do) you mean|could you (?:clarify|be more specific|tell me (?:more|which))|can you clarify|please clarify",
     r"which (?:one|of these|of them)? ?(?:do|did|are) you (?:mean|referring)|what (?:exactly )?do you mean",
@@ -331,7 +333,7 @@ def response_type(answer: str, asked: Sequence[str]) -> ResponseType:
     if _CODE.search(answer):
         return "code"
     prose = plain(answer)
-    said = sentences(prose)
+    said = sentences(prose[:OPENING])
     if len(asked) == 1 and len(said) <= 3 and _MEANT.search(asked[0]):
         return "clarification"
     if len(asked) >= 2 or (asked and len(said) <= 2):
@@ -360,7 +362,7 @@ def questions_asked(answer: str) -> list[str]:
 
 def _without_quotes(answer: str) -> str:
     """The end of an answer without code and quotations; its citations stay."""
-    lines = re.sub(r"(?:```|~~~).*?(?:```|~~~|\Z)", "", answer[-2 * LONGEST :], flags=re.S).split("\n")
+    lines = re.sub(r"(?:```|~~~).*?(?:```|~~~|\Z)", "", answer[-CLOSING:], flags=re.S).split("\n")
     return "\n".join(line for line in lines if not _item(line).startswith(_QUOTED))
 
 

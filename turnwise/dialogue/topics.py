@@ -115,9 +115,13 @@ def subject_of_answer(answer: str) -> str:
     """What an answer is about by its own words: the first thing that it names."""
     for sentence in sentences(plain(answer))[:3]:
         for phrase in phrases(sentence):
-            if _meaningful(phrase) and not all(word.lower() in _MARKUP for word in words(phrase)):
+            if _meaningful(phrase) and not all(map(_of_markup, words(phrase))):
                 return one_line(phrase, LONGEST_TOPIC)
     return ""
+
+
+def _of_markup(word: str) -> bool:
+    return word.lower() in _MARKUP or bool(_UNIT.fullmatch(word))
 
 
 def _meaningful(phrase: str) -> bool:

@@ -29,8 +29,8 @@ DEPTH = 100  # passages that each of the two rankings hands to the fusion
 FUSION = 60  # the constant of reciprocal rank fusion
 EMBEDDED_AT_ONCE = 16  # passages a transaction, so that chats can write in between and progress is seen
 READY_AT_ONCE = 1000
-MOST_TITLES = 2000  # documents whose titles name topics
-MOST_HEADINGS = 5000  # passages whose headings do
+MOST_TITLES = 1000  # documents whose titles name topics
+MOST_HEADINGS = 2000  # passages whose headings do
 
 Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
 Outcome = Literal["added", "updated", "unchanged"]
