@@ -153,6 +153,11 @@ def test_to_explain_what_was_explained_is_to_make_it_understood() -> None:
 def test_a_message_that_shows_no_phase_keeps_the_one_in_force() -> None:
     assert state_of("My code throws an error", "Which one?", "ValueError, on line 3").phase == "debugging"
     assert state_of("My code throws an error", "Which one?", "thanks!").phase == "debugging"
+    assert state_of("Why does clustering work?", "So.", "And regression?").phase == "understanding"
+
+
+def test_a_plain_question_on_another_topic_explores_it() -> None:
+    assert state_of("Why does clustering work?", "So.", "Who invented regression?").phase == "exploring"
 
 
 # --- A4, A5: scaffolding and open questions -----------------------------------------------------------------------

@@ -278,6 +278,14 @@ def asks_about(word: str, message: str) -> bool:
     return phase_of(message) is ConversationPhase.EXPLORING or bool(re.search(put, message, re.I))
 
 
+def asks_the_same(message: str) -> bool:
+    """Whether a message puts the last question again, of something else: "and GPT?", "what about GPT"."""
+    return bool(_THE_SAME.match(message.strip()))
+
+
+_THE_SAME = re.compile(r"(?:and|or|but|(?:what|how) about|what of|und|et|y|e)(?!\w)", re.I)
+
+
 def leaves_unanswered(message: str) -> bool:
     """Whether a message, told in reply to a question, leaves it open all the same: "I don't know", "I'm lost"."""
     return bool(_NO_ANSWER.search(ends(message))) or mood_of(message)[0] != "neutral"

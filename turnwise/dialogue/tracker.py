@@ -15,7 +15,15 @@ from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.presets import Preset, load_preset
 from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain, subject_of, subject_of_answer
 from turnwise.text import one_line, stem, words
-from turnwise.types import ConversationState, FollowUp, Intent, KnowledgeLevel, Message, TopicKnowledge
+from turnwise.types import (
+    ConversationPhase,
+    ConversationState,
+    FollowUp,
+    Intent,
+    KnowledgeLevel,
+    Message,
+    TopicKnowledge,
+)
 
 MOST_TOPICS = 50  # topics kept, the most recent ones
 MOST_OPEN = 3  # questions of the assistant that are kept open
@@ -105,6 +113,8 @@ class ConversationTracker:
         topic = next((each for each in named if each not in known), named[0] if named else before.topic)
         mood, evidence = cues.mood_of(message)
         phase = None if aside else cues.phase_of(message, again=topic in before.covered)
+        if phase is None and topic != before.topic and not cues.asks_the_same(message):
+            phase = ConversationPhase.EXPLORING
         return dataclasses.replace(
             before,
             turn=before.turn + 1,
