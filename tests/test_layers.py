@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "server": {*CONTRACTS, "app", "engine"},
     "cli": {*CONTRACTS, "app", "engine", "server", "evaluation"},
     "evaluation": {*CONTRACTS, "sqlite", "app", "engine", "index", "models", "dialogue", "turn.understand", "turn.condense"},
-    "": {"types", "config", "app", "engine", "models.fake"},  # turnwise itself, which hands out the public names
+    "": {"types", "config", "app", "engine", "models.fake", "dialogue"},  # turnwise itself: the public names
 }
 
 # What these may import besides the standard library and Turnwise.

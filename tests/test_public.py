@@ -21,6 +21,9 @@ def test_the_public_names() -> None:
     assert turnwise.__all__ == [
         "Chat",
         "Conversation",
+        "ConversationPhase",
+        "ConversationState",
+        "ConversationTracker",
         "Engine",
         "FakeChat",
         "Message",

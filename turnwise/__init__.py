@@ -14,12 +14,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
-    from turnwise.types import Conversation, Message, Reply, Source, Turn, TurnRequest
+    from turnwise.types import (
+        Conversation,
+        ConversationPhase,
+        ConversationState,
+        Message,
+        Reply,
+        Source,
+        Turn,
+        TurnRequest,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["Chat", "Conversation", "Engine", "FakeChat", "Message", "Reply", "Source", "Turn", "TurnRequest", "open"]
+__all__ = [
+    "Chat",
+    "Conversation",
+    "ConversationPhase",
+    "ConversationState",
+    "ConversationTracker",
+    "Engine",
+    "FakeChat",
+    "Message",
+    "Reply",
+    "Source",
+    "Turn",
+    "TurnRequest",
+    "open",
+]
 
 
 def open(library: str | Path, **settings: Any) -> Engine:
@@ -30,7 +54,12 @@ def open(library: str | Path, **settings: Any) -> Engine:
     return build(load({"library": str(library), **settings})[0], create=True)
 
 
-_HOMES = {"Chat": "engine", "Engine": "engine", "FakeChat": "models.fake"}
+_HOMES = {
+    "Chat": "engine",
+    "ConversationTracker": "dialogue.tracker",
+    "Engine": "engine",
+    "FakeChat": "models.fake",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,8 @@ from importlib import resources
 from pathlib import Path
 
 from turnwise.config import Settings, data_folder
+from turnwise.dialogue.presets import load_preset
+from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
 from turnwise.errors import LibraryError, LibraryNotFound
 from turnwise.guard.pipeline import GuardrailPipeline
@@ -28,7 +30,9 @@ def build(settings: Settings, create: bool = False) -> Engine:
     embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
     index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
     guard = GuardrailPipeline(settings.max_message)
-    return Engine(settings, index, store, Parts(settings, index, store, guard, chat_models(settings, embedder)))
+    tracker = ConversationTracker(load_preset(settings.preset), index.terms)
+    parts = Parts(settings, index, store, guard, chat_models(settings, embedder), tracker)
+    return Engine(settings, index, store, parts)
 
 
 def build_sample(settings: Settings, progress: Progress | None = None) -> Engine:

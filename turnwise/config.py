@@ -42,6 +42,8 @@ class Settings:
     history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
     follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
 
+    preset: str = _setting("general", "Topics and guidance: general, tutor, academic, support, or a file of your own.")
+
     max_message: int = _setting(16000, "Longest message taken, in characters.")
     max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")
     host: str = _setting("127.0.0.1", "Address the server listens on.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -166,10 +167,19 @@ class Verdict:
 Intent = Literal[
     "new_question", "follow_up", "clarify", "reform", "recall", "refer_back", "social", "arithmetic", "data"
 ]
-ConversationPhase = Literal["exploring", "understanding", "applying", "debugging", "reviewing"]
 KnowledgeLevel = Literal["unknown", "confused", "knows_basics", "advanced"]
 ResponseType = Literal["socratic", "example", "code", "math", "brief", "explanation", "clarification"]
 Mood = Literal["neutral", "confused", "frustrated"]
+
+
+class ConversationPhase(StrEnum):
+    """What the user is doing with a topic, as their words show it."""
+
+    EXPLORING = "exploring"  # what is it
+    UNDERSTANDING = "understanding"  # how, why
+    APPLYING = "applying"  # how do I; code, an example
+    DEBUGGING = "debugging"  # an error, being stuck
+    REVIEWING = "reviewing"  # back to what was said
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +229,7 @@ class ConversationState:
     turn: int  # user messages so far, this one included
     topics: tuple[str, ...] = ()  # in order of first mention
     topic: str = ""  # what this message is about; of a follow-up, what was in force
-    phase: ConversationPhase = "exploring"
+    phase: ConversationPhase = ConversationPhase.EXPLORING
     covered: tuple[str, ...] = ()  # topics that an answer has treated
     knowledge: tuple[TopicKnowledge, ...] = ()
     open_questions: tuple[str, ...] = ()  # asked by the assistant and not answered
@@ -288,6 +298,7 @@ class Prompt:
     said: tuple[str, ...]  # the assistant's earlier answers, oldest first
     known: tuple[Source, ...] = ()  # what the conversation has cited before
     form: str = ""  # where the last answer is to be re-formed: list, table, shorter, rewrite
+    introduced: str = ""  # the topic, where it needs no introduction any more
 
 
 # --- what a turn leaves behind -----------------------------------------------------------------------------------

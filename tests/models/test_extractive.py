@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 import zlib
 from collections.abc import Sequence
@@ -193,3 +194,12 @@ def test_a_numbered_list_of_a_model_becomes_points_without_numbers() -> None:
 
 def test_what_needs_a_language_model_is_said_to() -> None:
     assert "language model" in reform(ANSWER, "rewrite")
+
+
+def test_what_the_topic_is_need_not_be_said_once_that_is_known(answerer: ExtractiveAnswerer) -> None:
+    text = "BERT is a model for text in English. BERT reads text in English from both sides."
+    asked = prompt("How does BERT read text in English?", text)
+    assert "BERT is a model" in answerer.answer(asked)
+    assert "BERT is a model" not in answerer.answer(dataclasses.replace(asked, introduced="bert"))
+    again = prompt("What is BERT?", text)
+    assert "BERT is a model" in answerer.answer(dataclasses.replace(again, introduced="bert"))

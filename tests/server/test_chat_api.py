@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,15 @@ def test_messages_become_the_history_and_keep_nothing_here(client: Client) -> No
         ),
         condensed_query="What is GPT?",
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"), [({"scaffolding": "hint"}, {"scaffolding": "hint"}), ("hint", {}), (None, {})]
+)
+def test_what_was_noted_about_an_answer_comes_with_it(client: Client, sent: Any, read: dict[str, str]) -> None:
+    messages = [{"role": "assistant", "content": "Hm.", "metadata": sent}, {"role": "user", "content": "And?"}]
+    assert client.post("/api/chat", {"messages": messages, "stream": False}).status == 200
+    assert client.engine.requests[-1].history == (Message("assistant", "Hm.", metadata=read),)
 
 
 def test_sources_that_are_no_list_are_ignored(client: Client) -> None:

@@ -6,8 +6,19 @@ from collections.abc import Iterable
 
 from talking import said
 
-from turnwise.turn.compose import cited, compose, to_source
-from turnwise.types import Evidence, Hit, Message, Passage, Plan, Prompt, SearchQuery, Step
+from turnwise.turn.compose import cited, compose, context_section, to_source
+from turnwise.types import (
+    ConversationState,
+    Evidence,
+    Hit,
+    Message,
+    Passage,
+    Plan,
+    Prompt,
+    SearchQuery,
+    Step,
+    TopicKnowledge,
+)
 
 BERT = Passage(7, 1, "BERT", "bert.md", "BERT reads both ways. It hides words.", "How it works", 3)
 GPT = Passage(8, 2, "GPT", "gpt.md", "GPT writes text.")
@@ -84,3 +95,67 @@ def test_cited_gives_each_source_once_with_the_first_sentence_that_rests_on_it()
 
 def test_what_was_said_reaches_the_answerer_without_the_users_words() -> None:
     assert composed(said("What is BERT?", "A model.", "Why?", "Because."), BERT).said == ("A model.", "Because.")
+
+
+# --- the note on the conversation ---------------------------------------------------------------------------------
+
+
+def test_the_note_says_where_the_conversation_stands_and_what_follows_for_the_answer() -> None:
+    state = ConversationState(
+        3,
+        topics=("BERT", "GPT"),
+        topic="BERT",
+        covered=("BERT",),
+        open_questions=("Which {topic} do you use?",),
+        scaffolding=("hint", "example"),
+        last_response_length=1200,
+        skip_introduction=True,
+        guidance=("Be kind.",),
+    )
+    opening, *lines = context_section(state).split("\n")
+    assert opening.startswith("Where the conversation stands")
+    assert lines == [
+        "- This is turn 3. It is about BERT.",
+        "- Spoken of so far: BERT, GPT.",
+        "- Help given so far: hint, example.",
+        "- You asked this and have had no answer: “Which {topic} do you use?”",
+        "- Be kind.",
+        "- BERT has been explained above: do not define or explain it again, only add to it.",
+        "- The last answer was long: make this one clearly shorter.",
+    ]
+
+
+def test_a_confused_user_gets_more_help_instead_of_a_ban_on_explaining() -> None:
+    confused = (TopicKnowledge("BERT", "confused", "I'm lost", 2),)
+    note = context_section(ConversationState(2, topic="BERT", covered=("BERT",), knowledge=confused))
+    assert "- Give more help than before" in note
+    assert "do not define" not in note
+    elsewhere = context_section(ConversationState(2, topic="GPT", covered=("BERT",), knowledge=confused))
+    assert "more help" not in elsewhere
+
+
+def test_an_answer_of_a_thousand_characters_is_not_yet_long() -> None:
+    assert "shorter" not in context_section(ConversationState(2, last_response_length=1000))
+    assert "shorter" in context_section(ConversationState(2, last_response_length=1001))
+
+
+def test_a_first_question_without_guidance_has_no_note() -> None:
+    assert context_section(ConversationState(1, topic="BERT", topics=("BERT",))) == ""
+    assert "turn 1" not in context_section(ConversationState(1, topic="BERT", guidance=("Be kind.",)))
+
+
+def test_the_note_is_no_part_of_a_request_for_another_form() -> None:
+    history = (Message("user", "What is BERT?"), answer("BERT reads both ways. [1]", n1=BERT))
+    form, state = Plan((Step("reform", detail="list"),), ""), ConversationState(2, topic="BERT", guidance=("Be kind.",))
+    for plan, noted in ((form, False), (SEARCH, True)):
+        prompt = compose("What?", history, plan, [], locate, 20, 8000, state)
+        assert ("Be kind." in prompt.messages[-1].content) == noted
+
+
+def test_the_note_follows_the_question_where_there_is_no_new_evidence() -> None:
+    state = ConversationState(2, guidance=("Be kind.",))
+    prompt = compose("Why?", said("What is BERT?", "A model."), SEARCH, [], locate, 20, 8000, state)
+    question, note = prompt.messages[-2:]
+    assert question == Message("user", "Why?")
+    assert note.role == "user"
+    assert note.content.endswith("- Be kind.")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from talking import abstains, citations, searches, stage
 
+from turnwise.app import build
+from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.text import sentences, without_citations
 from turnwise.types import Reply
@@ -269,6 +273,21 @@ def test_the_state_counts_turns_and_keeps_topics_in_order_of_first_mention(talk:
     assert [reply.state.turn for reply in replies] == [1, 2, 3]
     assert replies[-1].state.topics == ("multi-task learning", "causal inference")
     assert replies[-1].state.topic == "causal inference"
+
+
+def test_the_preset_of_the_settings_names_the_topics_and_a_reply_says_where_it_stands(sample_library: Path) -> None:
+    with build(Settings(library=str(sample_library), preset="tutor")) as engine:
+        chat = engine.chat()
+        first, second = chat.ask("What does a ReLU do?"), chat.ask("I don't understand")
+        kept = chat.history.turns[-1].record["state"]
+    assert first.state.topics == ("activations",)
+    assert second.state.topic == "activations"
+    assert (second.state.mood, second.state.skip_introduction) == ("confused", True)
+    assert second.state.guidance
+    assert kept == json.loads(json.dumps(second.to_dict()))["state"]
+    assert kept["knowledge"] == [
+        {"topic": "activations", "level": "confused", "evidence": "I don't understand", "turn": 2}
+    ]
 
 
 def test_a_form_is_no_topic(talk: Talk) -> None:

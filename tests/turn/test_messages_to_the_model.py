@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from turnwise.turn.run import Parts
 from turnwise.types import Message, Prompt, TurnRequest
 
 MakeParts = Callable[..., Parts]
+NOTE = "Where the conversation stands"
 QUESTIONS = ("What is BERT?", "How does it compare to GPT?", "thanks!", "What is edifest?")
 
 
@@ -85,13 +87,41 @@ def test_later_questions_are_plain_and_new_evidence_is_a_note_after_them(sent: l
 
 
 def test_no_instruction_is_injected_again(sent: list[dict[str, Any]]) -> None:
-    """What the user's side of a request holds is what was asked, what was found, and two words that say which."""
+    """What the user's side of a request holds is what was asked, what was found, and two words that say which; and at
+    the very end, once, the note on where the conversation stands."""
     found = re.compile(r"^(?:(?:New e|E)vidence:|\[\d+\] .*(?:\n(?!\n\[\d+\] ).*)*)$", re.M)
     for request in sent:
-        for message in request["messages"][1:]:
+        *earlier, last = request["messages"][1:]
+        last = {**last, "content": last["content"].partition(NOTE)[0]}
+        for message in (*earlier, last):
             if message["role"] == "user":
+                assert NOTE not in message["content"]
                 left = found.sub("", message["content"]).strip()
                 assert left in {*QUESTIONS, ""}
+
+
+def test_the_note_on_the_conversation_stands_last_and_only_once_there_is_something_to_say(
+    sent: list[dict[str, Any]],
+) -> None:
+    notes = [request["messages"][-1]["content"].partition(NOTE)[2] for request in sent]
+    assert notes[0] == ""
+    assert "- This is turn 2. It is about BERT." in notes[1]
+    assert "- This is turn 4. It is about edifest." in notes[2]
+    assert "- Spoken of so far: BERT, edifest." in notes[2]
+
+
+def test_what_was_sent_before_the_current_question_is_sent_again_to_the_byte(
+    held: Callable[..., list[Prompt]],
+) -> None:
+    """So that a provider's cache holds the whole conversation but its last turn."""
+    asked = ["What is BERT?", "I don't understand it", "Why?", "What is GPT?", "How does it compare to BERT?"]
+    prompts = held(asked, lambda p: f"So [{p.evidence[0].number}]. " * 40)
+    for earlier, later in pairwise(prompts):
+        settled = earlier.messages[
+            : [each.content.split("\n\n")[0] for each in earlier.messages].index(earlier.question)
+        ]
+        assert later.messages[: len(settled)] == settled
+        assert len(later.messages) > len(settled)
 
 
 def test_evidence_is_not_sent_twice(held: Callable[..., list[Prompt]]) -> None:

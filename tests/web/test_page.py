@@ -15,12 +15,36 @@ from tests.server.scripted import BERT, STAGE, TIMEOUT, Client, reply_to, servin
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.server.run import running
-from turnwise.types import Accepted, Answered, Delta, Failed, Reply, StageDone, StageTrace, TurnEvent, TurnRequest
+from turnwise.types import (
+    Accepted,
+    Answered,
+    ConversationPhase,
+    ConversationState,
+    Delta,
+    Failed,
+    Reply,
+    StageDone,
+    StageTrace,
+    TopicKnowledge,
+    TurnEvent,
+    TurnRequest,
+)
 
 pytest.importorskip("playwright", reason="the page is tested with Playwright: pip install 'turnwise[dev]'")
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
+
+
+LOST = ConversationState(
+    1,
+    topic="BERT",
+    phase=ConversationPhase.UNDERSTANDING,
+    knowledge=(TopicKnowledge("GPT", "advanced", "I built it", 1), TopicKnowledge("BERT", "confused", "I am lost", 1)),
+    open_questions=("Which part?",),
+    mood="confused",
+    mood_evidence="I am lost",
+)
 
 
 async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
@@ -40,6 +64,8 @@ def _reply(request: TurnRequest) -> Reply:
     if "thanks" in request.message:
         plan = StageTrace("plan", "say", "thanks ask for nothing", 0.1)
         return dataclasses.replace(reply_to(request, "You're welcome."), sources=(), trace=(plan, _searched()))
+    if "lost" in request.message:
+        return dataclasses.replace(reply_to(request, "It hides words."), state=LOST)
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
     hostile = dataclasses.replace(BERT, title="<b onclick=alert(1)>BERT</b>")
     query = request.condensed_query or request.message
@@ -80,6 +106,17 @@ def test_an_answer_with_its_source_and_its_reason(page: Page, client: Client) ->
     assert turn.locator(".notice").inner_text() == "By the rules."
     turn.locator("summary").click()
     assert "1 passage" in turn.locator(".why").inner_text()
+
+
+def test_where_the_conversation_stands_is_told_in_a_line(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "I am lost")
+    assert turn.locator(".standing").is_hidden()
+    turn.locator("summary").click()
+    assert turn.locator(".standing").inner_text() == (
+        "Turn 1 · about BERT · asking how or why · you find it unclear (“I am lost”)"
+        " · you seem confused (“I am lost”) · not answered yet: “Which part?”"
+    )
 
 
 def test_what_others_wrote_is_shown_and_never_run(page: Page, client: Client) -> None:

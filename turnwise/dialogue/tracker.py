@@ -1,41 +1,288 @@
-"""State: where the conversation stands."""
+"""State: where the conversation stands. Each message is read once; the next turn goes on from what was read before."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import dataclasses
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
+from turnwise.dialogue import cues
 from turnwise.dialogue.intent import read_intent
-from turnwise.text import one_line, subject
-from turnwise.types import ConversationPhase, ConversationState, FollowUp, Message
-
-RECENT = 20  # questions that are looked at, besides the first
-
-
-def read_state(message: str, history: Sequence[Message], follow_up: FollowUp) -> ConversationState:
-    asked = [each.content for each in history if each.role == "user"]
-    topics: dict[str, str] = {}
-    for text in [*asked[:1], *asked[1:][-RECENT:], message]:
-        if read_intent(text)[0] is None and (found := subject(text)):
-            topics.setdefault(found.lower(), found)
-    own = "" if read_intent(message)[0] else subject(message)
-    topic = own or follow_up.previous_topic
-    return ConversationState(len(asked) + 1, tuple(topics.values()), one_line(topic, 60), _phase(message))
-
-
-_PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
-    ("debugging", re.compile(r"\b(?:errors?|stuck|not working|doesn['’]t work|fails?|failing|wrong|bug|nan)\b", re.I)),
-    (
-        "reviewing",
-        re.compile(r"\b(?:earlier|you said|you mentioned|back to|remind me|again|recap|summari[sz]e)\b", re.I),
-    ),
-    (
-        "applying",
-        re.compile(r"\b(?:how (?:do|can|should|would) (?:i|we|you)|code|implement|example|use it|steps?)\b", re.I),
-    ),
-    ("understanding", re.compile(r"\b(?:how|why|explain|compare[ds]?|differ\w*|relationship|overlap)\b", re.I)),
+from turnwise.dialogue.presets import Preset, load_preset
+from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain, subject_of, subject_of_answer
+from turnwise.text import one_line, stem, words
+from turnwise.types import (
+    ConversationPhase,
+    ConversationState,
+    FollowUp,
+    Intent,
+    KnowledgeLevel,
+    Message,
+    TopicKnowledge,
 )
 
+MOST_TOPICS = 50  # topics kept, the most recent ones
+MOST_OPEN = 3  # questions of the assistant that are kept open
+MOST_RECENT = 10  # response types and scaffolding kept
+LONG_EXPLANATION = 800  # characters after which a follow-up needs no introduction
+REMEMBERED = 256  # conversations whose reading is kept for their next turn
+NEWEST = 8  # messages that a conversation may have grown by since it was last read
 
-def _phase(message: str) -> ConversationPhase:
-    return next((phase for phase, pattern in _PHASES if pattern.search(message)), "exploring")
+Terms = Callable[[], tuple[tuple[str, ...], tuple[str, ...]]]  # the titles and the headings of a library
+_NO_TERMS: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+_ASIDE: tuple[Intent | None, ...] = ("social", "reform", "recall", "arithmetic")  # these change neither topic nor phase
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a message, what the user shows in it to know or not to know, and the topics that it names."""
+
+    text: str
+    shown: cues.Knowing | None
+    topics: tuple[str, ...]
+
+
+class ConversationTracker:
+    """Reads where a conversation stands, with the topics and the guidance of a preset and the terms of a library.
+
+    What it gives depends on the messages alone. It keeps what it read of recent conversations, so that a further turn
+    costs as much at turn 500 as at turn 5. One tracker may serve many conversations and threads.
+    """
+
+    def __init__(self, preset: Preset | None = None, terms: Terms = lambda: _NO_TERMS) -> None:
+        self.preset = preset or load_preset("general")
+        self.folded = 0  # messages read so far
+        self._named = Vocabulary(self.preset.topics.items())
+        self._advanced = Vocabulary((phrase, (phrase,)) for phrase in self.preset.advanced)
+        self._terms, self._read_terms, self._library = terms, _NO_TERMS, Vocabulary()
+        self._known: OrderedDict[bytes, ConversationState] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, history: Sequence[Message]) -> ConversationState:
+        """Where the conversation stands after these messages, without guidance: that needs a message to answer."""
+        library = self._library_now()
+        said = [each for each in history if each.role != "system"]
+        digests = _digests(said)
+        with self._lock:
+            known = self._known if library is self._library else {}
+            start = next((count for count in sorted(digests, reverse=True) if digests[count] in known), 0)
+            state = known[digests[start]] if start else ConversationState(0)
+        for place in range(start, len(said)):
+            asked = said[place - 1].content if place and said[place - 1].role == "user" else ""
+            state = self._fold(state, said[place], asked, library)
+        self._keep(library, digests.get(len(said)), state, len(said) - start)
+        return state
+
+    def update(
+        self,
+        before: ConversationState,
+        message: str,
+        follow_up: FollowUp | None = None,
+        intent: Intent | None = None,
+    ) -> ConversationState:
+        """Where the conversation stands with this message of the user, and the guidance for answering it."""
+        state = self._asked(before, message, self._library_now(), intent)
+        follows = follow_up.is_follow_up if follow_up else bool(before.turn) and state.topic == before.topic
+        skip = self._needs_no_introduction(before, state, follows)
+        state = dataclasses.replace(state, skip_introduction=skip)
+        return dataclasses.replace(state, guidance=self._guidance(before, state, message))
+
+    # --- reading messages -----------------------------------------------------------------------------------------
+
+    def _fold(self, state: ConversationState, said: Message, asked: str, library: Vocabulary) -> ConversationState:
+        if said.role == "user":
+            return self._asked(state, said.content, library)
+        return self._answered(state, said, asked, library)
+
+    def _asked(
+        self, before: ConversationState, message: str, library: Vocabulary, intent: Intent | None = None
+    ) -> ConversationState:
+        intent = intent or read_intent(message)[0]
+        aside = intent in _ASIDE
+        named = () if aside else _as_before(before.topics, self._topics(message, before.topic, library))
+        clauses = [
+            Clause(text, shown, _as_before((*before.topics, *named), self._find(text, library)))
+            for text, shown in cues.clauses(message)
+        ]
+        # Of "I know backpropagation, but not overfitting" the topic is what the user does not know.
+        known = {topic for each in clauses if each.shown not in (None, "confused") for topic in each.topics}
+        topic = next((each for each in named if each not in known), named[0] if named else before.topic)
+        mood, evidence = cues.mood_of(message)
+        phase = None if aside else cues.phase_of(message, again=topic in before.covered)
+        if phase is None and topic != before.topic and not cues.asks_the_same(message):
+            phase = ConversationPhase.EXPLORING
+        return dataclasses.replace(
+            before,
+            turn=before.turn + 1,
+            topics=_appended(before.topics, named),
+            topic=topic,
+            phase=phase or before.phase,
+            knowledge=self._knowledge(before, clauses, topic),
+            open_questions=_still_open(before, message, topic),
+            mood=mood,
+            mood_evidence=one_line(evidence),
+        )
+
+    def _answered(self, before: ConversationState, said: Message, asked: str, library: Vocabulary) -> ConversationState:
+        mentioned = self._named.find(plain(said.content))
+        topic = before.topic or (mentioned[0] if mentioned else subject_of_answer(said.content))
+        questions = cues.questions_asked(said.content)
+        kind = cues.response_type(said.content, questions)
+        treats = read_intent(asked)[0] not in _ASIDE and kind != "clarification" and not cues.declines(said.content)
+        treated = (topic, *_as_before(before.topics, self._find(cues.ends(asked), library))) if treats else ()
+        return dataclasses.replace(
+            before,
+            topics=_appended(before.topics, (topic, *mentioned)),
+            topic=topic,
+            covered=_appended(before.covered, treated),
+            open_questions=(*before.open_questions, *_short(questions))[-MOST_OPEN:],
+            scaffolding=tuple(filter(None, (*before.scaffolding, _scaffolding(said))))[-MOST_RECENT:],
+            last_response=kind,
+            last_response_length=len(said.content),
+            response_types=(*before.response_types, kind)[-MOST_RECENT:],
+        )
+
+    def _topics(self, message: str, in_force: str, library: Vocabulary) -> tuple[str, ...]:
+        """What a message names: topics of the preset, else of the library, else what it is about by its own words."""
+        text = plain(cues.ends(message))
+        if found := self._find(text, library):
+            return found
+        own = subject_of(cues.without_cues(text)) if not in_force or cues.asks(message) else ""
+        # A single common word in a question ("what activities are included") is rather a part of what is talked about.
+        passing = in_force and " " not in own and own.islower() and not cues.asks_about(own, message)
+        return (own,) if own and not passing else ()
+
+    def _find(self, text: str, library: Vocabulary) -> tuple[str, ...]:
+        return self._named.find(text) or library.find(text)
+
+    def _knowledge(
+        self, before: ConversationState, clauses: Sequence[Clause], topic: str
+    ) -> tuple[TopicKnowledge, ...]:
+        """What the user knows of each topic, after what they show in this message.
+
+        What a clause shows of no topic by name is shown of the one named last, else of the one in force: never of all.
+        """
+        levels = {each.topic: each for each in before.knowledge}
+        about = before.topic or topic
+        for clause in clauses:
+            named = clause.topics or ((topic,) if topic and topic.casefold() in clause.text.casefold() else ())
+            about = named[0] if named else about
+            shown = clause.shown or ("advanced" if self._advanced.find(clause.text) else None)
+            if shown is None:
+                continue
+            for each in filter(None, named or (about,)):
+                held = levels[each].level if each in levels else "unknown"
+                if (new := _level(held, shown)) != held:
+                    levels.pop(each, None)
+                    levels[each] = TopicKnowledge(each, new, one_line(clause.text), before.turn + 1)
+        return tuple(levels.values())[-MOST_TOPICS:]
+
+    # --- what follows for the answer ------------------------------------------------------------------------------
+
+    def _needs_no_introduction(self, before: ConversationState, state: ConversationState, follows: bool) -> bool:
+        known = knowledge_of(state) in ("knows_basics", "advanced")
+        just_explained = follows and before.last_response_length > LONG_EXPLANATION
+        return bool(state.topic) and (state.topic in before.covered or known or just_explained)
+
+    def _guidance(self, before: ConversationState, state: ConversationState, message: str) -> tuple[str, ...]:
+        level, topic = knowledge_of(state), state.topic
+        continuity = "same" if topic == before.topic else "returning" if topic in before.topics else "new"
+        said: list[tuple[str, str]] = [
+            ("mood", "" if state.mood == level else state.mood),  # confusion about the topic is spoken of below
+            ("turn", "first" if state.turn == 1 else "early" if state.turn <= 3 else "later"),
+            ("phase", state.phase),
+            *([("topic", continuity)] if state.turn > 1 and level != "confused" else []),
+            ("knowledge", level),
+        ]
+        if state.response_types[-2:] == ("explanation", "explanation"):
+            said.append(("other", "variation"))
+        if cues.is_mathematical(message):
+            said.append(("other", "mathematics"))
+        texts = (self.preset.advice(kind, value, topic) for kind, value in said)
+        return tuple(dict.fromkeys(filter(None, texts)))
+
+    # --- what was read before -------------------------------------------------------------------------------------
+
+    def _library_now(self) -> Vocabulary:
+        """The library's vocabulary; when the library has changed, all that was read with the old one is forgotten."""
+        terms = self._terms()
+        with self._lock:
+            if terms is not self._read_terms:
+                if terms != self._read_terms:
+                    self._library = library_vocabulary(*terms)
+                    self._known.clear()
+                self._read_terms = terms
+            return self._library
+
+    def _keep(self, library: Vocabulary, digest: bytes | None, state: ConversationState, folded: int) -> None:
+        with self._lock:
+            self.folded += folded
+            if digest is not None and library is self._library:
+                self._known[digest] = state
+                self._known.move_to_end(digest)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+
+
+def knowledge_of(state: ConversationState) -> KnowledgeLevel:
+    """What the user knows of the topic at hand."""
+    return next((each.level for each in state.knowledge if each.topic == state.topic), "unknown")
+
+
+def _level(held: KnowledgeLevel, shown: cues.Knowing) -> KnowledgeLevel:
+    """Confusion holds until the user shows that they have got it; otherwise what they show counts."""
+    if shown == "confused" or (held == "confused" and shown != "got_it"):
+        return "confused"
+    return "advanced" if "advanced" in (held, shown) else "knows_basics"
+
+
+def _still_open(before: ConversationState, message: str, topic: str) -> tuple[str, ...]:
+    """The assistant's questions that this message leaves open: it asks something itself, on the same topic."""
+    if topic != before.topic:
+        return ()
+    return before.open_questions if cues.asks(message) or cues.leaves_unanswered(message) else ()
+
+
+def _as_before(topics: Iterable[str], named: Sequence[str]) -> tuple[str, ...]:
+    """The topics named, each as it was first written: "neural network" where "Neural networks" came before."""
+    if not named:
+        return ()
+    known = {_key(each): each for each in topics}
+    return tuple(known.get(_key(each), each) for each in named)
+
+
+@lru_cache(maxsize=4096)
+def _key(topic: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in words(topic))
+
+
+def _appended(held: tuple[str, ...], new: Iterable[str]) -> tuple[str, ...]:
+    """Those held and then the new ones, each once, the most recent kept."""
+    return tuple(dict.fromkeys(filter(None, (*held, *new))))[-MOST_TOPICS:]
+
+
+def _short(texts: Iterable[str]) -> list[str]:
+    return [one_line(each, 200) for each in texts]
+
+
+def _scaffolding(said: Message) -> str:
+    """The kind of help that the writer of an answer noted about it."""
+    noted = said.metadata.get("scaffolding")
+    return one_line(noted.encode("utf-8", "replace").decode()) if isinstance(noted, str) else ""
+
+
+def _digests(said: Sequence[Message]) -> dict[int, bytes]:
+    """The digest of the conversation up to each of its newest messages, by how many messages that is."""
+    running = hashlib.blake2b(digest_size=16)
+    found: dict[int, bytes] = {}
+    for count, each in enumerate(said, 1):
+        noted = _scaffolding(each)
+        text = f"{each.role} {len(each.content)} {len(noted)} {each.content}{noted}"
+        running.update(text.encode("utf-8", "surrogatepass"))
+        if count > len(said) - NEWEST:
+            found[count] = running.digest()
+    return found

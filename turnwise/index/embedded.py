@@ -29,6 +29,8 @@ DEPTH = 100  # passages that each of the two rankings hands to the fusion
 FUSION = 60  # the constant of reciprocal rank fusion
 EMBEDDED_AT_ONCE = 16  # passages a transaction, so that chats can write in between and progress is seen
 READY_AT_ONCE = 1000
+MOST_TITLES = 1000  # documents whose titles name topics
+MOST_HEADINGS = 2000  # passages whose headings do
 
 Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
 Outcome = Literal["added", "updated", "unchanged"]
@@ -89,6 +91,9 @@ class EmbeddedIndex:
         self._database = database
         self.embedder = embedder
         self._vectors = VectorTable(database)
+        self._terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._terms_of: tuple[int, ...] = ()
+        self._terms_lock = threading.Lock()
         database.migrate("index", MIGRATIONS)
 
     def close(self) -> None:
@@ -247,6 +252,22 @@ class EmbeddedIndex:
         """Every document, in order of source."""
         rows = self._rows("SELECT id, source, title, passages, added_at FROM documents ORDER BY source")
         return [DocumentInfo(*row) for row in rows]
+
+    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The titles of the documents and the headings in them, as far as a library has few; the same value again
+        until the library changes."""
+        (row,) = self._rows(
+            "SELECT (SELECT value FROM index_meta WHERE name = 'removals'), (SELECT coalesce(max(id), 0) FROM passages)"
+        )
+        with self._terms_lock:
+            if self._terms_of != tuple(row):
+                titles = self._rows("SELECT title FROM documents ORDER BY id LIMIT ?", MOST_TITLES)
+                headings = self._rows(
+                    "SELECT DISTINCT heading FROM (SELECT heading FROM passages ORDER BY id LIMIT ?)", MOST_HEADINGS
+                )
+                self._terms = tuple(each[0] for each in titles), tuple(each[0] for each in headings if each[0])
+                self._terms_of = tuple(row)
+            return self._terms
 
     def counts(self) -> Counts:
         tables = ("documents", "passages", "vectors")

@@ -19,6 +19,7 @@ LONGEST_SIDE = 3  # sentences for each side of a comparison
 READ_CLOSELY = 20  # sentences whose meaning is compared with the question, after their words were
 CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reach
 ANSWERS = 0.6  # score from which a sentence counts as an answer
+INTRODUCES = 0.15  # taken from a sentence that says what the topic is, once that is known
 CONTINUES = 0.45  # the same where the user only asks for more
 
 _DEFINITION = re.compile(
@@ -70,6 +71,9 @@ class ExtractiveAnswerer:
         question, *sides = prompt.searches
         candidates = _candidates(prompt)
         self._score(question, candidates)
+        if prompt.introduced and not _DEFINITION.match(question.strip()):
+            for each in candidates:
+                each.score -= INTRODUCES * _introduces(prompt.introduced, each.text)
         continues = _only_more(prompt.question)
         good = [each for each in candidates if each.score >= (CONTINUES if continues else ANSWERS)]
         good.sort(key=lambda each: -each.score)
@@ -180,6 +184,11 @@ def _fits(sentence: str, about: set[str], search: str) -> float:
     if _EXAMPLE.search(search) and re.search(r"\b(?:for example|for instance|such as|suppose|e\.g\.)", sentence, re.I):
         bonus += 0.1
     return bonus
+
+
+def _introduces(topic: str, sentence: str) -> bool:
+    pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were) (?:an?|the|one of)\b"
+    return bool(re.match(pattern, sentence, re.I))
 
 
 # --- writing ------------------------------------------------------------------------------------------------------

@@ -61,16 +61,19 @@ ConversationId = Annotated[Text, AfterValidator(plain_id)]
 
 
 class ChatMessage(BaseModel):
-    """A message of a history that the caller keeps. An assistant's may carry the sources it was returned with."""
+    """A message of a history that the caller keeps. An assistant's may carry the sources it was returned with, and
+    what its writer noted about it: {"scaffolding": "hint"}."""
 
     model_config = ConfigDict(extra="ignore")
 
     role: Role
     content: Text
     sources: Any = None
+    metadata: Any = None
 
     def to_message(self) -> Message:
-        return Message(self.role, self.content, read_sources(self.sources))
+        noted = self.metadata if isinstance(self.metadata, dict) else {}
+        return Message(self.role, self.content, read_sources(self.sources), metadata=noted)
 
 
 class ChatBody(BaseModel):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from turnwise.text import CITATION, points, without_citations
-from turnwise.types import Evidence, Hit, Message, Passage, Plan, Prompt, Source
+from turnwise.types import ConversationState, Evidence, Hit, Message, Passage, Plan, Prompt, Source
 
 Locate = Callable[[str], Passage | None]
+PROMPTS = Path(__file__).parent / "prompts"
+LONG = 1000  # characters of an answer after which the next should be shorter
+MOST_TOPICS = 8  # topics that the note on the conversation names
 RECENT = 100  # messages whose citations are kept track of
 
 
@@ -22,6 +27,7 @@ def compose(
     locate: Locate,
     most_messages: int,
     most_characters: int,
+    state: ConversationState | None = None,
 ) -> Prompt:
     """The prompt of this turn. A source that was cited before keeps its number; a new one gets the next."""
     said = [_with_sources(each, locate) for each in history[-RECENT:]]
@@ -31,7 +37,9 @@ def compose(
     evidence = _evidence_of(last) if last else _numbered(hits, known, _highest(history))
     earlier = _trimmed(_told(said), most_messages, most_characters)
     shown = {number for told in earlier for number in told.shown}
-    current = _asked(message, [(e.number, e.passage) for e in evidence if e.number not in shown], first=not earlier)
+    new = [(each.number, each.passage) for each in evidence if each.number not in shown]
+    # The note stands last and is sent once, so that all before it is the same in the next turn.
+    current = _asked(message, new, first=not earlier, note=context_section(state) if state and not form else "")
     return Prompt(
         messages=(Message("system", system_prompt()), *(each for told in earlier for each in told.messages), *current),
         question=message,
@@ -40,12 +48,13 @@ def compose(
         known=tuple(known),
         said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
         form=form,
+        introduced=state.topic if state and state.skip_introduction else "",
     )
 
 
 @lru_cache(maxsize=1)
 def system_prompt() -> str:
-    return (Path(__file__).parent / "prompts" / "system.txt").read_text(encoding="utf-8").strip()
+    return (PROMPTS / "system.txt").read_text(encoding="utf-8").strip()
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------
@@ -144,12 +153,13 @@ def _told(said: Sequence[Message]) -> list[Told]:
     return turns
 
 
-def _asked(question: str, passages: Sequence[tuple[int, Passage]], first: bool) -> list[Message]:
-    if not passages:
-        return [Message("user", question)]
-    if first:
-        return [Message("user", f"{question}\n\nEvidence:\n\n{evidence_block(passages)}")]
-    return [Message("user", question), Message("user", f"New evidence:\n\n{evidence_block(passages)}")]
+def _asked(question: str, passages: Sequence[tuple[int, Passage]], first: bool, note: str = "") -> list[Message]:
+    """The question; with the first its evidence, after a later one what is new as a message of its own."""
+    shown = f"{'Evidence' if first else 'New evidence'}:\n\n{evidence_block(passages)}" if passages else ""
+    added = "\n\n".join(filter(None, (shown, note)))
+    if first or not added:
+        return [Message("user", f"{question}\n\n{added}" if added else question)]
+    return [Message("user", question), Message("user", added)]
 
 
 def evidence_block(passages: Iterable[tuple[int, Passage]]) -> str:
@@ -172,3 +182,49 @@ def _trimmed(turns: list[Told], most_messages: int, most_characters: int) -> lis
             break
         kept.insert(0, told)
     return kept
+
+
+# --- the note on the conversation ---------------------------------------------------------------------------------
+
+
+def context_section(state: ConversationState) -> str:
+    """Where the conversation stands and what follows for the answer, as a note; empty where that is nothing."""
+    texts, lines = _context_texts(), list(state.guidance)
+    confused = state.mood == "confused" or any(
+        each.level == "confused" for each in state.knowledge if each.topic == state.topic
+    )
+    if confused:
+        lines.append(texts["confused"])
+    elif state.topic in state.covered:
+        lines.append(texts["covered"])
+    elif state.skip_introduction:
+        lines.append(texts["introduced"])
+    if state.last_response_length > LONG:
+        lines.append(texts["long"])
+    if state.turn > 1:
+        lines[:0] = _standing(state, texts)
+    if not lines:
+        return ""
+    values = {
+        "turn": state.turn,
+        "topic": state.topic,
+        "topics": ", ".join(state.topics[-MOST_TOPICS:]),
+        "scaffolding": ", ".join(state.scaffolding),
+        "questions": " ".join(f"“{each}”" for each in state.open_questions),
+    }
+    return "\n".join([texts["opening"], *(f"- {_filled(line, values)}" for line in lines)])
+
+
+def _standing(state: ConversationState, texts: Mapping[str, str]) -> list[str]:
+    where = f"{texts['where']} {texts['topic']}" if state.topic else texts["where"]
+    parts = {"topics": len(state.topics) > 1, "scaffolding": state.scaffolding, "open": state.open_questions}
+    return [where, *(texts[name] for name, holds in parts.items() if holds)]
+
+
+def _filled(line: str, values: Mapping[str, object]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda name: str(values.get(name[1], name[0])), line)
+
+
+@lru_cache(maxsize=1)
+def _context_texts() -> dict[str, str]:
+    return tomllib.loads((PROMPTS / "context.toml").read_text(encoding="utf-8"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from turnwise.config import Settings
+from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
@@ -44,6 +45,7 @@ class Parts:
     store: ConversationStore
     guard: GuardrailPipeline
     models: Sequence[ChatModel]
+    tracker: ConversationTracker = field(default_factory=ConversationTracker)
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -62,7 +64,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             raise MessageBlocked(f"This message was not answered: {verdict.reason}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
-            understood = understand(message, history, settings.follow_up_threshold)
+            understood = understand(message, history, settings.follow_up_threshold, parts.tracker)
             stage.decide(understood.intent, understood.reason, confidence=understood.follow_up.confidence)
         yield trace.last()
 
@@ -91,7 +93,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("compose") as stage:
             limits = settings.history_messages, settings.history_characters
-            prompt = await asyncio.to_thread(compose, message, history, planned, hits, parts.index.locate, *limits)
+            prompt = await asyncio.to_thread(
+                compose, message, history, planned, hits, parts.index.locate, *limits, understood.state
+            )
             sizes = {"messages": len(prompt.messages), "characters": sum(len(m.content) for m in prompt.messages)}
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", "numbered for the whole conversation", **sizes)
         yield trace.last()

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 from turnwise.dialogue.follow_up import read_follow_up
 from turnwise.dialogue.intent import read_intent, without_courtesy
-from turnwise.dialogue.tracker import read_state
+from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.types import Message, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
 
 
-def understand(message: str, history: Sequence[Message], threshold: float = 0.5) -> Understanding:
+def understand(
+    message: str, history: Sequence[Message], threshold: float = 0.5, tracker: ConversationTracker | None = None
+) -> Understanding:
     """Intent, follow-up and state of a message, from the recent history alone."""
     intent, operation, reason = read_intent(message)
     follow_up = read_follow_up(without_courtesy(message), history[-RECENT:], threshold)
@@ -26,4 +28,6 @@ def understand(message: str, history: Sequence[Message], threshold: float = 0.5)
     else:
         why = "it asks nothing of the documents"
         follow_up = dataclasses.replace(follow_up, is_follow_up=False, type="none", confidence=0.0, reason=why)
-    return Understanding(intent, operation, follow_up, read_state(message, history, follow_up), reason)
+    tracker = tracker or ConversationTracker()
+    state = tracker.update(tracker.read(history), message, follow_up, intent)
+    return Understanding(intent, operation, follow_up, state, reason)

@@ -23,6 +23,14 @@ const DECISIONS = {
   caller: "as you wrote it",
   allow: "allowed",
 };
+const PHASES = {
+  exploring: "getting to know it",
+  understanding: "asking how or why",
+  applying: "putting it to use",
+  debugging: "solving a problem",
+  reviewing: "coming back to something",
+};
+const LEVELS = { confused: "find it unclear", knows_basics: "know the basics", advanced: "know it well" };
 
 export function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -166,7 +174,22 @@ function editor(query, line, view) {
   return form;
 }
 
-function why({ trace = [] }) {
+// Where the conversation stands, in a line: what was understood of it, not what was answered.
+function standing(state) {
+  if (!state?.turn) return null;
+  const known = (state.knowledge ?? []).find(({ topic }) => topic === state.topic);
+  const parts = [
+    `Turn ${state.turn}`,
+    state.topic && `about ${state.topic}`,
+    PHASES[state.phase],
+    known && `you ${LEVELS[known.level]} (“${known.evidence}”)`,
+    state.mood !== "neutral" && state.mood_evidence && `you seem ${state.mood} (“${state.mood_evidence}”)`,
+    state.open_questions?.length && `not answered yet: ${state.open_questions.map((each) => `“${each}”`).join(" ")}`,
+  ];
+  return make("p", { className: "standing", textContent: parts.filter(Boolean).join(" · ") });
+}
+
+function why({ trace = [], state }) {
   const total = trace.reduce((sum, stage) => sum + stage.ms, 0);
   const rows = trace.map(({ stage, decision, reason, ms }) =>
     make(
@@ -178,7 +201,7 @@ function why({ trace = [] }) {
     ),
   );
   const summary = make("summary", { textContent: `How this came about, in ${milliseconds(total)}` });
-  return make("details", { className: "why" }, summary, make("ol", {}, ...rows));
+  return make("details", { className: "why" }, summary, standing(state), make("ol", {}, ...rows));
 }
 
 function milliseconds(ms) {
