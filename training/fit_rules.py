@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.text import content_stems, stem, words
 from turnwise.dialogue import follow_up, rules
+from turnwise.dialogue.window import window
+from turnwise.text import content_stems, stem, words
 from turnwise.types import Message
 
 Floats = npt.NDArray[np.float64]
@@ -59,7 +60,7 @@ def fit_terms(rows: list[tuple[dict[str, Any], float]]) -> None:
             continue
         own = {stem(word) for word in words(row["question"])}
         missing = content_stems(row["rewrite"]) - own
-        for key, _, described in rules.describe(rules.window(history(row))):
+        for key, _, described in rules.describe(window(row["question"], history(row))):
             if key not in own:
                 facts.append([float(described[name]) for name in names])
                 labels.append(key in missing)

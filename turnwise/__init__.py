@@ -16,10 +16,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
+    from turnwise.turn.condense import QueryCondenser
     from turnwise.types import Conversation, Message, Reply, Source, Turn, TurnRequest
 
 __version__ = "0.1.0"
-__all__ = ["Chat", "Conversation", "Engine", "FakeChat", "Message", "Reply", "Source", "Turn", "TurnRequest", "open"]
+__all__ = [
+    "Chat",
+    "Conversation",
+    "Engine",
+    "FakeChat",
+    "Message",
+    "QueryCondenser",
+    "Reply",
+    "Source",
+    "Turn",
+    "TurnRequest",
+    "open",
+]
 
 
 def open(library: str | Path, **settings: Any) -> Engine:
@@ -30,7 +43,7 @@ def open(library: str | Path, **settings: Any) -> Engine:
     return build(load({"library": str(library), **settings})[0], create=True)
 
 
-_HOMES = {"Chat": "engine", "Engine": "engine", "FakeChat": "models.fake"}
+_HOMES = {"Chat": "engine", "Engine": "engine", "FakeChat": "models.fake", "QueryCondenser": "turn.condense"}
 
 
 def __getattr__(name: str) -> Any:

@@ -38,6 +38,11 @@ class Settings:
     evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
     added_weight: float = _setting(1.0, "How much a word added from the conversation counts, times its probability.")
 
+    condense_with_model: bool = _setting(
+        False, "Let the chat model rewrite follow-ups too; what it may not say is refused."
+    )
+    condense_timeout: float = _setting(3.0, "Seconds it may take for that before the embedded way stands.")
+
     history_messages: int = _setting(20, "Most recent messages that a model is sent.")
     history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
     follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")

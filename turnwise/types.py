@@ -248,7 +248,8 @@ class Understanding:
 class Condensed:
     """The message as a question that stands alone, with the words that were added and why.
 
-    `candidates` are further readings of an ambiguous message, searched together with `query`.
+    `candidates` are further readings of an ambiguous message, searched together with `query`. `refused` is what a
+    language model proposed and was not taken, shortened; the reason says why.
     """
 
     query: str
@@ -256,6 +257,7 @@ class Condensed:
     method: Literal["literal", "rules", "model", "llm", "caller"]
     reason: str
     candidates: tuple[str, ...] = ()
+    refused: str = ""
 
     @property
     def changed(self) -> bool:
@@ -390,6 +392,16 @@ class Condenser(Protocol):
     """The trained model that reads a conversation and a message in one pass."""
 
     def predict(self, message: str, history: Sequence[Message]) -> Prediction: ...
+
+
+class Rewriter(Protocol):
+    """The language model that may rewrite a message."""
+
+    name: str
+
+    async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
+        """The reply to these messages; it stops reading soon after `limit` characters."""
+        ...
 
 
 class Index(Protocol):

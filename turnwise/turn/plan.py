@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from turnwise.text import one_line
 from turnwise.types import Condensed, Message, Plan, SearchQuery, Step, Understanding
 
+READING = "another reading"  # of an ambiguous message: searched, and not a side of a comparison
 _SIDE = r"([^,.?!]{2,60}?)"
 _COMPARISONS = (
     re.compile(rf"\bbetween {_SIDE} and {_SIDE}\s*(?:[,.?!(]|$)", re.I),
@@ -52,6 +53,9 @@ def _searches(condensed: Condensed, query: SearchQuery) -> Plan:
     sides = _sides(condensed.query)
     steps = (Step("search", query), *(Step("search", SearchQuery(side)) for side in sides))
     reason = f"a comparison: also one search each for “{'” and “'.join(sides)}”" if sides else "one search answers it"
+    if condensed.candidates:
+        steps += tuple(Step("search", SearchQuery(other), detail=READING) for other in condensed.candidates)
+        reason += f"; it may also mean “{'” or “'.join(condensed.candidates)}”"
     return Plan(steps, reason)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from turnwise.config import Settings
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
 from turnwise.turn.compose import cited, compose
-from turnwise.turn.condense import condense, search_query
+from turnwise.turn.condense import QueryCondenser, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
 from turnwise.turn.remember import Memory
@@ -44,6 +44,7 @@ class Parts:
     store: ConversationStore
     guard: GuardrailPipeline
     models: Sequence[ChatModel]
+    condenser: QueryCondenser = field(default_factory=QueryCondenser)
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -67,10 +68,11 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("condense") as stage:
-            condensed = condense(message, history, understood, request.condensed_query)
+            condensed = await parts.condenser.condense(message, history, understood, request.condensed_query)
             query = search_query(message, condensed, settings.added_weight)
             added = {term.text: term.weight for term in query.added}
-            stage.decide(condensed.method, condensed.reason, query=condensed.query, added=added)
+            details = {"query": condensed.query, "added": added, "candidates": condensed.candidates}
+            stage.decide(condensed.method, condensed.reason, **details, refused=condensed.refused)
         yield trace.last()
 
         with trace.stage("plan") as stage:
