@@ -71,8 +71,8 @@ def standalone(
     reason = f"{why}; added {quoted} from the conversation"
     if others:
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
-    candidates = tuple(written(message, [phrase for phrase, _ in other]) for other in others)
-    return Condensed(written(message, [phrase for phrase, _ in first]), terms(first), method, reason, candidates)
+    query, *candidates = (written(message, _spans(message, seen, reading)) for reading in (first, *others))
+    return Condensed(query, terms(first), method, reason, tuple(candidates))
 
 
 def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
@@ -87,7 +87,7 @@ def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
 
 def points_back(message: str) -> bool:
     """Whether the message has a pronoun that a phrase can take the place of."""
-    return bool(_POSSESSIVE.search(message) or _PRONOUN.search(message))
+    return bool(_pronoun(message))
 
 
 def written(message: str, spans: Sequence[str]) -> str:
@@ -192,27 +192,45 @@ def _inside_a_word(text: str, start: int, end: int) -> bool:
 def _readings(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> list[list[Phrase]]:
     """The phrases as one reading; as several where two of them rival for the place of a pronoun that stands for one."""
     first, *rest = chosen
-    rivals = [
-        other
-        for other in rest
-        if _one_is_meant(message) and other[1] >= NEARLY * first[1] and _exclude(first[0], other[0], seen)
-    ]
+    rivals = [first]
+    if _pronoun(message) not in ("", *_SEVERAL):
+        for other in rest:
+            if other[1] >= NEARLY * first[1] and any(_alike(other[0], rival[0], seen) for rival in rivals):
+                rivals.append(other)
     others = [each for each in rest if each not in rivals]
-    return [[antecedent, *others] for antecedent in (first, *rivals)][:MOST_READINGS]
+    return [[antecedent, *others] for antecedent in rivals][:MOST_READINGS]
 
 
-def _one_is_meant(message: str) -> bool:
+def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> list[str]:
+    """The phrases to write; two that were said as "X and Y" as one, where the pronoun stands for several."""
+    spans = [phrase for phrase, _ in reading]
+    if len(spans) > 1 and _pronoun(message) in _SEVERAL and not _COMPARING.search(message):
+        for one, other in ((spans[0], spans[1]), (spans[1], spans[0])):
+            if any(_side_by_side(one, other, each.content) for each in seen):
+                return [f"{one} and {other}", *spans[2:]]
+    return spans
+
+
+def _pronoun(message: str) -> str:
+    """The word that a phrase takes the place of, in lower case; empty where there is none."""
     found = _POSSESSIVE.search(message) or _PRONOUN.search(message)
-    return found is not None and found[found.lastindex or 0].lower() not in _SEVERAL
+    return found[found.lastindex or 0].lower() if found else ""
 
 
-def _exclude(one: str, other: str, seen: Sequence[Message]) -> bool:
-    """Whether two phrases are things of a kind: each the subject of a question, or side by side in one ("X and Y")."""
-    asked = [each.content for each in seen if each.role == "user"]
-    pair = {one.lower(), other.lower()}
-    return pair <= {subject(text).lower() for text in asked} or any(
-        pair <= {each.lower() for each in coordinated(text)} for text in asked
-    )
+def _alike(one: str, other: str, seen: Sequence[Message]) -> bool:
+    """Whether two phrases are things of a kind: said side by side, as in "X and Y"."""
+    return any(_side_by_side(one, other, each.content) or _side_by_side(other, one, each.content) for each in seen)
+
+
+def _side_by_side(one: str, other: str, text: str) -> bool:
+    place = text.find(one)
+    while place >= 0:
+        end = place + len(one)
+        between = _COORDINATED.match(text, end)
+        if between and text.startswith(other, between.end()):
+            return True
+        place = text.find(one, end)
+    return False
 
 
 def coordinated(question: str) -> list[str]:
