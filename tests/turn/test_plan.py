@@ -46,6 +46,12 @@ def test_a_comparison_also_searches_each_side(message: str, sides: list[str]) ->
     assert searched(planned(message))[1:] == sides
 
 
+def test_every_reading_of_an_ambiguous_message_is_searched() -> None:
+    made = planned("Who made it?", said("What is the difference between BERT and GPT?", "BERT reads both ways. [1]"))
+    assert searched(made) == ["Who made BERT?", "Who made GPT?"]
+    assert "it may also mean “Who made GPT?”" in made.reason
+
+
 @pytest.mark.parametrize(
     "message", ["Who walks between the tents?", "What does GPT stand for?", "How to get to Edicenter?"]
 )

@@ -18,7 +18,7 @@ from turnwise.dialogue.rules import by_last_question, by_rules
 from turnwise.dialogue.window import LONGEST, window
 from turnwise.dialogue.writing import corrected, gone_back
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_words, is_specific, one_line, stem, words
+from turnwise.text import content_words, is_specific, one_line, stem, without_citations, words
 from turnwise.types import (
     Condensed,
     Intent,
@@ -156,7 +156,7 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history))
+    said = tuple((each.role, without_citations(each.content[:LONGEST])) for each in window(message, history))
     follow_up = understanding.follow_up
     return Asked(
         message,
