@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.types import Message
+from turnwise.types import FollowUp, Message
 
 
 def said(*contents: str) -> list[Message]:
@@ -17,3 +17,8 @@ def long_talk(turns: int, **at: str) -> list[Message]:
         contents.append(at.get(f"turn_{turn}", f"How long is river number {turn}?"))
         contents.append(at.get(f"answer_{turn}", f"River number {turn} is {turn} miles long. [1]"))
     return said(*contents)
+
+
+def leans(confidence: float) -> FollowUp:
+    """A follow-up seen with this confidence."""
+    return FollowUp(True, "pattern", confidence, "", (), "why")

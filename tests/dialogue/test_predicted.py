@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from spoken import said
+from spoken import leans, said
 
 from turnwise.dialogue.predicted import ADDED, COUNTED, FLUENT, NEEDED, by_model, joined
 from turnwise.dialogue.rules import by_rules
@@ -20,7 +20,7 @@ def read(
     message: str, seen: list[Message], *terms: tuple[str, float], needed: float = 0.9, **more: object
 ) -> Condensed:
     prediction = Prediction(needed, terms, **more)  # type: ignore[arg-type]
-    return by_model(message, seen, prediction, "why", by_rules(message, seen, 0.9, "why"))
+    return by_model(message, seen, prediction, "why", by_rules(message, seen, leans(0.9)))
 
 
 @pytest.mark.parametrize(

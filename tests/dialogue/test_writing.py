@@ -7,9 +7,7 @@ import time
 import pytest
 from spoken import said
 
-from turnwise.dialogue.writing import compared, coordinated, corrected, gone_back, parallel, standalone, written
-
-FILES = said("How large can files be?", "Five megabytes. [1]")
+from turnwise.dialogue.writing import compared, coordinated, parallel, standalone, written
 
 
 @pytest.mark.parametrize(
@@ -83,39 +81,6 @@ def test_what_stands_beside_the_subject_of_a_question(question: str, group: list
     assert coordinated(question) == group
 
 
-@pytest.mark.parametrize(
-    ("message", "query"),
-    [
-        ("No, I meant attachments", "How large can attachments be?"),
-        ("sorry, i meant the attachments.", "How large can attachments be?"),
-        ("I meant attachments, not files", "How large can attachments be?"),
-        ("no, I was asking about attachments instead", "How large can attachments be?"),
-    ],
-)
-def test_a_correction_asks_the_last_question_of_what_was_meant(message: str, query: str) -> None:
-    found = corrected(message, FILES)
-    assert found
-    assert (found.query, found.method) == (query, "rules")
-    assert "attachments" in found.reason
-
-
-@pytest.mark.parametrize("message", ["How large can they be?", "No.", "I meant"])
-def test_what_corrects_nothing_is_left_to_others(message: str) -> None:
-    assert corrected(message, FILES) is None
-    assert corrected("No, I meant attachments", ()) is None
-
-
-def test_going_back_asks_of_what_the_message_names() -> None:
-    found = gone_back("You mentioned dropout earlier. How does it work?")
-    assert found
-    assert (found.query, found.added) == ("How does dropout work?", ())
-    assert gone_back("Earlier you mentioned the learning rate, and how do I choose it?").query == (  # type: ignore[union-attr]
-        "How do I choose learning rate?"
-    )
-    assert gone_back("You mentioned dropout earlier") is None
-    assert gone_back("How does it work?") is None
-
-
 def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
     found = parallel("And GPT?", said("Is the AIM of AI good?", "Yes."))
     assert found
@@ -142,7 +107,5 @@ def test_hostile_messages_take_linear_time(message: str) -> None:
     written(message, ["BERT", "GPT"])
     compared(message, seen)
     parallel(message, seen)
-    corrected(message, seen)
-    gone_back(message)
     standalone(message, seen, [("BERT", 0.9), ("GPT", 0.9)], "rules", "")
     assert time.perf_counter() - start < 0.5

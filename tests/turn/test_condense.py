@@ -145,17 +145,9 @@ def leaning(message: str, history: tuple[Message, ...], **parts: Any) -> Condens
     return condense(message, history, replace(understood, **{"intent": "follow_up", "follow_up": follow_up, **parts}))
 
 
-def test_a_clarification_asks_the_last_question_of_what_was_meant() -> None:
-    history = said("How large can files be?", "Five megabytes. [1]")
-    assert leaning("No, I meant attachments", history, intent="clarify").query == "How large can attachments be?"
-    assert leaning("Is it large?", history, intent="clarify").query == "Is files large?"
-
-
-def test_going_back_needs_no_words_but_its_own() -> None:
-    found = leaning("Let us go back to overfitting", BERT, intent="refer_back")
-    assert (found.query, found.added, found.method) == ("Let us go back to overfitting", (), "literal")
-    found = leaning("You mentioned dropout before. What is it?", BERT, intent="refer_back")
-    assert found.query == "What is dropout?"
+@pytest.mark.parametrize("intent", ["follow_up", "clarify", "refer_back"])
+def test_every_intent_that_leans_on_what_was_said_is_condensed(intent: str) -> None:
+    assert leaning("How does it work?", BERT, intent=intent).query == "How does BERT work?"
 
 
 def test_a_follow_up_on_what_was_said_hundreds_of_turns_ago_is_resolved_from_there() -> None:

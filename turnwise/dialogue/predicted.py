@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from turnwise.dialogue.rewriting import fault
 from turnwise.dialogue.window import LONGEST
@@ -26,7 +27,8 @@ _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?
 def by_model(message: str, seen: Sequence[Message], prediction: Prediction, why: str, ruled: Condensed) -> Condensed:
     """The standalone question as the model reads it. `ruled` is the rules' reading: where it is another, both are
     searched."""
-    own, said = content_stems(message), set().union(*(content_stems(each.content) for each in seen))
+    own = content_stems(message)
+    said = {key for each in seen for *_, stems in _tokens(each.content[:LONGEST]) for key in stems}
     likely = [(word, chance) for word, chance in prediction.terms if _new(word, said, own) and chance >= COUNTED]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
     kept = {stem(part): chance for word, chance in likely if chance >= ADDED for part in _PART.findall(word)}
@@ -76,17 +78,27 @@ class _Run:
 
 def _runs(kept: dict[str, float], message: Message, place: int) -> Iterable[_Run]:
     text = message.content[:LONGEST]
-    start, end, stems = 0, -1, set[str]()
-    for token in _TOKEN.finditer(text):
-        found = {key for part in _PART.findall(token[0]) if (key := stem(part)) in kept and is_content(part)}
+    start, end, stems = 0, 0, frozenset[str]()
+    for token_start, token_end, parts in _tokens(text):
+        found = parts & kept.keys()
         if not found:
             continue
-        if stems and not _BETWEEN.fullmatch(text, end, token.start()):
-            yield _Run(text[start:end], frozenset(stems), message.role == "user", (place, start))
-            stems = set()
-        start, end, stems = (start if stems else token.start()), token.end(), stems | found
+        if stems and not _BETWEEN.fullmatch(text, end, token_start):
+            yield _Run(text[start:end], stems, message.role == "user", (place, start))
+            stems = frozenset()
+        start, end, stems = (start if stems else token_start), token_end, stems | found
     if stems:
-        yield _Run(text[start:end], frozenset(stems), message.role == "user", (place, start))
+        yield _Run(text[start:end], stems, message.role == "user", (place, start))
+
+
+@lru_cache(maxsize=512)  # the next turn reads all but the last of these messages again
+def _tokens(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """The words of a text that say something: where each stands, and its stems, several where it has a hyphen."""
+    found = (
+        (token.start(), token.end(), frozenset(stem(part) for part in _PART.findall(token[0]) if is_content(part)))
+        for token in _TOKEN.finditer(text)
+    )
+    return tuple(token for token in found if token[2])
 
 
 def _in_order(message: str, phrases: list[Phrase]) -> list[Phrase]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
 from turnwise.text import STOP_WORDS, content_stems, one_line, sentences, stem, words
@@ -100,7 +101,7 @@ def fault(message: str, seen: Sequence[Message], question: str, language: str = 
         return f"it drops “{_spelled(dropped, message)}”"
     if not own and 2 * len(_plain(message) & _plain(question)) < len(_plain(message)):
         return "it is not the message any more"
-    said = set().union(own, *(_units(each.content, language) for each in seen))
+    said = own.union(*(_units(each.content, language) for each in seen))
     if invented := new - said:
         return f"nobody said “{_spelled(invented, question)}”"
     return "" if new - own else "it adds nothing"
@@ -125,19 +126,21 @@ _UNIT = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 
 
-def _units(text: str, language: str) -> set[str]:
+@lru_cache(maxsize=512)
+def _units(text: str, language: str) -> frozenset[str]:
     """What of a text says something: the stems of its content words; where words are not set apart, its characters."""
     if language == "en":
-        return content_stems(text)
+        return frozenset(content_stems(text))
     small = FUNCTION_WORDS.get(language, frozenset()) | FUNCTION_CHARACTERS
-    return {stem(unit) for unit in _UNIT.findall(text) if unit.lower() not in small and not _HIRAGANA.match(unit)}
+    units = (unit for unit in _UNIT.findall(text) if unit.lower() not in small and not _HIRAGANA.match(unit))
+    return frozenset(map(stem, units))
 
 
 def _plain(text: str) -> set[str]:
     return {word.lower() for word in words(text)}
 
 
-def _spelled(stems: set[str], text: str) -> str:
+def _spelled(stems: frozenset[str], text: str) -> str:
     """A missing or invented word as the text writes it."""
     return next((word for word in _UNIT.findall(text) if stem(word) in stems), min(stems))
 

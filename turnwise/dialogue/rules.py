@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
 from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, words
-from turnwise.types import Condensed, Message, Term
+from turnwise.types import Condensed, FollowUp, Message, Term
 
 MOST_PHRASES = 3  # phrases added at most
 ENOUGH = 0.25  # probability from which a further phrase is added beside the likeliest
@@ -43,8 +44,9 @@ WEIGHTS = {
 }
 
 
-def by_rules(message: str, seen: Sequence[Message], confidence: float, why: str) -> Condensed:
-    """The standalone question of a follow-up, seen with this confidence for this reason."""
+def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Condensed:
+    """The standalone question of a follow-up."""
+    confidence, why = follow_up.confidence, follow_up.reason
     if instead := parallel(message, seen):
         return instead
     chosen = compared(message, seen) or _chosen(message, seen, confidence)
@@ -90,10 +92,10 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Ph
     scored: dict[frozenset[str], tuple[float, str]] = {}
     for position, each in enumerate(seen):
         if each.role == "user" or position == len(seen) - 1:
-            for phrase in phrases(each.content[:LONGEST]):
-                new = _stems(phrase) - own
+            for phrase, stems in _phrases(each.content[:LONGEST]):
+                new = stems - own
                 if new and new <= likely.keys():
-                    nearest = NEAREST if _stems(phrase) in antecedents else 0.0
+                    nearest = NEAREST if stems in antecedents else 0.0
                     average = sum(likely[key] for key in new) / len(new)
                     written = scored[new][1] if new in scored else phrase  # as it was said first: by the user
                     scored[new] = (min(0.95, average + nearest) * confidence, written)
@@ -107,6 +109,11 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Ph
     return sorted(chosen, key=lambda item: _stems(item[0]) not in antecedents)
 
 
+@lru_cache(maxsize=1024)
+def _phrases(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    return tuple((phrase, _stems(phrase)) for phrase in phrases(text))
+
+
 def _stems(phrase: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word))
 
@@ -114,19 +121,37 @@ def _stems(phrase: str) -> frozenset[str]:
 def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
     found: dict[str, Mentions] = {}
     for position, each in enumerate(seen):
-        opens = position == len(seen) - 1 and each.role == "assistant"
-        for sentence in sentences(each.content[:LONGEST])[:6]:
-            several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
-            for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
-                if not is_content(word):
-                    continue
-                key = stem(word)
-                mentions = found.setdefault(key, Mentions(word, set(), set()))
-                (mentions.questions if each.role == "user" else mentions.answers).add(position)
-                mentions.name |= word[0].isupper() and index > 0
-                mentions.in_phrase |= key in several and is_specific(word)
-                mentions.opens_last_answer |= opens
-            opens = False
+        last_answer = position == len(seen) - 1 and each.role == "assistant"
+        for key, said in _read(each.content[:LONGEST]).items():
+            mentions = found.setdefault(key, Mentions(said.word, set(), set()))
+            (mentions.questions if each.role == "user" else mentions.answers).add(position)
+            mentions.name |= said.name
+            mentions.in_phrase |= said.in_phrase
+            mentions.opens_last_answer |= last_answer and said.opens
+    return found
+
+
+@dataclass(slots=True)
+class Said:
+    """A word as one message says it."""
+
+    word: str
+    opens: bool  # in the first sentence
+    name: bool = False
+    in_phrase: bool = False
+
+
+@lru_cache(maxsize=1024)  # the next turn reads all but the last of these messages again
+def _read(text: str) -> dict[str, Said]:
+    """The content words of a message's first sentences, by stem."""
+    found: dict[str, Said] = {}
+    for place, sentence in enumerate(sentences(text)[:6]):
+        several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
+        for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
+            if is_content(word):
+                said = found.setdefault(stem(word), Said(word, place == 0))
+                said.name |= word[0].isupper() and index > 0
+                said.in_phrase |= stem(word) in several and is_specific(word)
     return found
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from turnwise.text import is_content, one_line, phrases, stem, subject, words
+from turnwise.text import is_content, phrases, stem, subject, words
 from turnwise.types import Condensed, Message, Term
 
 Phrase = tuple[str, float]  # as it was said, and the probability that the message leaves it out
@@ -41,19 +41,6 @@ _ELLIPSIS = re.compile(
 # The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
-)
-_CORRECTION = re.compile(
-    r"(?:(?:no|nope|sorry|actually|wait|well|oh|not that)[,.!:;]?\s){0,3}(?:what )?(?:i|we) "
-    r"(?:meant?|was asking|am asking|was talking|am talking|was referring)(?: (?:about|to|for|is|was))?[,:]?\s"
-    r"(?:the |an? )?([^?.!,;]{2,80}?)(?:,? not (?:the |an? )?([^?.!,;]{2,60}?))?(?: instead)?\s?[?.!]{0,3}",
-    re.I,
-)
-_GONE_BACK = re.compile(
-    r"(?:(?:earlier|before|previously|a while ago|back then),? )?you (?:(?:just|once|also|had|have) )?"
-    r"(?:said something about|mentioned|talked about|spoke about|spoke of|told me about|brought up) "
-    r"(?:the |an? )?([^?.!,;:]{2,60}?)(?: (?:earlier|before|previously|a while ago))?"
-    r"\s?[.,;:!–—-]{1,3}\s(?:and |so |but )?",
-    re.I,
 )
 _COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
 
@@ -137,53 +124,15 @@ def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
 def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject."""
     found = _ELLIPSIS.fullmatch(message.strip())
-    last = _last_question(seen)
-    asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
-    if not found or not asked:
-        return None
-    return _asked_again(message, last, asked.span(asked.lastindex or 0), found[1])
-
-
-def corrected(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "No, I meant attachments" after "How large can files be?": the last question asked again of what was meant."""
-    found = _CORRECTION.fullmatch(message.strip())
-    last = _last_question(seen)
-    if not found or not last:
-        return None
-    wrong = found[2] or subject(last)
-    start = last.lower().find(wrong.lower()) if wrong else -1
-    if start < 0 or _inside_a_word(last, start, start + len(wrong)):
-        return None
-    return _asked_again(message, last, (start, start + len(wrong)), found[1])
-
-
-def gone_back(message: str) -> Condensed | None:
-    """ "You mentioned dropout earlier. How does it work?": what is asked now, of what the message itself names."""
-    text = message.strip()
-    found = _GONE_BACK.match(text)
-    asked = text[found.end() :] if found else ""
-    if not found or not asked or not points_back(asked):
-        return None
-    query = written(asked, [found[1]])
-    return Condensed(query[:1].upper() + query[1:], (), "rules", f"it goes back to “{found[1]}”, said earlier")
-
-
-def _last_question(seen: Sequence[Message]) -> str:
     last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
-    return last if len(last) <= LONGEST_QUESTION else ""
-
-
-def _asked_again(message: str, last: str, place: tuple[int, int], instead: str) -> Condensed:
-    start, end = place
-    replaced = last[start:end]
-    own = {stem(word) for word in words(f"{message} {replaced}")}
+    asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
+    if not found or not asked or len(last) > LONGEST_QUESTION:
+        return None
+    start, end = asked.span(asked.lastindex or 0)
+    own = {stem(word) for word in words(f"{message} {last[start:end]}")}
     added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
-    reason = f"it asks the last question again, of “{one_line(instead)}” instead of “{one_line(replaced)}”"
-    return Condensed(last[:start] + instead + last[end:], added, "rules", reason)
-
-
-def _inside_a_word(text: str, start: int, end: int) -> bool:
-    return text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()
+    reason = f"it asks the last question again, of “{found[1]}” instead of “{last[start:end]}”"
+    return Condensed(last[:start] + found[1] + last[end:], added, "rules", reason)
 
 
 # --- readings -----------------------------------------------------------------------------------------------------

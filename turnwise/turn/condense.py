@@ -16,11 +16,11 @@ from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
 from turnwise.dialogue.window import LONGEST, window
-from turnwise.dialogue.writing import corrected, gone_back
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_words, is_specific, one_line, stem, without_citations, words
+from turnwise.text import content_words, one_line, stem, without_citations, words
 from turnwise.types import (
     Condensed,
+    FollowUp,
     Intent,
     Message,
     Prediction,
@@ -176,13 +176,7 @@ def _embedded(asked: Asked) -> Condensed:
         return Condensed(message, (), "literal", "its language is not known, so nothing is added")
     if asked.language != "en":
         return by_last_question(message, seen, asked.language)
-    if asked.intent == "refer_back" and (found := gone_back(message)):
-        return found
-    if asked.intent == "refer_back" and any(is_specific(word) for word in words(message)):
-        return Condensed(message, (), "literal", f"{asked.why}: it names what it goes back to")
-    if asked.intent == "clarify" and (found := corrected(message, seen)):
-        return found
-    ruled = by_rules(message, seen, asked.confidence, asked.why)
+    ruled = by_rules(message, seen, FollowUp(True, "pattern", asked.confidence, "", (), asked.why))
     return by_model(message, seen, asked.prediction, asked.why, ruled) if asked.prediction else ruled
 
 
