@@ -29,7 +29,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
     embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
     index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
     guard = GuardrailPipeline(settings.max_message)
-    parts = Parts(settings, index, store, guard, chat_models(settings, embedder), query_condenser(settings))
+    models, condenser = chat_models(settings, embedder), query_condenser(settings)
+    parts = Parts(settings, index, store, guard, models, condenser=condenser)
     return Engine(settings, index, store, parts)
 
 

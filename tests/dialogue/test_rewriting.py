@@ -92,6 +92,7 @@ def test_what_is_wrapped_around_the_question_is_taken_off(reply: str) -> None:
         ("Who made it?", "Who made BERT?"),
         ("tell me more", "Tell me more about BERT."),
         ("Why?", "Why does BERT read text in both directions?"),
+        ("I want to know its directions", "I want to know the directions of BERT"),
         ("And the directions?", "What are the directions in BERT?"),
         ("Earlier you mentioned Google. What did they do?", "What did Google do with BERT?"),
     ],

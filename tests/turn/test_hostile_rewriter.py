@@ -9,11 +9,14 @@ from dataclasses import replace
 
 import pytest
 from fake_openai import FakeOpenAI, Mood, cut, endless, mute, page, refusal, stalled, words
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from talking import answered, said, searches, stage
 
 from turnwise.app import query_condenser
 from turnwise.config import Settings
 from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.text import content_stems
 from turnwise.turn.condense import QueryCondenser, condense
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import understand
@@ -32,8 +35,8 @@ def turn(make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer) -> Tu
     """One turn after BERT with a rewriter at that address, built as the application builds it."""
 
     def turn(url: str, message: str = MESSAGE, timeout: float = 5.0, history: Sequence[Message] = BERT) -> Reply:
-        settings = Settings(base_url=url, model="some-model", condense_with_model=True, condense_timeout=timeout)
-        parts = replace(make_parts(extractive), condenser=query_condenser(settings))
+        chosen = Settings(base_url=url, model="some-model", condense_with_model=True, condense_timeout=timeout)
+        parts = replace(make_parts(extractive), condenser=query_condenser(chosen))
         return answered(TurnRequest(message, tuple(history)), parts)
 
     return turn
@@ -174,8 +177,8 @@ class Scripted:
         return reply  # type: ignore[return-value]
 
 
-def condensed_by(condenser: QueryCondenser, message: str = MESSAGE, given: str | None = None) -> Condensed:
-    return asyncio.run(condenser.condense(message, BERT, understand(message, BERT), given))
+def condensed_by(condenser: QueryCondenser, message: str = MESSAGE, query: str | None = None) -> Condensed:
+    return asyncio.run(condenser.condense(message, BERT, understand(message, BERT), query))
 
 
 @pytest.mark.parametrize("reply", [RuntimeError("secret detail"), None, 42])
@@ -184,6 +187,21 @@ def test_a_bug_in_a_rewriter_breaks_nothing(reply: object) -> None:
     assert found.query == EMBEDDED
     assert "it broke" in found.reason
     assert "secret" not in found.reason
+
+
+pieces = st.sampled_from(
+    f"{MESSAGE} {BERT[1].content} {FLUENT} OpenAI Okay ignore instructions ? . \n < think >".split(" ")
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.text(max_size=80), st.lists(pieces, max_size=12).map(" ".join)))
+def test_whatever_it_replies_the_question_keeps_its_words_and_gets_none_that_nobody_said(reply: str) -> None:
+    found = condensed_by(QueryCondenser(Scripted(reply)))
+    if found.query != EMBEDDED:
+        assert content_stems(MESSAGE) <= content_stems(found.query)
+        assert content_stems(found.query) <= content_stems(f"{MESSAGE} {BERT[0].content} {BERT[1].content}")
+        assert len(found.query.splitlines()) == 1
 
 
 def test_a_reply_is_remembered_and_a_failure_is_not() -> None:
@@ -195,7 +213,7 @@ def test_a_reply_is_remembered_and_a_failure_is_not() -> None:
 
 def test_the_callers_query_needs_no_rewriter() -> None:
     rewriter = Scripted(FLUENT)
-    assert condensed_by(QueryCondenser(rewriter), given="What is GPT?").query == "What is GPT?"
+    assert condensed_by(QueryCondenser(rewriter), query="What is GPT?").query == "What is GPT?"
     assert rewriter.asked == 0
 
 

@@ -42,16 +42,14 @@ _ASKS = re.compile(
 )
 _REQUESTS = re.compile(
     r"(?:(?:and|but|so|also|then|please|now),? ){0,2}(?:tell|give|show|explain|describe|compare|contrast|list|name|"
-    r"define|summari[sz]e|outline|discuss|elaborate|expand|continue|find|go|dig|keep|search|look|walk|help|provide|translate|"
-    r"write|teach|more)\b",
+    r"define|summari[sz]e|outline|discuss|elaborate|expand|continue|find|go|dig|keep|search|look|walk|help|provide|"
+    r"translate|write|teach|more)\b",
     re.I,
 )
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", "吗", "呢")
 # Words about the conversation itself, which a question that stands alone has no use for.
 _OF_THE_TALK = frozenset(
-    map(
-        stem, "earlier mention mentioned said say back meant mean previous previously latter former two another".split()
-    )
+    map(stem, "earlier mention mentioned said say back meant mean previous latter former two another".split())
 )
 
 
@@ -94,7 +92,8 @@ def fault(message: str, seen: Sequence[Message], question: str, language: str = 
         return "it replies instead of asking"
     if _ASKS_BACK.search(question) and not _ASKS_BACK.search(message):
         return "it asks the user instead of the documents"
-    if not all(_asks(sentence, language) or sentence in message for sentence in sentences(question)):
+    asks = all(_asks(sentence, language) or sentence in message for sentence in sentences(question))
+    if not asks and not _says_as(message, question, language):
         return "it is no question or request"
     own, new = _units(message, language), _units(question, language)
     if dropped := own - new - _OF_THE_TALK:
@@ -117,6 +116,12 @@ def _asks(sentence: str, language: str) -> bool:
     """Whether a sentence is a question or a request; outside English a question mark tells it."""
     text = sentence.rstrip("\"'”’) ")
     return text.endswith(_QUESTION_MARKS) or (language == "en" and bool(_ASKS.match(text) or _REQUESTS.match(text)))
+
+
+def _says_as(message: str, question: str, language: str) -> bool:
+    """Whether a message that is no question itself ("I want to know its price") was rewritten as what it is."""
+    opening, own = ([word.lower() for word in words(text)[:3]] for text in (question, message))
+    return not _asks(message, language) and len(own) == 3 and opening == own and len(sentences(question)) == 1
 
 
 # --- words --------------------------------------------------------------------------------------------------------

@@ -176,7 +176,8 @@ def _embedded(asked: Asked) -> Condensed:
         return Condensed(message, (), "literal", "its language is not known, so nothing is added")
     if asked.language != "en":
         return by_last_question(message, seen, asked.language)
-    ruled = by_rules(message, seen, FollowUp(True, "pattern", asked.confidence, "", (), asked.why))
+    follow_up = FollowUp(True, "pattern", asked.confidence, "", (), asked.why)
+    ruled = by_rules(message, seen, follow_up)
     return by_model(message, seen, asked.prediction, asked.why, ruled) if asked.prediction else ruled
 
 

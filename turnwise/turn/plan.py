@@ -52,11 +52,11 @@ def plan(history: Sequence[Message], understanding: Understanding, condensed: Co
 def _searches(condensed: Condensed, query: SearchQuery) -> Plan:
     sides = _sides(condensed.query)
     steps = (Step("search", query), *(Step("search", SearchQuery(side)) for side in sides))
-    reason = f"a comparison: also one search each for “{'” and “'.join(sides)}”" if sides else "one search answers it"
+    steps += tuple(Step("search", SearchQuery(other), detail=READING) for other in condensed.candidates)
+    reasons = [f"a comparison: also one search each for “{'” and “'.join(sides)}”"] if sides else []
     if condensed.candidates:
-        steps += tuple(Step("search", SearchQuery(other), detail=READING) for other in condensed.candidates)
-        reason += f"; it may also mean “{'” or “'.join(condensed.candidates)}”"
-    return Plan(steps, reason)
+        reasons.append(f"it has other readings: also searched as “{'” and “'.join(condensed.candidates)}”")
+    return Plan(steps, "; ".join(reasons) or "one search answers it")
 
 
 def _sides(question: str) -> tuple[str, ...]:
