@@ -71,8 +71,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             condensed = await parts.condenser.condense(message, history, understood, request.condensed_query)
             query = search_query(message, condensed, settings.added_weight)
             added = {term.text: term.weight for term in query.added}
-            details = {"query": condensed.query, "added": added, "candidates": condensed.candidates}
-            stage.decide(condensed.method, condensed.reason, **details, refused=condensed.refused)
+            asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
+            stage.decide(condensed.method, condensed.reason, added=added, **asked)
         yield trace.last()
 
         with trace.stage("plan") as stage:
