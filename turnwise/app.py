@@ -17,7 +17,7 @@ from turnwise.models.openai_chat import OpenAIChat
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.run import Parts
-from turnwise.types import ChatModel, Embedder
+from turnwise.types import ChatModel, Embedder, Senses
 
 DATABASE = "library.db"
 
@@ -28,7 +28,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
     embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
     index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
     guard = GuardrailPipeline(settings.max_message)
-    return Engine(settings, index, store, Parts(settings, index, store, guard, chat_models(settings, embedder)))
+    models, senses = chat_models(settings, embedder), Senses(embedder)
+    return Engine(settings, index, store, Parts(settings, index, store, guard, models, senses))
 
 
 def build_sample(settings: Settings, progress: Progress | None = None) -> Engine:

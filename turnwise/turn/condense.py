@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnwise.dialogue.earlier import asked_again, returned_to
+from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.rules import by_rules
 from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
 
@@ -14,7 +16,12 @@ def condense(
     """The standalone question. What the caller gives wins; a message that stands alone comes out unchanged."""
     if given is not None and given.strip():
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
-    if understanding.intent != "follow_up":
+    reading = read_intent(message, understanding.language)
+    if understanding.intent == "clarify" and (again := asked_again(reading, history, understanding.follow_up)):
+        return again
+    if understanding.intent == "refer_back" and (back := returned_to(reading, history, understanding.follow_up)):
+        return back
+    if understanding.intent not in ("follow_up", "clarify", "refer_back"):
         return Condensed(message, (), "literal", understanding.follow_up.reason)
     return by_rules(message, history, understanding.follow_up)
 
