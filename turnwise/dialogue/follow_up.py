@@ -91,6 +91,7 @@ def _logit(probability: float) -> float:
 # Cosines of the embedder that indexes the documents, and how likely the message then belongs to what was said.
 HIGH, MEDIUM, LOW = 0.6, 0.45, 0.3
 _BELONGS = ((LOW, 0.3), (MEDIUM, 0.5), (HIGH, 0.75), (0.75, 0.9))
+NEAR = 0.6  # how likely a message belongs to what was said, from which it does not leave the topic
 RECENCY = 0.95  # what a question counts beside the one after it
 LOOKED_BACK = 4  # questions that are compared
 SHARED_WORD = 0.03  # added to the cosine for each word of the message that the last exchange holds, twice at most
@@ -135,7 +136,7 @@ def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float
     """Whether a message that stands by itself is about something else than what was in force."""
     specific = {stem(word) for word in words(message) if is_specific(word)}
     said = set().union(*(content_stems(each.content[:LONGEST]) for each in recent[-4:]))
-    near = semantic is not None and semantic >= 0.5
+    near = semantic is not None and semantic >= NEAR
     return bool(topic and specific) and not specific & said and not near
 
 

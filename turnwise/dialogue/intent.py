@@ -70,8 +70,10 @@ def _read(message: str, code: str) -> Reading:
         if family == "recall" and operation in ("asked", "said") and _QUESTION.match(about):
             continue
         reading = Reading(cast(Intent, family), operation, _REASONS[family], about)
-        end = "?" if message.rstrip().endswith("?") else ""
+        end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see
         rest = named.get("rest") or ""
+        if is_question(about):
+            reading = reading._replace(about=about + end)
         return reading._replace(wrong=named.get("wrong", ""), rest=rest and rest + end)
     return Reading()
 

@@ -98,26 +98,23 @@ def _told(text: str) -> str | None:
 
 
 def _by_words(found: list[str]) -> str | None:
+    """English, unless more of the small words are another language's; a word of both counts half for each."""
     known, marks = _known()
-    scores: Counter[str] = Counter()
+    scores: dict[str, float] = {}
     for place, word in enumerate(found):
-        if place and word[0].isupper():  # a name, or a noun of German: "Los Angeles", "MIT"
+        if (place and word[0].isupper()) or (len(word) > 1 and word.isupper()):  # a name: "Los Angeles", "MIT"
             continue
-        if len(word) > 1 and word.isupper():
-            continue
-        small = word.lower()
-        codes = known.get(small, ())
+        codes = known.get(word.lower(), ())
         for code in codes:
-            scores[code] += 1 / len(codes)  # type: ignore[assignment]
+            scores[code] = scores.get(code, 0.0) + (0.5 if "en" in codes and len(codes) > 1 else 1.0)
         for code, letters in marks.items():
-            if not letters.isdisjoint(small):
-                scores[code] += 0.25  # type: ignore[assignment]
-    if not scores:
-        return None
-    best, score = scores.most_common(1)[0]
-    if scores["en"] >= score:
-        return "en"
-    return best if score >= min(SURE, len(found) / 2) else None
+            if not letters.isdisjoint(word.lower()):
+                scores[code] = scores.get(code, 0.0) + 0.25
+    english = scores.pop("en", 0.0)
+    best = max(scores, key=lambda code: scores[code], default="")
+    if best and scores[best] > english and scores[best] >= min(SURE, len(found) / 2):
+        return best
+    return "en" if english else None
 
 
 @lru_cache(maxsize=1)
@@ -148,7 +145,8 @@ def named(text: str) -> str:
             runs.append([])
         else:
             runs[-1].append(word)
-    return " ".join(max(runs, key=lambda run: len(run)))
+    longest: list[str] = max(runs, key=len)
+    return " ".join(longest)
 
 
 def matches(message: str, code: str) -> Iterator[tuple[str, str, re.Match[str]]]:
