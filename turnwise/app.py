@@ -18,7 +18,7 @@ from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
-from turnwise.types import ChatModel, Embedder
+from turnwise.types import ChatModel, Embedder, Senses
 
 DATABASE = "library.db"
 
@@ -29,8 +29,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
     embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
     index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
     guard = GuardrailPipeline(settings.max_message)
-    models, condenser = chat_models(settings, embedder), query_condenser(settings)
-    parts = Parts(settings, index, store, guard, models, condenser=condenser)
+    models, senses = chat_models(settings, embedder), Senses(embedder)
+    parts = Parts(settings, index, store, guard, models, senses, query_condenser(settings))
     return Engine(settings, index, store, parts)
 
 

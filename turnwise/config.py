@@ -45,7 +45,10 @@ class Settings:
 
     history_messages: int = _setting(20, "Most recent messages that a model is sent.")
     history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
+    follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")
     follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
+    memory_seconds: float = _setting(300.0, "Silence after which an old topic pulls less at a vague message.")
+    topic_signal: bool = _setting(True, "Whether a message that leaves the topic is marked as such.")
 
     max_message: int = _setting(16000, "Longest message taken, in characters.")
     max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")

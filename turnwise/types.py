@@ -245,6 +245,37 @@ class Understanding:
 
 
 @dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a message is to a conversation, without an answer to it. `to_dict()` is the object that the API prints."""
+
+    turn: int
+    understanding: Understanding
+    condensed: Condensed
+    threshold: float
+
+    def to_dict(self) -> dict[str, Any]:
+        understood, follow_up = self.understanding, self.understanding.follow_up
+        return {
+            "turn": self.turn,
+            "intent": understood.intent,
+            "operation": understood.operation,
+            "language": understood.language,
+            "reason": understood.reason,
+            "is_follow_up": follow_up.is_follow_up,
+            "type": follow_up.type,
+            "confidence": follow_up.confidence,
+            "threshold": self.threshold,
+            "signals": follow_up.signals,
+            "topic_changed": follow_up.topic_changed,
+            "previous_topic": follow_up.previous_topic,
+            "keywords": list(follow_up.keywords),
+            "enhanced_query": self.condensed.query,
+            "added_terms": {term.text: term.weight for term in self.condensed.added},
+            "state": dataclasses.asdict(understood.state),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Condensed:
     """The message as a question that stands alone, with the words that were added and why.
 
@@ -402,6 +433,14 @@ class Rewriter(Protocol):
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages; it stops reading soon after `limit` characters."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """What a message is understood with besides its words, where there is such: vectors and the trained condenser."""
+
+    embedder: Embedder | None = None
+    condenser: Condenser | None = None
 
 
 class Index(Protocol):

@@ -16,7 +16,7 @@ BERT = said("What is BERT?", "BERT is a model. [1]")
 def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None = None) -> Plan:
     understood = understand(message, history)
     condensed = condense(message, history, understood, given)
-    return plan(history, understood, condensed, search_query(message, condensed, 1.0))
+    return plan(message, history, understood, condensed, search_query(message, condensed, 1.0))
 
 
 def searched(made: Plan) -> list[str]:

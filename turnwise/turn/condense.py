@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
+from turnwise.dialogue.earlier import asked_again, returned_to
+from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
@@ -172,13 +174,23 @@ def _asked(message: str, history: Sequence[Message], understanding: Understandin
 def _embedded(asked: Asked) -> Condensed:
     """The rules' reading, or the trained model's where it has read the message."""
     message, seen = asked.message, asked.seen
+    follow_up = FollowUp(True, "pattern", asked.confidence, "", (), asked.why)
+    if asked.intent != "follow_up" and (found := _of_earlier(asked, seen, follow_up)):
+        return found
     if not asked.language:
         return Condensed(message, (), "literal", "its language is not known, so nothing is added")
     if asked.language != "en":
         return by_last_question(message, seen, asked.language)
-    follow_up = FollowUp(True, "pattern", asked.confidence, "", (), asked.why)
     ruled = by_rules(message, seen, follow_up)
     return by_model(message, seen, asked.prediction, asked.why, ruled) if asked.prediction else ruled
+
+
+def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+    """The question that a correction means, or the one about what a message goes back to."""
+    reading = read_intent(asked.message, asked.language)
+    if reading.intent != asked.intent:
+        return None
+    return (asked_again if asked.intent == "clarify" else returned_to)(reading, seen, follow_up)
 
 
 def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:

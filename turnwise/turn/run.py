@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
@@ -12,15 +13,16 @@ from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
 from turnwise.turn.compose import cited, compose
-from turnwise.turn.condense import QueryCondenser, search_query
+from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import retrieve
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import understand
+from turnwise.turn.understand import details, understand
 from turnwise.types import (
     Accepted,
+    Analysis,
     Answered,
     ChatModel,
     ConversationStore,
@@ -28,6 +30,7 @@ from turnwise.types import (
     Failed,
     Index,
     Reply,
+    Senses,
     TurnEvent,
     TurnRequest,
 )
@@ -44,6 +47,7 @@ class Parts:
     store: ConversationStore
     guard: GuardrailPipeline
     models: Sequence[ChatModel]
+    senses: Senses = field(default_factory=Senses)
     condenser: QueryCondenser = field(default_factory=QueryCondenser)
 
 
@@ -63,8 +67,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             raise MessageBlocked(f"This message was not answered: {verdict.reason}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
-            understood = understand(message, history, settings.follow_up_threshold)
-            stage.decide(understood.intent, understood.reason, confidence=understood.follow_up.confidence)
+            now = time.time()
+            understood = await asyncio.to_thread(understand, message, history, settings, parts.senses, now)
+            stage.decide(understood.intent, understood.reason, **details(understood, settings))
         yield trace.last()
 
         with trace.stage("condense") as stage:
@@ -76,7 +81,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("plan") as stage:
-            planned = plan(history, understood, condensed, query)
+            planned = plan(message, history, understood, condensed, query)
             stage.decide(" + ".join(step.action for step in planned.steps), planned.reason)
         yield trace.last()
 
@@ -148,3 +153,17 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield Failed(broken.to_dict(), broken.status, trace.all())
     finally:
         memory.abandon(text)
+
+
+def analyze(request: TurnRequest, parts: Parts) -> Analysis:
+    """What a message is to its conversation: the first stages of a turn, with no search and no answer."""
+    settings, message = parts.settings, request.message
+    verdict = parts.guard.check_input(message)
+    check_request(request, settings.max_message)
+    if verdict.action == "block":
+        raise MessageBlocked(f"This message was not read: {verdict.reason}.", "Put your question another way.")
+    stored = parts.store.conversation(request.conversation_id).messages() if request.conversation_id else None
+    history = tuple(each for each in request.history if each.role != "system") if stored is None else stored
+    understood = understand(message, history, settings, parts.senses, time.time())
+    condensed = condense(message, history, understood, request.condensed_query)
+    return Analysis(understood.state.turn, understood, condensed, settings.follow_up_threshold)
