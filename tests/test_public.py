@@ -27,6 +27,7 @@ def test_the_public_names() -> None:
         "Engine",
         "FakeChat",
         "Message",
+        "QueryCondenser",
         "Reply",
         "Source",
         "Turn",

@@ -1,4 +1,4 @@
-"""Fit the weights of the rules in dialogue/follow_up.py and dialogue/rules.py on public conversations.
+"""Fit the weights of the rules in dialogue/signs.py and dialogue/rules.py on public conversations.
 
     python training/fit_rules.py DIR     (DIR holds followup/cast19_labels, rewrite/cast19, ikat23, qrecc, canard)
 
@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.dialogue import follow_up, rules
+from turnwise.dialogue import rules, signs
+from turnwise.dialogue.window import window
 from turnwise.text import content_stems, stem, words
 from turnwise.types import Message
 
 Floats = npt.NDArray[np.float64]
 FOLDS = 5
+RECENT = 20  # messages that the signs look at
 
 
 def main(folder: Path) -> None:
@@ -37,13 +39,13 @@ def main(folder: Path) -> None:
 
 def fit_follow_up(rows: list[tuple[dict[str, Any], float]]) -> None:
     """Self-contained questions are rare in these sets, so each counts as four."""
-    names = list(follow_up.WEIGHTS)
+    names = list(signs.WEIGHTS)
     facts, labels, weights, folds = [], [], [], []
     for row, weight in rows:
-        recent = history(row)[-follow_up.RECENT :]
+        recent = history(row)[-RECENT:]
         said = set().union(*(content_stems(each.content) for each in recent))
         asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
-        found = follow_up.signs(row["question"], said, asked)
+        found = signs.signs(row["question"], said, asked)
         facts.append([float(name in found) for name in names])
         labels.append(row["needs_context"])
         weights.append(weight if row["needs_context"] else 6 * weight)
@@ -59,7 +61,7 @@ def fit_terms(rows: list[tuple[dict[str, Any], float]]) -> None:
             continue
         own = {stem(word) for word in words(row["question"])}
         missing = content_stems(row["rewrite"]) - own
-        for key, _, described in rules.describe(rules.window(history(row))):
+        for key, _, described in rules.describe(window(row["question"], history(row))):
             if key not in own:
                 facts.append([float(described[name]) for name in names])
                 labels.append(key in missing)

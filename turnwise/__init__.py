@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
+    from turnwise.turn.condense import QueryCondenser
     from turnwise.types import (
         Conversation,
         ConversationPhase,
@@ -38,6 +39,7 @@ __all__ = [
     "Engine",
     "FakeChat",
     "Message",
+    "QueryCondenser",
     "Reply",
     "Source",
     "Turn",
@@ -59,6 +61,7 @@ _HOMES = {
     "ConversationTracker": "dialogue.tracker",
     "Engine": "engine",
     "FakeChat": "models.fake",
+    "QueryCondenser": "turn.condense",
 }
 
 

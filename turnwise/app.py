@@ -18,7 +18,9 @@ from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
+from turnwise.turn.understand import Senses
 from turnwise.types import ChatModel, Embedder
 
 DATABASE = "library.db"
@@ -31,7 +33,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
     index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
     guard = GuardrailPipeline(settings.max_message)
     tracker = ConversationTracker(load_preset(settings.preset), index.terms)
-    parts = Parts(settings, index, store, guard, chat_models(settings, embedder), tracker)
+    models, senses = chat_models(settings, embedder), Senses(embedder, tracker=tracker)
+    parts = Parts(settings, index, store, guard, models, senses, query_condenser(settings))
     return Engine(settings, index, store, parts)
 
 
@@ -61,6 +64,22 @@ def chat_models(settings: Settings, embedder: Embedder) -> tuple[ChatModel, ...]
         settings.model_timeout,
     )
     return (model, extractive)
+
+
+def query_condenser(settings: Settings) -> QueryCondenser:
+    """Who condenses: the embedded ways, and above them the model behind the endpoint where it is switched in."""
+    if not (settings.base_url and settings.condense_with_model):
+        return QueryCondenser()
+    rewriter = OpenAIChat(
+        settings.base_url,
+        os.environ.get("OPENAI_API_KEY"),
+        settings.model,
+        temperature=0.2,
+        top_p=0.9,
+        max_tokens=150,
+        timeout=settings.model_timeout,
+    )
+    return QueryCondenser(rewriter, settings.condense_timeout)
 
 
 def library_folder(settings: Settings) -> Path:

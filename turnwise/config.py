@@ -38,9 +38,17 @@ class Settings:
     evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
     added_weight: float = _setting(1.0, "How much a word added from the conversation counts, times its probability.")
 
+    condense_with_model: bool = _setting(
+        False, "Let the chat model rewrite follow-ups too; what it may not say is refused."
+    )
+    condense_timeout: float = _setting(3.0, "Seconds it may take for that before the embedded way stands.")
+
     history_messages: int = _setting(20, "Most recent messages that a model is sent.")
     history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
+    follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")
     follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
+    memory_seconds: float = _setting(300.0, "Silence after which an old topic pulls less at a vague message.")
+    topic_signal: bool = _setting(True, "Whether a message that leaves the topic is marked as such.")
 
     preset: str = _setting("general", "Topics and guidance: general, tutor, academic, support, or a file of your own.")
 

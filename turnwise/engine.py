@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnwise.config import Settings
 from turnwise.errors import TurnwiseError
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import (
+    Analysis,
     Answered,
     Conversation,
     ConversationStore,
@@ -95,6 +96,11 @@ class Engine:
                 if isinstance(event, Failed):
                     raise TurnFailed(event)
         raise AssertionError("a turn ends in Answered or Failed")
+
+    def analyze(self, request: TurnRequest) -> Analysis:
+        """What a message is to its conversation: intent, follow-up, state and the question it stands for. Nothing is
+        searched, answered or stored."""
+        return analyze(request, self._parts)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for async work from plain code, also where a loop is already running (a notebook)."""

@@ -255,10 +255,42 @@ class Understanding:
 
 
 @dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a message is to a conversation, without an answer to it. `to_dict()` is the object that the API prints."""
+
+    turn: int
+    understanding: Understanding
+    condensed: Condensed
+    threshold: float
+
+    def to_dict(self) -> dict[str, Any]:
+        understood, follow_up = self.understanding, self.understanding.follow_up
+        return {
+            "turn": self.turn,
+            "intent": understood.intent,
+            "operation": understood.operation,
+            "language": understood.language,
+            "reason": understood.reason,
+            "is_follow_up": follow_up.is_follow_up,
+            "type": follow_up.type,
+            "confidence": follow_up.confidence,
+            "threshold": self.threshold,
+            "signals": follow_up.signals,
+            "topic_changed": follow_up.topic_changed,
+            "previous_topic": follow_up.previous_topic,
+            "keywords": list(follow_up.keywords),
+            "enhanced_query": self.condensed.query,
+            "added_terms": {term.text: term.weight for term in self.condensed.added},
+            "state": dataclasses.asdict(understood.state),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Condensed:
     """The message as a question that stands alone, with the words that were added and why.
 
-    `candidates` are further readings of an ambiguous message, searched together with `query`.
+    `candidates` are further readings of an ambiguous message, searched together with `query`. `refused` is what a
+    language model proposed and was not taken, shortened; the reason says why.
     """
 
     query: str
@@ -266,6 +298,7 @@ class Condensed:
     method: Literal["literal", "rules", "model", "llm", "caller"]
     reason: str
     candidates: tuple[str, ...] = ()
+    refused: str = ""
 
     @property
     def changed(self) -> bool:
@@ -401,6 +434,16 @@ class Condenser(Protocol):
     """The trained model that reads a conversation and a message in one pass."""
 
     def predict(self, message: str, history: Sequence[Message]) -> Prediction: ...
+
+
+class Rewriter(Protocol):
+    """The language model that may rewrite a message."""
+
+    name: str
+
+    async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
+        """The reply to these messages; it stops reading soon after `limit` characters."""
+        ...
 
 
 class Index(Protocol):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from talking import said
 
 from turnwise.text import content_stems
-from turnwise.turn.condense import condense, search_query
+from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.understand import understand
-from turnwise.types import Condensed, Message, Term
+from turnwise.types import Condensed, Message, Prediction, Term
 
 BERT = said("What is BERT?", "BERT is a language model that reads text in both directions at once. [1]")
 TWO = said(
@@ -130,21 +135,181 @@ def test_the_last_subject_is_meant_and_not_an_aspect_of_it() -> None:
     assert condensed("Why is it expensive?", history).query == "Why is attention expensive?"
 
 
-words = st.sampled_from("BERT GPT edifest learning rate field trips Paris model it what how the 1998 causal".split())
-contents = st.lists(words, min_size=1, max_size=8).map(" ".join)
+# --- other intents, other languages -------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.sampled_from(
-        ["How does it work?", "And GPT?", "Is there an overlap?", "tell me more", "What are their limits?"]
-    ),
-    st.lists(contents, max_size=6),
+def leaning(message: str, history: tuple[Message, ...], **parts: Any) -> Condensed:
+    """Condensed as a sure follow-up, whatever the message is, with some parts of the understanding set."""
+    understood = understand(message, history)
+    follow_up = replace(understood.follow_up, is_follow_up=True, confidence=0.95)
+    return condense(message, history, replace(understood, **{"intent": "follow_up", "follow_up": follow_up, **parts}))
+
+
+@pytest.mark.parametrize("intent", ["follow_up", "clarify", "refer_back"])
+def test_every_intent_that_leans_on_what_was_said_is_condensed(intent: str) -> None:
+    assert leaning("How does it work?", BERT, intent=intent).query == "How does BERT work?"
+
+
+def test_a_follow_up_on_what_was_said_hundreds_of_turns_ago_is_resolved_from_there() -> None:
+    talk = [text for turn in range(500) for text in (f"How long is river {turn}?", f"{turn} miles. [1]")]
+    talk[200:202] = ["Who painted the Heron Pond?", "The Heron Pond was painted by Marianne Werefkin. [2]"]
+    prediction = Prediction(0.9, (("Marianne", 0.9), ("Werefkin", 0.9)))
+    found = leaning("Which other pond did she paint?", said(*talk), prediction=prediction)
+    assert found.query == "Which other pond did Marianne Werefkin paint?"
+    assert "Werefkin" not in leaning("What did she do?", said(*talk), prediction=prediction).query
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "message", "word"),
+    [
+        ("de", "Was ist der Gradientenabstieg?", "Wie schnell ist er?", "Gradientenabstieg"),
+        ("fr", "Qu’est-ce que la rétropropagation ?", "Comment fonctionne-t-elle ?", "rétropropagation"),
+        ("es", "¿Qué es el sobreajuste?", "¿Cómo se evita?", "sobreajuste"),
+        ("pt", "O que é a regressão?", "Como ela funciona?", "regressão"),
+        ("zh", "机器学习是什么？", "它有什么缺点？", "机器学习是什么"),
+        ("ja", "機械学習とは何ですか？", "その欠点は？", "機械学習とは何ですか"),
+    ],
 )
-def test_only_words_that_were_said_are_added(message: str, contents: list[str]) -> None:
+def test_another_language_is_searched_as_it_stands_with_the_last_questions_words(
+    language: str, question: str, message: str, word: str
+) -> None:
+    english = Prediction(0.99, ((word, 0.99),), "How does it work?", 0.99)
+    found = leaning(message, said(question, "..."), language=language, prediction=english)
+    assert (found.query, found.method) == (message, "literal")
+    assert Term(word, 0.3) in found.added
+    assert leaning(message, (), language=language).added == ()
+
+
+def test_of_an_unknown_language_nothing_is_known_and_nothing_is_added() -> None:
+    found = leaning("Hvordan virker det?", BERT, language="")
+    assert (found.query, found.added, found.method) == ("Hvordan virker det?", (), "literal")
+    assert "language" in found.reason
+
+
+def test_the_trained_model_is_asked_before_the_rules() -> None:
+    history = said("Who wrote it?", "Rafael Ramos and Wenjian Liu wrote it at Toronto. [1]")
+    prediction = Prediction(0.9, (("Liu", 0.9), ("Wenjian", 0.8)))
+    found = leaning("Where?", history, prediction=prediction)
+    assert (found.query, found.method) == ("Where (Wenjian Liu)?", "model")
+
+
+# --- what holds for any text --------------------------------------------------------------------------------------
+
+spoken = st.sampled_from("BERT GPT edifest learning rate field trips Paris model it what how the 1998 causal".split())
+contents = st.one_of(st.lists(spoken, min_size=1, max_size=8).map(" ".join), st.text(max_size=60))
+messages = st.one_of(
+    st.sampled_from(
+        [
+            *("How does it work?", "And GPT?", "Is there an overlap?", "tell me more", "What are their limits?"),
+            *(
+                "No, I meant Paris",
+                "You mentioned Paris earlier. How old is it?",
+                "IT",
+                "their",
+                "it's",
+                "_it_",
+                "and \u0301x?",
+            ),
+        ]
+    ),
+    contents,
+)
+predictions = st.none() | st.builds(
+    Prediction,
+    st.floats(0, 1),
+    st.lists(st.tuples(spoken | st.text(max_size=12), st.floats(0, 1)), max_size=6).map(tuple),
+    contents,
+    st.floats(0, 1),
+)
+understandings = st.fixed_dictionaries(
+    {
+        "intent": st.sampled_from(["follow_up", "clarify", "refer_back", "new_question", "social", "reform"]),
+        "language": st.sampled_from(["en", "en", "en", "de", "zh", ""]),
+        "prediction": predictions,
+    }
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(messages, st.lists(contents, max_size=6), understandings)
+def test_only_words_that_were_said_are_added(message: str, contents: list[str], parts: dict[str, Any]) -> None:
     """A rewrite made of other words would answer, drift or invent."""
+    found = leaning(message, said(*contents), **parts)
+    spoken = content_stems("\n".join([message, *contents]))
+    for query in (found.query, *found.candidates):
+        assert content_stems(query) <= spoken
+    assert len(found.candidates) <= 2
+    assert all(content_stems(term.text) <= spoken and 0 < term.weight <= 1 for term in found.added)
+
+
+@settings(max_examples=100, deadline=None)
+@given(messages, st.lists(contents, max_size=4), understandings)
+def test_a_message_that_stands_alone_comes_out_byte_for_byte(
+    message: str, contents: list[str], parts: dict[str, Any]
+) -> None:
+    for alone in ({"intent": "new_question"}, {"language": ""}):
+        found = leaning(message, said(*contents), **parts | alone)
+        assert (found.query, found.added, found.candidates) == (message, (), ())
+
+
+# --- the memory ---------------------------------------------------------------------------------------------------
+
+shared = QueryCondenser()
+
+
+@settings(max_examples=100, deadline=None)
+@given(messages, st.lists(contents, max_size=4), understandings, st.sampled_from([None, "", "What is GPT?"]))
+def test_what_is_remembered_is_what_would_be_found_again(
+    message: str, contents: list[str], parts: dict[str, Any], given: str | None
+) -> None:
     history = said(*contents)
-    found = condensed(message, history)
-    spoken = content_stems(" ".join([message, *contents]))
-    assert content_stems(found.query) <= spoken | {"between", "about"}
-    assert all(0 < term.weight <= 1 for term in found.added)
+    understood = replace(understand(message, history), **parts)
+    fresh = condense(message, history, understood, given)
+    for _ in range(2):
+        assert asyncio.run(shared.condense(message, history, understood, given)) == fresh
+
+
+def test_a_message_is_condensed_once_while_nothing_around_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnwise.turn import condense as stage
+
+    asked: list[str] = []
+
+    def by_rules(message: str, *_: Any) -> Condensed:
+        asked.append(message)
+        return Condensed(message, (), "rules", "")
+
+    monkeypatch.setattr(stage, "by_rules", by_rules)
+    condenser = QueryCondenser()
+
+    def go(message: str, history: tuple[Message, ...], **parts: Any) -> None:
+        understood = replace(understand(message, history), **{"intent": "follow_up", **parts})
+        asyncio.run(condenser.condense(message, history, understood))
+
+    go("How does it work?", BERT)
+    go("How does it work?", said(*(each.content for each in BERT)))
+    assert len(asked) == 1
+    go("How does it work?", TWO)
+    go("How does it work?", BERT, prediction=Prediction(0.1, ()))
+    go("How does that work?", BERT)
+    assert len(asked) == 4
+    for number in range(stage.REMEMBERED):
+        go(f"How does it work in {number}?", BERT)
+    go("How does it work?", BERT)
+    assert asked[-1] == "How does it work?", "the oldest was forgotten"
+
+
+def test_many_threads_may_share_one_condenser() -> None:
+    condenser = QueryCondenser()
+    understood = understand("How does it work?", BERT)
+
+    def ask(number: int) -> str:
+        history = said(f"What is BERT-{number % 7}?", "A model. [1]")
+        return asyncio.run(condenser.condense("How does it work?", history, understood)).query
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(200))) == [f"How does BERT-{number % 7} work?" for number in range(200)]
+
+
+def test_the_number_of_a_citation_is_no_word_that_was_said() -> None:
+    found = leaning("Where?", said("Who?", "Him. [1998]"))
+    assert "1998" not in found.query + str(found.added)

@@ -107,6 +107,14 @@ def test_a_pronoun_question_of_general_words_is_answered_from_the_subjects_docum
     assert "factor of ten" in rate.text
 
 
+def test_an_ambiguous_pronoun_is_searched_in_both_readings(talk: Talk) -> None:
+    *_, reply = talk("What is the difference between BERT and GPT?", "When was it published?")
+    assert reply.condensed_query == "When was BERT published?"
+    assert searches(reply) == ["When was BERT published?", "When was GPT published?"]
+    assert stage(reply, "condense").details["candidates"] == ("When was GPT published?",)
+    assert "2018" in reply.text
+
+
 # --- questions that stand alone -----------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ BERT = said("What is BERT?", "BERT is a model. [1]")
 def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None = None) -> Plan:
     understood = understand(message, history)
     condensed = condense(message, history, understood, given)
-    return plan(history, understood, condensed, search_query(message, condensed, 1.0))
+    return plan(message, history, understood, condensed, search_query(message, condensed, 1.0))
 
 
 def searched(made: Plan) -> list[str]:
@@ -44,6 +44,12 @@ def test_a_simple_question_is_one_search() -> None:
 )
 def test_a_comparison_also_searches_each_side(message: str, sides: list[str]) -> None:
     assert searched(planned(message))[1:] == sides
+
+
+def test_every_reading_of_an_ambiguous_message_is_searched() -> None:
+    made = planned("Who made it?", said("What is the difference between BERT and GPT?", "BERT reads both ways. [1]"))
+    assert searched(made) == ["Who made BERT?", "Who made GPT?"]
+    assert made.reason == "it has other readings: also searched as “Who made GPT?”"
 
 
 @pytest.mark.parametrize(

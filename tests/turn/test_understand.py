@@ -6,6 +6,7 @@ import pytest
 from patience import within
 from talking import said
 
+from turnwise.config import Settings
 from turnwise.turn.condense import condense
 from turnwise.turn.understand import understand
 from turnwise.types import Message
@@ -53,7 +54,7 @@ def test_a_question_behind_a_courtesy_is_still_a_follow_up(message: str) -> None
         ("make it shorter", "shorter"),
         ("Summarise your last answer", "shorter"),
         ("tl;dr", "shorter"),
-        ("Translate that into French", "rewrite"),
+        ("Translate that into French", "translate"),
     ],
 )
 def test_another_form_of_the_last_answer_is_recognised(message: str, form: str) -> None:
@@ -203,8 +204,8 @@ def test_nothing_is_a_follow_up_where_the_conversation_begins(message: str) -> N
 def test_the_threshold_decides() -> None:
     message = "what activities are included"
     confidence = understand(message, BERT).follow_up.confidence
-    assert understand(message, BERT, confidence).follow_up.is_follow_up
-    assert not understand(message, BERT, confidence + 0.01).follow_up.is_follow_up
+    assert understand(message, BERT, Settings(follow_up_threshold=confidence)).follow_up.is_follow_up
+    assert not understand(message, BERT, Settings(follow_up_threshold=confidence + 0.01)).follow_up.is_follow_up
 
 
 @pytest.mark.parametrize(

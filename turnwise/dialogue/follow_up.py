@@ -1,224 +1,149 @@
-"""Follow-up: whether a message leans on the conversation, seen from its signs, with the reason in words."""
+"""Follow-up: whether a message leans on the conversation, by its words, its meaning and a model, with the reason."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from turnwise.dialogue.intent import read_intent
-from turnwise.text import content_stems, is_content, is_specific, phrases, stem, subject, words
+from turnwise.dialogue.intent import asks_documents
+from turnwise.dialogue.language import named
+from turnwise.dialogue.signs import by_pattern
+from turnwise.text import content_stems, is_specific, phrases, stem, words
 from turnwise.types import FollowUp, Message
 
-_PERSONAL = re.compile(
-    r"\b(?:it|its|itself|they|them|their|theirs|themselves|he|him|his|himself|she|her|hers|herself)\b", re.I
-)
-_DEMONSTRATIVE = re.compile(
-    r"\b(?:this|these|those|such)\b|^that\b|\bthat(?=\s*(?:[?.!,]|$))"
-    r"|\b(?:about|of|is|was|does|did|do|like|than|for|with|on|from|after|before|in|to|at|why|how|by) that\b",
-    re.I,
-)
-_ONE = re.compile(
-    r"\b(?:which|this|that|another|other|first|second|third|last|next|any|each|better|best|popular|the|what) ones?\b"
-    r"|\bones?\s*[?.!]?$",
-    re.I,
-)
-_PLACE = re.compile(r"\b(?:there|here)\s*[?.!,]?$|\b(?:get|go|live|from|travel|visit) there\b", re.I)
-_OPENING = re.compile(r"^(?:and|but|so|also|or|then|because|plus)\b", re.I)
-_REPLY = re.compile(
-    r"^(?:ok|okay|yes|yeah|no|nope|thanks|thank you|great|cool|interesting|wow|nice|i see|sure|oh|hmm|got it|right|"
-    r"well)\b",
-    re.I,
-)
-_OTHER = re.compile(
-    r"\b(?:other|others|another|else|instead|same|also|as well|additional|further|alternatives?|rest|remaining|"
-    r"previous|earlier|latter|former|both|either|neither|again|still|anymore)\b|\btoo\s*\?*$",
-    re.I,
-)
-_COMPARISON = re.compile(
-    r"\b(?:differences?|differ|compare[ds]?|comparison|overlap|relationship|related|relate|similarit\w+)\b", re.I
-)
-_TWO_SIDES = re.compile(r"\b(?:and|vs|versus|than|or)\b", re.I)
-_DEFINITE = re.compile(r"\bthe ((?:[a-z-]+ ){0,3}[a-z-]+)\b(?:['’]s)?")
-_SPECIFIED = frozenset("of in for that who which between to on behind from with at by".split())
-_NAMED = re.compile(
-    r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
-    r"(?!the |it\b|its\b|they\b|their\b|he\b|his\b|she\b|her\b|this\b|that\b|these\b|those\b|some |there\b|"
-    r"your\b|more\b)"
-    r"[\w\-. '’?!]+$",
-    re.I,
-)
-_CONTINUE = re.compile(
-    r"^(?:(?:and|but|so|ok|okay|yes|sure),? )?(?:please )?(?:can you |could you )?"
-    r"(?:(?:give|show) me (?:an? |some )?examples?|(?:tell|give|show) me (?:some )?more(?: (?:details?|examples?|"
-    r"information))?|more(?: (?:details?|examples?))?|"
-    r"go on|go deeper|dig deeper|continue|keep going|elaborate|expand|explain (?:more|further)|why(?: not| so)?|how so|"
-    r"how come|for example|such as|an example|what else|anything else|in what way|yes|what about|how about|what of|"
-    r"and)\b(?: (?:about|on|of|into) )?",
-    re.I,
-)
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
 
-_MORE_ABOUT = re.compile(r"\b(?:more|deeper|elaborate|expand)\b.* (?:about|on|of|into) $", re.I)  # names its subject
-_ELLIPSIS = re.compile(
-    r"(?:and )?(?:what|how) about\b|what of\b"
-    r"|and (?!(?:what|how|why|who|when|where|which|is|are|do|does|did|can)\b)[^?]{1,60}\?$",
-    re.I,
-)
-
-# The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
-BIAS = 0.12
-WEIGHTS = {
-    "personal": 3.74,
-    "personal_after_name": 1.63,
-    "personal_after_phrase": 2.38,
-    "demonstrative": 1.36,
-    "one": 1.19,
-    "place": 2.12,
-    "opening": 0.77,
-    "reply": -1.36,
-    "other": 1.11,
-    "comparison": 1.52,
-    "definite": 1.94,
-    "definite_said_before": 0.43,
-    "named": -1.46,
-    "nothing_specific": 0.67,
-    "one_specific": 0.73,
-    "three_specific": -0.67,
-    "name": -0.65,
-    "asked_before": -1.05,
-    "all_asked_before": -0.00,
-    "answered_before": 0.16,
-    "all_new": -0.05,
-    "new_name": -0.45,
-    "short": 0.21,
-    "long": -1.23,
-}
-POINTING = {"personal", "personal_after_name", "personal_after_phrase", "demonstrative", "one", "place", "comparison"}
-POINTING |= {"other", "opening"}
-_SPOKEN = {
-    "personal": "“{}” refers to something said before",
-    "personal_after_name": "“{}” may refer to something said before",
-    "personal_after_phrase": "“{}” may refer to something said before",
-    "demonstrative": "“{}” points back",
-    "one": "“{}” stands for something said before",
-    "place": "“{}” points to a place said before",
-    "opening": "it begins with “{}”",
-    "other": "“{}” presupposes what was said",
-    "comparison": "it compares without naming both sides",
-    "definite": "“{}” has not been introduced in the message",
-    "nothing_specific": "it names nothing by itself",
-    "one_specific": "it says little by itself",
-    "short": "it is short",
-}
+Embed = Callable[[str], "Vectors"]
+LONGEST = 600  # characters of a message that are compared
 
 
-def read_follow_up(message: str, recent: Sequence[Message], threshold: float) -> FollowUp:
-    topic, keywords = previous_topic(recent)
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known besides the words: the language, ways of comparing, and how long nothing was said (seconds)."""
+
+    threshold: float = 0.5
+    language: str = "en"
+    embed: Embed | None = None
+    model: float | None = None  # the trained condenser's probability that the message needs its context
+    idle: float | None = None
+    memory_seconds: float = 300.0
+    topic_signal: bool = True
+
+
+def read_follow_up(message: str, recent: Sequence[Message], known: Known = Known()) -> FollowUp:  # noqa: B008
+    """Whether a message leans on the messages before it, by all that is known."""
     if not recent:
         return FollowUp(False, "none", 0.0, "", (), "the conversation begins here")
-    said = set().union(*(content_stems(each.content) for each in recent))
-    continued = _CONTINUE.match(message.strip())
-    rest = message.strip()[continued.end() :] if continued else ""
-    specific = set(filter(is_specific, words(rest)))
-    more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # of something named
-    elliptic = _ELLIPSIS.match(message.strip()) and len(specific) <= 2 and len(_names(f"_ {rest}")) <= 1
-    if continued and (not specific or more or elliptic):
-        reason = f"“{continued[0].strip()}” continues what was said"
-        return FollowUp(True, "pattern", 0.75 if specific and more else 0.85, topic, keywords, reason)
-    asked = set().union(*(content_stems(each.content) for each in recent if each.role == "user"))
-    found = signs(message, said, asked)
-    confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
-    confidence = round(min(0.95, max(0.05, confidence)), 2)
-    is_follow_up = confidence >= threshold
-    pointing = POINTING & found.keys()
-    kind = "none" if not is_follow_up else "pattern" if pointing else "semantic"
-    return FollowUp(is_follow_up, kind, confidence, topic, keywords, _explain(found, is_follow_up))  # type: ignore[arg-type]
-
-
-def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
-    """The signs that a message leans on the conversation or stands by itself, each with the words that show it."""
-    text = message.strip()
-    found: dict[str, str] = {}
-
-    def note(name: str, match: re.Match[str] | None) -> None:
-        if match:
-            found[name] = match[0].strip(" ?.!,")
-
-    personal = _PERSONAL.search(text)
-    before = text[: personal.start()] if personal else ""
-    note(
-        "personal_after_name" if _names(before) else "personal_after_phrase" if phrases(before) else "personal",
-        personal,
+    topic, keywords = previous_topic(recent)
+    seen = by_pattern(message, recent, known.language)
+    semantic = closeness(message, recent, known.embed) if known.embed else None
+    signals = {"pattern": seen.confidence, "semantic": semantic, "model": known.model}
+    confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, known.model)
+    fading = 1.0 if seen.pointing else fade(known.idle, known.memory_seconds)
+    confidence = round(confidence * fading, 2)
+    is_follow_up = confidence >= known.threshold
+    left = known.topic_signal and not is_follow_up and _leaves(message, recent, topic, semantic)
+    if is_follow_up:
+        reason = seen.reason or ("it belongs to what was said" if semantic else "it fits what was said before")
+    elif fading < 1 and confidence / fading >= known.threshold:
+        reason = f"it may have leant on “{topic}”, but that was {_spoken_time(known.idle or 0)} ago"
+    else:
+        reason = f"it stands by itself and leaves “{topic}”" if left else "it stands by itself"
+    return FollowUp(
+        is_follow_up,
+        "none" if not is_follow_up else "pattern" if seen.pointing else "semantic",
+        confidence,
+        topic,
+        keywords,
+        reason,
+        {name: round(value, 2) for name, value in signals.items() if value is not None},
+        left,
     )
-    note("demonstrative", _DEMONSTRATIVE.search(text))
-    note("one", _ONE.search(text))
-    note("place", _PLACE.search(text))
-    note("opening", _OPENING.search(text))
-    note("reply", _REPLY.search(text))
-    note("other", _OTHER.search(text))
-    if not _TWO_SIDES.search(text):
-        note("comparison", _COMPARISON.search(text))
-    definite = _bare_definite(text)
-    if definite:
-        found["definite"] = f"the {definite}"
-        if {stem(word) for word in words(definite)} & said:
-            found["definite_said_before"] = ""
-    note("named", _NAMED.search(text))
-
-    specific = {stem(word) for word in words(text) if is_specific(word)}
-    length = len(words(text))
-    measured = {
-        "nothing_specific": not specific,
-        "one_specific": len(specific) == 1,
-        "three_specific": len(specific) >= 3,
-        "name": bool(_names(text)),
-        "asked_before": bool(specific & asked),
-        "all_asked_before": bool(specific) and specific <= asked,
-        "answered_before": bool(specific & (said - asked)),
-        "all_new": bool(specific) and not specific & said,
-        "new_name": any(stem(name) not in said for name in _names(text)),
-        "short": length <= 4,
-        "long": length >= 12,
-    }
-    return found | {name: "" for name, holds in measured.items() if holds}
 
 
-def _bare_definite(text: str) -> str:
-    """What follows "the" where nothing in the message says which one is meant: "the author", not "the author of X"."""
-    for match in _DEFINITE.finditer(text):
-        following = match[1].split()
-        noun = list(itertools.takewhile(is_content, following))
-        after = "".join(following[len(noun) : len(noun) + 1] or text[match.end() :].split()[:1])
-        named = after in _SPECIFIED or after[:1].isupper()
-        if noun and sum(map(is_specific, noun)) <= 1 and not named:
-            return " ".join(noun)
-    return ""
+# --- three ways of seeing it, and the confidence they make together -----------------------------------------------
+
+# The log-odds that each signal adds. Without a model they were fitted to public conversations, each question also asked
+# after the history of another: a message far from all that was said hardly leans on it, one that is near may stand by
+# itself or not. With a model both sides are averaged.
+MIX = {"pattern": 1.0, "near": 0.3, "far": 3.5, "model": 1.0}
 
 
-def _names(text: str) -> list[str]:
-    """Words with a capital that does not come from standing first in a sentence."""
-    return [
-        match[0]
-        for match in re.finditer(r"[^\W\d_][\w\-]*", text)
-        if match[0][0].isupper()
-        and match.start() > 0
-        and is_content(match[0])
-        and text[max(0, match.start() - 3) : match.start()].rstrip()[-1:] not in tuple(".!?")
-    ]
+def combine(pattern: float, semantic: float | None = None, model: float | None = None) -> float:
+    """One confidence out of the signals there are."""
+    log_odds = MIX["pattern"] * _logit(pattern)
+    if semantic is not None:
+        log_odds += MIX["near"] + MIX["far"] * min(0.0, _logit(semantic))
+    if model is not None:
+        log_odds = (log_odds + MIX["model"] * _logit(model)) / (1 + MIX["model"])
+    return min(0.95, max(0.05, 1 / (1 + math.exp(-log_odds))))
 
 
-def _explain(found: dict[str, str], is_follow_up: bool) -> str:
-    if not is_follow_up:
-        return "it stands by itself"
-    leaning = sorted((name for name in found if name in _SPOKEN), key=lambda name: -WEIGHTS[name])
-    return _SPOKEN[leaning[0]].format(found[leaning[0]]) if leaning else "it fits what was said before"
+def _logit(probability: float) -> float:
+    inside = min(0.98, max(0.02, probability))
+    return math.log(inside / (1 - inside))
+
+
+# Cosines of the embedder that indexes the documents, and how likely the message then belongs to what was said.
+HIGH, MEDIUM, LOW = 0.6, 0.45, 0.3
+_BELONGS = ((LOW, 0.3), (MEDIUM, 0.5), (HIGH, 0.75), (0.75, 0.9))
+NEAR = 0.6  # how likely a message belongs to what was said, from which it does not leave the topic
+RECENCY = 0.95  # what a question counts beside the one after it
+LOOKED_BACK = 4  # questions that are compared
+SHARED_WORD = 0.03  # added to the cosine for each word of the message that the last exchange holds, twice at most
+SHORTEST = 5  # characters from which a message says enough to be compared
+
+
+def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | None:
+    """How likely a message belongs to what was said, by its meaning: 0.3 to 0.9; None where it is too short to tell."""
+    asked = [each.content[:LONGEST] for each in recent if each.role == "user" and asks_documents(each.content)]
+    if len(message.strip()) < SHORTEST or not asked:
+        return None
+    vector = embed(message[:LONGEST])
+    nearest = max(float(vector @ embed(text)) * RECENCY**age for age, text in enumerate(reversed(asked[-LOOKED_BACK:])))
+    exchange = content_stems(" ".join(each.content[:LONGEST] for each in recent[-2:]))
+    shared = {stem(word) for word in words(message) if is_specific(word)} & exchange
+    return _interpolated(nearest + SHARED_WORD * min(2, len(shared)))
+
+
+def _interpolated(cosine: float) -> float:
+    for (below, low), (above, high) in itertools.pairwise(_BELONGS):
+        if cosine < above:
+            return low + (high - low) * max(0.0, cosine - below) / (above - below)
+    return _BELONGS[-1][1]
+
+
+def fade(idle: float | None, memory_seconds: float) -> float:
+    """What is left of the pull of a topic after some seconds of silence: all for as long as memory lasts, half after
+    twice that, and so on. Where the time is not known, or lies in the future, there was no silence."""
+    if idle is None or memory_seconds <= 0 or idle <= memory_seconds:
+        return 1.0
+    return memory_seconds / idle
+
+
+def _spoken_time(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float | None) -> bool:
+    """Whether a message that stands by itself is about something else than what was in force."""
+    specific = {stem(word) for word in words(message) if is_specific(word)}
+    said = set().union(*(content_stems(each.content[:LONGEST]) for each in recent[-4:]))
+    near = semantic is not None and semantic >= NEAR
+    return bool(topic and specific) and not specific & said and not near
 
 
 def previous_topic(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """The topic in force before this message, and the words that stand for it."""
-    asked = [each.content for each in recent if each.role == "user" and read_intent(each.content)[0] is None]
-    topic = next((found for text in reversed(asked) if (found := subject(text))), "")
+    asked = [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
+    topic = next((found for text in reversed(asked) if (found := named(text))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
     keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in phrases(answer[:400]))]))
     return topic, tuple(word for word in keywords if word)[:6]

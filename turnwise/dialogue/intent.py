@@ -1,91 +1,121 @@
-"""Intent: what a message asks for, where its form alone tells it."""
+"""Intent: what a message asks for, where its form alone tells it. The phrases are data: see languages/*.toml."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple, cast
 
+from turnwise.dialogue.language import CODES, LONGEST, language, matches, read_language, tidy
 from turnwise.types import Intent
 
-_THANKS = (
-    r"(?:many |no,? |yes,? |ok(?:ay)?,? |great,? |perfect,? )?(?:thanks|thank you|thx|cheers)"
-    r"(?: (?:a lot|so much|very much|again))?"
-)
-_SOCIAL: dict[str, re.Pattern[str]] = {
-    "thanks": re.compile(
-        rf"{_THANKS}\b(?!.*(?:\?|\b(?:what|how|why|who|when|where|which|can|could|tell|give)\b)).{{0,80}}", re.I
-    ),
-    "hello": re.compile(r"(?:hello|hi|hey|good (?:morning|afternoon|evening))(?: there)?[\s.!,]*", re.I),
-    "goodbye": re.compile(r"(?:good ?bye|bye(?: bye)?|see you(?: later)?)[\s.!]*", re.I),
-    "acknowledged": re.compile(
-        r"(?:ok(?:ay)?|cool|great|nice|perfect|got it|i see|makes sense|understood)[\s.!]*", re.I
-    ),
-}
-_COURTESY = re.compile(rf"^(?:{_THANKS}|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+", re.I)
-_LAST = r"(?:that|this|it|the (?:last |previous )?answer|your (?:last |previous )?answer|the above)"
-_PUT = r"(?:give|show|write|put|turn|make|format|list)(?: me)?"
-_ASK = r"(?:please |can you |could you |now )*"
-_REFORM: dict[str, re.Pattern[str]] = {
-    "list": re.compile(
-        rf"{_ASK}(?:{_PUT} {_LAST} (?:to me )?)?(?:in|as|into|to)?\s*(?:an? )?"
-        r"(?:bullet(?:ed)? |numbered )?(?:list|bullet points|bullets|points)(?: please)?[\s.!?]*"
-        rf"|{_ASK}list {_LAST}[\s.!?]*",
-        re.I,
-    ),
-    "table": re.compile(
-        rf"{_ASK}(?:{_PUT} {_LAST} (?:to me )?)?(?:in|as|into|to)?\s*(?:an? )?table(?: please)?[\s.!?]*",
-        re.I,
-    ),
-    "shorter": re.compile(
-        rf"{_ASK}(?:make {_LAST} )?(?:shorter|briefer|more concise)(?: please)?[\s.!?]*"
-        rf"|{_ASK}(?:shorten|summari[sz]e|condense) {_LAST}(?: please)?[\s.!?]*"
-        r"|tl;?dr[\s.!?]*|in (?:short|brief)[\s.!?]*",
-        re.I,
-    ),
-    "rewrite": re.compile(
-        rf"{_ASK}(?:translate|rephrase|reword|simplify|rewrite) {_LAST}\b.*"
-        rf"|{_ASK}(?:make|say) {_LAST} (?:simpler|in .+)",
-        re.I | re.S,
-    ),
-}
-_SO = (
-    r"(?:(?:so|and|sorry|wait|hey|please),? )?(?:(?:can|could) you )?(?:(?:tell|remind) me,? )?"
-    r"(?:do you (?:remember|recall) )?"
-)
-_NOW = r"(?: (?:again|please|so far|today|in this conversation|in our conversation|you))*[\s?.!]*"
-_RECALL: dict[str, re.Pattern[str]] = {
-    "first": re.compile(
-        rf"{_SO}what (?:did i ask(?: you)?(?: about)? first|was (?:my|the) (?:very )?first (?:question|thing)"
-        rf"(?: (?:that )?i asked)?){_NOW}|{_SO}what my first question was{_NOW}",
-        re.I,
-    ),
-    "last": re.compile(
-        rf"{_SO}what (?:did i (?:just )?ask(?: you)? (?:last|before(?: that| this)?|just now)|did i just ask|"
-        rf"was my (?:last|previous) question){_NOW}",
-        re.I,
-    ),
-    "all": re.compile(
-        rf"{_SO}what (?:have we (?:talked|discussed|spoken)(?: about)?|did we (?:talk about|discuss)|have i asked|"
-        rf"questions did i ask|did i ask){_NOW}",
-        re.I,
-    ),
-}
+
+class Reading(NamedTuple):
+    """An intent with what of it and why, or none where the message is a plain question to the documents.
+
+    `about` is what the message names: of a correction what is meant, of a memory what is looked for, of a translation
+    its language. `wrong` is what a correction rejects, `rest` the question that follows a reference to earlier.
+    """
+
+    intent: Intent | None = None
+    operation: str = ""
+    reason: str = ""
+    about: str = ""
+    wrong: str = ""
+    rest: str = ""
 
 
-def read_intent(message: str) -> tuple[Intent | None, str, str]:
-    """The intent, what of it, and the reason; no intent where the message is a question to the documents."""
-    text = " ".join(message.split())
-    families: tuple[tuple[Intent, dict[str, re.Pattern[str]], str], ...] = (
-        ("social", _SOCIAL, "a courtesy, not a question"),
-        ("reform", _REFORM, "asks for the last answer in another form"),
-        ("recall", _RECALL, "asks about this conversation"),
-    )
-    for intent, patterns, reason in families:
-        for operation, pattern in patterns.items():
-            if pattern.fullmatch(text):
-                return intent, operation, reason
-    return None, "", ""
+_REASONS = {
+    "social": "a courtesy, not a question",
+    "reform": "asks for the last answer in another form",
+    "recall": "asks about this conversation",
+    "clarify": "corrects how the last question was understood",
+    "refer_back": "returns to what was said earlier",
+    "data": "asks for figures of a table",
+}
+_QUESTION = re.compile(
+    r"^(?:what|how|why|who|whom|whose|when|where|which|is|are|was|were|do|does|did|can|could|will|would|should|tell|"
+    r"explain|describe|show|give|compare)\b",
+    re.I,
+)
+_NOT_MEANT = re.compile(r"^(?:well|by|for|as|to be|it|nothing|that|this|business|good)\b", re.I)
+_COURTESY = re.compile(
+    r"^(?:(?:many |great,? |ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"
+    r"|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+",
+    re.I,
+)
+
+
+def read_intent(message: str, code: str | None = None) -> Reading:
+    """The intent of a message in a language (default: the one it shows)."""
+    if len(message) > 4 * LONGEST:
+        return Reading()
+    return _read(message, read_language(message) if code is None else code)
+
+
+def asks_documents(message: str) -> bool:
+    """Whether a message says what it wants to know: no courtesy, no re-forming, no question about the conversation."""
+    return read_intent(message).intent not in ("social", "reform", "recall")
+
+
+@lru_cache(maxsize=2048)
+def _read(message: str, code: str) -> Reading:
+    if sum_ := _arithmetic(message, code):
+        return sum_
+    for family, operation, found in matches(message, code):
+        named = {name: (value or "").strip(" ,.;:") for name, value in found.groupdict().items()}
+        about = named.get("instead") or named.get("about") or ""
+        if family == "clarify" and operation == "instead" and _NOT_MEANT.match(about):
+            continue
+        if family == "recall" and operation in ("asked", "said") and _QUESTION.match(about):
+            continue
+        reading = Reading(cast(Intent, family), operation, _REASONS[family], about)
+        end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see
+        rest = named.get("rest") or ""
+        if is_question(about):
+            reading = reading._replace(about=about + end)
+        return reading._replace(wrong=named.get("wrong", ""), rest=rest and rest + end)
+    return Reading()
 
 
 def without_courtesy(message: str) -> str:
     """The message without "Thanks. " before it."""
     return _COURTESY.sub("", message.strip()) or message
+
+
+def is_question(text: str) -> bool:
+    """Whether some words are a question or a request of their own, not just what one is about."""
+    return bool(_QUESTION.match(text)) and len(text.split()) >= 3
+
+
+# --- arithmetic ---------------------------------------------------------------------------------------------------
+
+_NUMBER = r"(?:[$€£]\s?)?\d[\d,. ]{0,30}(?:\s?%|\s?percent|\s?per cent)?"
+_SPOKEN_OPERATOR = r"plus|minus|times|multiplied by|divided by|over|mod|percent of|per cent of|% of|of|to the power of"
+_SUM = re.compile(
+    rf"(?P<opener>.{{0,60}}?)\s*(?P<sum>(?:the )?(?:square root of |sqrt ?|half of |\()*(?:{_NUMBER}|that|it|this)"
+    rf"(?:\)*\s?(?:[+*×÷^]|\s[-−–/x]\s|\b(?:{_SPOKEN_OPERATOR})\b)\s?(?:the )?\(*(?:{_NUMBER}|that|it|this))*\)*"
+    r"(?:\s?squared|\s?cubed)?)(?:\s?=)?",
+    re.I,
+)
+_SPAN = re.compile(r"\d{4} [-−–/] \d{2,4}")  # of years
+_OPERATOR = re.compile(rf"[+*×÷^]|\s[-−–/x]\s|\b(?:{_SPOKEN_OPERATOR})\b|square root|sqrt|half of|squared|cubed", re.I)
+
+
+def _arithmetic(message: str, code: str) -> Reading | None:
+    """A sum and nothing else: "2 + 2", "what is 15% of 80?", "how much is that times 3?". Not a date, not a range."""
+    text = " ".join(message.split()).replace("'", "’").strip(" ?!.=")
+    if code not in CODES or len(text) > 120 or not any(character.isdigit() for character in text):
+        return None
+    found = _SUM.fullmatch(text)
+    if not found or not _OPERATOR.search(found["sum"]):
+        return None
+    opener = tidy(found["opener"])
+    if opener and not language(code).arithmetic.fullmatch(opener):
+        return None
+    if not opener and _SPAN.fullmatch(found["sum"]):
+        return None
+    leans = bool(re.search(r"\b(?:that|it|this)\b", found["sum"], re.I))
+    if leans and not opener:
+        return None
+    return Reading("arithmetic", "of the last answer" if leans else "plain numbers", "a sum to work out", found["sum"])

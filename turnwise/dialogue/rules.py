@@ -1,4 +1,4 @@
-"""Condensing by rules: the words of the conversation that a message leaves out, and the question written with them."""
+"""Condensing by rules: the words of the conversation that a message leaves out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from turnwise.text import is_content, is_specific, phrases, sentences, stem, subject, words
+from turnwise.dialogue.function_words import FUNCTION_WORDS
+from turnwise.dialogue.window import LONGEST
+from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
+from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
-RECENT = 20  # messages that are looked at, besides the first question
-LONGEST = 1200  # characters of an answer that are looked at
 MOST_PHRASES = 3  # phrases added at most
 ENOUGH = 0.25  # probability from which a further phrase is added beside the likeliest
 NEAREST = 0.3  # added to the probability of what the last question was about, where a pronoun points back
+OTHER_LANGUAGE = 0.3  # how much a word of the last question counts where the rules cannot read it
+MOST_WORDS = 12  # of the last question, then
 LEANING = 0.85  # confidence in a follow-up below which the message is left alone: a wrong word spoils a new topic
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; made by
@@ -40,27 +44,28 @@ WEIGHTS = {
 }
 
 
-def by_rules(message: str, history: Sequence[Message], follow_up: FollowUp) -> Condensed:
+def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Condensed:
     """The standalone question of a follow-up."""
-    seen = window(history)
-    if instead := _parallel(message, seen):
+    confidence, why = follow_up.confidence, follow_up.reason
+    if instead := parallel(message, seen):
         return instead
-    chosen = _compared(message, seen) or _chosen(message, seen, follow_up.confidence)
+    chosen = compared(message, seen) or _chosen(message, seen, confidence)
     if not chosen:
-        return Condensed(message, (), "literal", f"{follow_up.reason}, but nothing said before is clearly meant")
-    spans = [phrase for phrase, _ in chosen]
-    terms = tuple(
-        Term(word, round(probability, 2))
-        for phrase, probability in chosen
-        for word in words(phrase)
-        if is_content(word)
-    )
-    quoted = ", ".join(f"“{span}”" for span in spans)
-    if follow_up.confidence < LEANING:
-        reason = f"{follow_up.reason}, but not surely: it is searched as it stands, with a light weight on {quoted}"
-        return Condensed(message, terms, "literal", reason)
-    reason = f"{follow_up.reason}; added {quoted} from the conversation"
-    return Condensed(_written(message, spans), terms, "rules", reason)
+        return Condensed(message, (), "literal", f"{why}, but nothing said before is clearly meant")
+    if confidence < LEANING:
+        quoted = ", ".join(f"“{phrase}”" for phrase, _ in chosen)
+        reason = f"{why}, but not surely: it is searched as it stands, with a light weight on {quoted}"
+        return Condensed(message, terms(chosen), "literal", reason)
+    return standalone(message, seen, chosen, "rules", why)
+
+
+def by_last_question(message: str, seen: Sequence[Message], language: str) -> Condensed:
+    """A follow-up in a language that the rules do not know: as it stands, with the last question's words beside it."""
+    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    small = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
+    added = dict.fromkeys(word for word in content_words(last) if word.lower() not in small)
+    reason = "it is not in English: searched as it stands, with a light weight on the words of the last question"
+    return Condensed(message, tuple(Term(word, OTHER_LANGUAGE) for word in list(added)[:MOST_WORDS]), "literal", reason)
 
 
 # --- which words are missing --------------------------------------------------------------------------------------
@@ -78,57 +83,75 @@ class Mentions:
     in_phrase: bool = False
 
 
-def window(history: Sequence[Message]) -> list[Message]:
-    """The part of a conversation that is looked at: its first question and the recent messages."""
-    recent = list(history[-RECENT:])
-    first = next((each for each in history if each.role == "user"), None)
-    return recent if first is None or any(each is first for each in recent) else [first, *recent]
-
-
-def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[tuple[str, float]]:
+def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Phrase]:
     """The phrases that the message most likely leaves out with their probabilities, the likeliest first."""
     own = {stem(word) for word in words(message)}
     likely = {key: _probability(facts) for key, _, facts in describe(seen)}
     last = next((each.content for each in reversed(seen) if each.role == "user"), "")
-    pointing = _PRONOUN.search(message) or _POSSESSIVE.search(message)
-    antecedent = {stem(word) for word in re.findall(r"[^\W_]+", subject(last))} if pointing else set()
+    antecedents = [_stems(phrase) for phrase in coordinated(last)] if points_back(message) else []
     scored: dict[frozenset[str], tuple[float, str]] = {}
     for position, each in enumerate(seen):
         if each.role == "user" or position == len(seen) - 1:
-            for phrase in phrases(each.content[:LONGEST]):
-                parts = [stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word)]
-                new = frozenset(parts) - own
+            for phrase, stems in _phrases(each.content[:LONGEST]):
+                new = stems - own
                 if new and new <= likely.keys():
-                    nearest = NEAREST if set(parts) == antecedent else 0.0
+                    nearest = NEAREST if stems in antecedents else 0.0
                     average = sum(likely[key] for key in new) / len(new)
                     written = scored[new][1] if new in scored else phrase  # as it was said first: by the user
                     scored[new] = (min(0.95, average + nearest) * confidence, written)
-    chosen: list[tuple[str, float]] = []
+    chosen: list[Phrase] = []
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
         enough = probability >= ENOUGH or not chosen
         if enough and new.isdisjoint(covered) and len(chosen) < MOST_PHRASES:
             chosen.append((phrase, probability))
             covered |= new
-    return sorted(chosen, key=lambda item: {stem(word) for word in re.findall(r"[^\W_]+", item[0])} != antecedent)
+    return sorted(chosen, key=lambda item: _stems(item[0]) not in antecedents)
+
+
+@lru_cache(maxsize=1024)
+def _phrases(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    return tuple((phrase, _stems(phrase)) for phrase in phrases(text))
+
+
+def _stems(phrase: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word))
 
 
 def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
     found: dict[str, Mentions] = {}
     for position, each in enumerate(seen):
-        opens = position == len(seen) - 1 and each.role == "assistant"
-        for sentence in sentences(each.content[:LONGEST])[:6]:
-            several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
-            for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
-                if not is_content(word):
-                    continue
-                key = stem(word)
-                mentions = found.setdefault(key, Mentions(word, set(), set()))
-                (mentions.questions if each.role == "user" else mentions.answers).add(position)
-                mentions.name |= word[0].isupper() and index > 0
-                mentions.in_phrase |= key in several and is_specific(word)
-                mentions.opens_last_answer |= opens
-            opens = False
+        last_answer = position == len(seen) - 1 and each.role == "assistant"
+        for key, said in _read(each.content[:LONGEST]).items():
+            mentions = found.setdefault(key, Mentions(said.word, set(), set()))
+            (mentions.questions if each.role == "user" else mentions.answers).add(position)
+            mentions.name |= said.name
+            mentions.in_phrase |= said.in_phrase
+            mentions.opens_last_answer |= last_answer and said.opens
+    return found
+
+
+@dataclass(slots=True)
+class Said:
+    """A word as one message says it."""
+
+    word: str
+    opens: bool  # in the first sentence
+    name: bool = False
+    in_phrase: bool = False
+
+
+@lru_cache(maxsize=1024)  # the next turn reads all but the last of these messages again
+def _read(text: str) -> dict[str, Said]:
+    """The content words of a message's first sentences, by stem."""
+    found: dict[str, Said] = {}
+    for place, sentence in enumerate(sentences(text)[:6]):
+        several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
+        for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
+            if is_content(word):
+                said = found.setdefault(stem(word), Said(word, place == 0))
+                said.name |= word[0].isupper() and index > 0
+                said.in_phrase |= stem(word) in several and is_specific(word)
     return found
 
 
@@ -165,93 +188,3 @@ def describe(seen: Sequence[Message]) -> Iterator[tuple[str, Mentions, dict[str,
 
 def _probability(facts: dict[str, float]) -> float:
     return 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] * value for name, value in facts.items())))
-
-
-# --- how the question is written ----------------------------------------------------------------------------------
-
-_SINGULAR = r"(?:it|this|that|he|she|him)"
-_PRONOUN = re.compile(
-    rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
-    rf"have|in|how|why|when|and)\s+({_SINGULAR}|they|them|these|those)\b(?!\s+(?:there|that)\b)"
-    r"|\b(it|they|them|him)\s*[?.!]?$|^(it|this|that|they|he|she)\b",
-    re.I,
-)
-_POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
-_MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
-_PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
-_COMPARING = re.compile(
-    r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
-    r"differ|have in common|better|related|relate|connected)\b",
-    re.I,
-)
-_SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
-
-
-def _compared(message: str, seen: Sequence[Message]) -> list[tuple[str, float]]:
-    """The two subjects of a comparison that names neither, the earlier first; else none."""
-    if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
-        return []
-    own = {stem(word) for word in words(message)}
-    subjects: list[str] = []
-    for each in reversed(seen):
-        found = subject(each.content) if each.role == "user" else ""
-        stems = {stem(word) for word in words(found)}
-        if found and not stems <= own and all(stems != {stem(word) for word in words(kept)} for kept in subjects):
-            subjects.append(found)
-        if len(subjects) == 2:
-            return [(each, 0.8) for each in reversed(subjects)]
-    return []
-
-
-_ELLIPSIS = re.compile(
-    r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
-    r"for|on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|is|are|do|does|did|can|could)\b)"
-    r"([^?.!]{2,80}?)\s*[?.!]*",
-    re.I,
-)
-# The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
-_SUBJECT = re.compile(
-    r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
-)
-
-
-def _parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject."""
-    found = _ELLIPSIS.fullmatch(message.strip())
-    last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
-    asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
-    if not found or not asked:
-        return None
-    replaced = asked[1] or asked[2]
-    own = {stem(word) for word in words(f"{message} {replaced}")}
-    terms = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
-    query = last.replace(replaced, found[1], 1)
-    return Condensed(query, terms, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
-
-
-def _written(message: str, spans: Sequence[str]) -> str:
-    """The question with its pronoun replaced by the first span; what finds no place stands in brackets at the end."""
-    if len(spans) == 2 and _COMPARING.search(message):
-        both = f"{spans[0]} and {spans[1]}"
-        if _PLURAL.search(message):
-            return _PLURAL.sub(both, message, count=1)
-        message = re.sub(r"\btheir\b", "the", message, count=1, flags=re.I)
-        noun = _COMPARING.search(message)
-        if noun and noun[1]:
-            return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"
-    possessive = _POSSESSIVE.search(message)
-    pronoun = _PRONOUN.search(message)
-    rest = list(spans)
-    if possessive:
-        owner = rest.pop(0)
-        message = message[: possessive.start()] + f"{owner}’s" + message[possessive.end() :]
-    elif pronoun:
-        group = next(index for index in (1, 2, 3) if pronoun[index])
-        message = message[: pronoun.start(group)] + rest.pop(0) + message[pronoun.end(group) :]
-    if not rest:
-        return message
-    body = message.rstrip().rstrip("?.!").rstrip()
-    end = message[len(body) :].strip()
-    if rest == list(spans) and _MORE.fullmatch(body.strip()):
-        return f"{body} about {' and '.join(rest)}{end}"
-    return f"{body} ({', '.join(rest)}){end}"

@@ -76,7 +76,7 @@ def _whole_history(asked: data.Question) -> SearchQuery:
 
 
 def _turnwise(settings: Settings, asked: data.Question) -> SearchQuery:
-    understanding = understand(asked.question, asked.history, settings.follow_up_threshold)
+    understanding = understand(asked.question, asked.history, settings)
     condensed = condense(asked.question, asked.history, understanding)
     return search_query(asked.question, condensed, settings.added_weight)
 

@@ -27,7 +27,7 @@ def followup(folder: Path, only: tuple[str, ...], progress: Progress, settings: 
         shifts = "shift" in data.first_row(path)
         cases = _turns(path) if shifts else _questions(path)
         predicted = [
-            understand(message, history, settings.follow_up_threshold).follow_up.is_follow_up != shifts
+            understand(message, history, settings).follow_up.is_follow_up != shifts
             for message, history, _ in watched(cases, name, progress)
         ]
         figures[name] = {"n": len(cases), **decisions(predicted, [expected for _, _, expected in cases])}
@@ -74,7 +74,7 @@ def _condensing(asked: list[data.Question], name: str, progress: Progress, setti
     milliseconds: list[float] = []
     for one in watched(asked, name, progress):
         started = time.perf_counter()
-        understanding = understand(one.question, one.history, settings.follow_up_threshold)
+        understanding = understand(one.question, one.history, settings)
         condensed = condense_stage(one.question, one.history, understanding)
         milliseconds.append(1000 * (time.perf_counter() - started))
         added = added_terms(one.question, condensed.query)

@@ -240,6 +240,8 @@ def reform(answer: str, form: str) -> str:
         rows = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
         body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in rows if row)
         return f"| Point | Source |\n|---|---|\n{body}"
-    if form == "shorter":
+    if form == "repeat":
+        return answer
+    if form in ("shorter", "simpler"):
         return said[0] if said else answer
     return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from turnwise.errors import ConfigError, ModelGarbled, ModelTimeout, ModelUnavailable
-from turnwise.types import Prompt
+from turnwise.types import Message, Prompt
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncOpenAI, AsyncStream
@@ -52,7 +52,7 @@ class OpenAIChat:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
         self.name = f"{model or 'the first model'} at {self._host}"
 
-    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError."""
         spoken = _Spoken()
         finish_reason = ""
@@ -67,6 +67,16 @@ class OpenAIChat:
             raise self._silent(finish_reason)
         if not finish_reason:
             raise self._cut_off()
+
+    async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
+        """The reply to these messages, of which little more than `limit` characters are read. Raises a ModelError."""
+        reply = ""
+        async with aclosing(self.stream(Prompt(tuple(messages), "", (), (), ()))) as pieces:
+            async for piece in pieces:
+                reply += piece
+                if len(reply) > limit:
+                    break
+        return reply
 
     async def _deltas(self, prompt: Prompt) -> AsyncGenerator[tuple[str, str], None]:
         """The pieces as they were sent, each with the reason why the answer ended (empty until it did)."""

@@ -6,13 +6,16 @@ import dataclasses
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Field,
     StrictBool,
     TypeAdapter,
     ValidationError,
@@ -41,6 +44,8 @@ from turnwise.types import (
     TurnRequest,
 )
 
+MILLISECONDS = 1e11  # a number above this counts those: as seconds it would lie in the year 5138
+
 
 def whole_characters(text: str) -> str:
     try:
@@ -56,6 +61,24 @@ def plain_id(text: str) -> str:
     return text
 
 
+def moment(value: Any) -> float | None:
+    """A time as seconds since 1970; None where there is none, or none that can be: negative, endless, no number."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            read = datetime.fromisoformat(value.strip())
+            value = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError) as error:
+            raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601") from error
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601")
+    if not 0 <= value < 1e15:  # also false for what is no number
+        return None
+    return value / 1000 if value > MILLISECONDS else float(value)
+
+
+Moment = Annotated[float | None, BeforeValidator(moment)]
 Text = Annotated[str, AfterValidator(whole_characters)]
 ConversationId = Annotated[Text, AfterValidator(plain_id)]
 
@@ -69,11 +92,29 @@ class ChatMessage(BaseModel):
     role: Role
     content: Text
     sources: Any = None
-    metadata: Any = None
+    created_at: Moment = Field(None, description="Seconds or milliseconds since 1970, or ISO 8601 (else UTC)")
+    metadata: dict[str, Any] = Field({}, description='Notes on the message, such as {"scaffolding": "hint"}')
 
     def to_message(self) -> Message:
-        noted = self.metadata if isinstance(self.metadata, dict) else {}
-        return Message(self.role, self.content, read_sources(self.sources), metadata=noted)
+        return Message(self.role, self.content, read_sources(self.sources), self.created_at, self.metadata)
+
+
+class AnalyzeBody(BaseModel):
+    """A conversation that the caller keeps; its last message is the one to be understood."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    messages: list[ChatMessage]
+
+    @model_validator(mode="after")
+    def ends_with_the_user(self) -> Self:
+        if not self.messages or self.messages[-1].role != "user":
+            raise ValueError("The last of 'messages' must be from the user.")
+        return self
+
+    def to_request(self) -> TurnRequest:
+        *history, last = (message.to_message() for message in self.messages)
+        return TurnRequest(last.content, tuple(history))
 
 
 class ChatBody(BaseModel):
@@ -135,6 +176,10 @@ def native_router(engine: Engine) -> APIRouter:
             return EventStream(chat_frames(engine.stream(request)))
         reply = await engine.answer(request)
         return Json(reply.to_dict())
+
+    @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
+    def analyze(body: AnalyzeBody) -> Response:
+        return Json(engine.analyze(body.to_request()).to_dict())
 
     @router.get("/conversations", summary="The conversations kept here, latest first")
     def conversations(limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:

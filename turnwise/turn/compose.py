@@ -43,7 +43,7 @@ def compose(
     return Prompt(
         messages=(Message("system", system_prompt()), *(each for told in earlier for each in told.messages), *current),
         question=message,
-        searches=tuple(step.query.question for step in plan.steps if step.query),
+        searches=tuple(step.query.question for step in plan.steps if step.query and not step.detail),
         evidence=evidence,
         known=tuple(known),
         said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),

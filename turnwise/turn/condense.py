@@ -2,21 +2,143 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
 
-from turnwise.dialogue.rules import by_rules
-from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
+from turnwise.dialogue.earlier import asked_again, returned_to
+from turnwise.dialogue.intent import read_intent
+from turnwise.dialogue.predicted import by_model
+from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
+from turnwise.dialogue.rules import by_last_question, by_rules
+from turnwise.dialogue.window import LONGEST, window
+from turnwise.errors import TurnwiseError
+from turnwise.text import content_words, one_line, stem, without_citations, words
+from turnwise.types import (
+    Condensed,
+    FollowUp,
+    Intent,
+    Message,
+    Prediction,
+    Rewriter,
+    Role,
+    SearchQuery,
+    Term,
+    Understanding,
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+LEANING: frozenset[Intent] = frozenset({"follow_up", "clarify", "refer_back"})  # the intents that lean on what was said
+REWRITTEN = 0.8  # how much a word counts that a language model added
+REMEMBERED = 256  # condensed messages that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that condensing a message looks at, and nothing else: two that are equal have the same result."""
+
+    message: str
+    said: tuple[tuple[Role, str], ...]  # the window of the history
+    intent: Intent
+    confidence: float
+    why: str
+    language: str
+    prediction: Prediction | None
+
+    @property
+    def seen(self) -> list[Message]:
+        return [Message(role, content) for role, content in self.said]
+
+
+class _Remembered(Generic[T]):
+    """What came of the last messages that were condensed. The one that was not asked for longest goes first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Asked, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, asked: Asked) -> T | None:
+        with self._lock:
+            if asked in self._kept:
+                self._kept.move_to_end(asked)
+            return self._kept.get(asked)
+
+    def put(self, asked: Asked, found: T) -> T:
+        with self._lock:
+            self._kept[asked] = found
+            if len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+        return found
+
+
+class QueryCondenser:
+    """Makes a message a question that stands alone: the trained model's reading where there is one, the rules' beneath
+    it, and a language model's above both where one is given and what it writes can be trusted.
+
+        condensed = await QueryCondenser().condense(message, history, understanding)
+
+    It may be shared by many conversations and threads.
+    """
+
+    def __init__(self, rewriter: Rewriter | None = None, timeout: float = 3.0) -> None:
+        self._rewriter = rewriter
+        self._timeout = timeout
+        self._embedded: _Remembered[Condensed] = _Remembered()
+        self._replies: _Remembered[str] = _Remembered()
+
+    async def condense(
+        self, message: str, history: Sequence[Message], understanding: Understanding, given: str | None = None
+    ) -> Condensed:
+        """The standalone question. What the caller gives wins; a message that stands alone comes out unchanged."""
+        ready = _given_or_alone(message, understanding, given)
+        if ready is not None:
+            return ready
+        asked = _asked(message, history, understanding)
+        found = self._embedded.get(asked)
+        if found is None:
+            found = self._embedded.put(asked, _embedded(asked))
+        if self._rewriter is None or not asked.language or not asked.said:
+            return found
+        return await self._rewritten(self._rewriter, asked, found)
+
+    async def _rewritten(self, rewriter: Rewriter, asked: Asked, embedded: Condensed) -> Condensed:
+        """The language model's question if it passes every gate; else the embedded one, which says what was wrong."""
+        reply = self._replies.get(asked)
+        if reply is None:
+            messages = request(_instructions(), asked.message, asked.seen)
+            try:
+                async with asyncio.timeout(self._timeout):
+                    reply = (await rewriter.rewrite(messages, LONGEST_REPLY))[: LONGEST_REPLY + 1]
+            except TimeoutError:
+                return _refused(embedded, f"it took longer than {self._timeout:g} seconds")
+            except TurnwiseError as error:
+                return _refused(embedded, str(error))
+            except Exception:
+                log.exception("%s broke while rewriting", rewriter.name)
+                return _refused(embedded, "it broke")
+            self._replies.put(asked, reply)
+        question = cleaned(reply)
+        if wrong := fault(asked.message, asked.seen, question, asked.language):
+            return _refused(embedded, wrong, reply)
+        own = {stem(word) for word in words(asked.message)}
+        added = tuple(Term(word, REWRITTEN) for word in dict.fromkeys(content_words(question)) if stem(word) not in own)
+        return Condensed(question, added, "llm", f"{asked.why}; {rewriter.name} rewrote it")
 
 
 def condense(
     message: str, history: Sequence[Message], understanding: Understanding, given: str | None = None
 ) -> Condensed:
-    """The standalone question. What the caller gives wins; a message that stands alone comes out unchanged."""
-    if given is not None and given.strip():
-        return Condensed(given.strip(), (), "caller", "the caller gave the query")
-    if understanding.intent != "follow_up":
-        return Condensed(message, (), "literal", understanding.follow_up.reason)
-    return by_rules(message, history, understanding.follow_up)
+    """The same without a language model and without a memory, for plain code."""
+    ready = _given_or_alone(message, understanding, given)
+    return _embedded(_asked(message, history, understanding)) if ready is None else ready
 
 
 def search_query(message: str, condensed: Condensed, added_weight: float) -> SearchQuery:
@@ -25,3 +147,57 @@ def search_query(message: str, condensed: Condensed, added_weight: float) -> Sea
         return SearchQuery(condensed.query)
     added = tuple(Term(term.text, min(1.0, term.weight * added_weight)) for term in condensed.added)
     return SearchQuery(message, added, condensed.query)
+
+
+def _given_or_alone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:
+    if given is not None and given.strip():
+        return Condensed(given.strip(), (), "caller", "the caller gave the query")
+    if understanding.intent not in LEANING:
+        return Condensed(message, (), "literal", understanding.follow_up.reason)
+    return None
+
+
+def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
+    said = tuple((each.role, without_citations(each.content[:LONGEST])) for each in window(message, history))
+    follow_up = understanding.follow_up
+    return Asked(
+        message,
+        said,
+        understanding.intent,
+        follow_up.confidence,
+        follow_up.reason,
+        understanding.language,
+        understanding.prediction,
+    )
+
+
+def _embedded(asked: Asked) -> Condensed:
+    """The rules' reading, or the trained model's where it has read the message."""
+    message, seen = asked.message, asked.seen
+    follow_up = FollowUp(True, "pattern", asked.confidence, "", (), asked.why)
+    if asked.intent != "follow_up" and (found := _of_earlier(asked, seen, follow_up)):
+        return found
+    if not asked.language:
+        return Condensed(message, (), "literal", "its language is not known, so nothing is added")
+    if asked.language != "en":
+        return by_last_question(message, seen, asked.language)
+    ruled = by_rules(message, seen, follow_up)
+    return by_model(message, seen, asked.prediction, asked.why, ruled) if asked.prediction else ruled
+
+
+def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+    """The question that a correction means, or the one about what a message goes back to."""
+    reading = read_intent(asked.message, asked.language)
+    if reading.intent != asked.intent:
+        return None
+    return (asked_again if asked.intent == "clarify" else returned_to)(reading, seen, follow_up)
+
+
+def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:
+    reason = f"{embedded.reason}; the language model’s rewrite was not taken: {why}"
+    return replace(embedded, reason=reason, refused=one_line(reply, 120))
+
+
+@lru_cache(maxsize=1)
+def _instructions() -> str:
+    return (Path(__file__).parent / "prompts" / "condense.txt").read_text(encoding="utf-8").strip()

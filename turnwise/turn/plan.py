@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from turnwise.dialogue.earlier import mentions, sentences_about
+from turnwise.dialogue.intent import read_intent
+from turnwise.dialogue.language import says
 from turnwise.text import one_line
 from turnwise.types import Condensed, Message, Plan, SearchQuery, Step, Understanding
+
+READING = "another reading"  # of an ambiguous message: searched, and not a side of a comparison
+LISTED = 30  # questions that a memory of all lists at most
 
 _SIDE = r"([^,.?!]{2,60}?)"
 _COMPARISONS = (
@@ -21,38 +27,42 @@ _COMPARISONS = (
     ),
     re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
 )
-_GREETINGS = {
-    "thanks": "You’re welcome. Ask on whenever you like.",
-    "hello": "Hello. Ask me anything about the documents in this library.",
-    "goodbye": "Goodbye. This conversation stays here for when you come back.",
-    "acknowledged": "Good. What would you like to know next?",
-}
 
 
-def plan(history: Sequence[Message], understanding: Understanding, condensed: Condensed, query: SearchQuery) -> Plan:
+def plan(
+    message: str, history: Sequence[Message], understanding: Understanding, condensed: Condensed, query: SearchQuery
+) -> Plan:
     """The steps of this turn, in order. Steps of one plan do not depend on each other."""
+    language, operation = understanding.language, understanding.operation
     if condensed.method == "caller":
         return _searches(condensed, query)
-    if understanding.intent == "social":
-        return Plan((Step("say", detail=_GREETINGS[understanding.operation]),), "a courtesy needs no search")
-    if understanding.intent == "recall":
-        return Plan(
-            (Step("say", detail=_recalled(understanding.operation, history)),), "the conversation itself answers"
-        )
-    if understanding.intent == "reform":
-        if not any(each.role == "assistant" and each.content.strip() for each in history):
-            return Plan(
-                (Step("say", detail="There is no answer to re-form yet. Ask something first."),), "nothing was said"
-            )
-        return Plan((Step("reform", detail=understanding.operation),), "the last answer holds all that is needed")
-    return _searches(condensed, query)
+    match understanding.intent:
+        case "social":
+            return _say(says(language, operation), "a courtesy needs no search")
+        case "recall":
+            return _recall(operation, read_intent(message, language).about, history, language)
+        case "reform" if not any(each.role == "assistant" and each.content.strip() for each in history):
+            return _say(says(language, "nothing_to_reform"), "nothing was said")
+        case "reform":
+            return Plan((Step("reform", detail=operation),), "the last answer holds all that is needed")
+        case "arithmetic" if operation == "plain numbers":
+            return _say(says(language, "arithmetic"), "a sum needs a calculator, and there is none")
+        case _:
+            return _searches(condensed, query)
+
+
+def _say(words: str, reason: str) -> Plan:
+    return Plan((Step("say", detail=words),), reason)
 
 
 def _searches(condensed: Condensed, query: SearchQuery) -> Plan:
     sides = _sides(condensed.query)
     steps = (Step("search", query), *(Step("search", SearchQuery(side)) for side in sides))
-    reason = f"a comparison: also one search each for “{'” and “'.join(sides)}”" if sides else "one search answers it"
-    return Plan(steps, reason)
+    steps += tuple(Step("search", SearchQuery(other), detail=READING) for other in condensed.candidates)
+    reasons = [f"a comparison: also one search each for “{'” and “'.join(sides)}”"] if sides else []
+    if condensed.candidates:
+        reasons.append(f"it has other readings: also searched as “{'” and “'.join(condensed.candidates)}”")
+    return Plan(steps, "; ".join(reasons) or "one search answers it")
 
 
 def _sides(question: str) -> tuple[str, ...]:
@@ -63,12 +73,34 @@ def _sides(question: str) -> tuple[str, ...]:
     return ()
 
 
-def _recalled(which: str, history: Sequence[Message]) -> str:
-    asked = [one_line(each.content, 300) for each in history if each.role == "user"]
+# --- memories -----------------------------------------------------------------------------------------------------
+
+
+def _recall(which: str, about: str, history: Sequence[Message], language: str) -> Plan:
+    """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
+    remembered = "the conversation itself answers"
+    asked = [each.content for each in history if each.role == "user"]
+    if which == "said":
+        said = sentences_about(about, history)
+        if not said:
+            return Plan(
+                (Step("search", SearchQuery(about)),), f"nothing was said about “{about}” yet, so it is searched"
+            )
+        return _say(_listed(says(language, "said", about=about), said, "- "), remembered)
     if not asked:
-        return "You have not asked anything yet; this is the beginning of our conversation."
-    if which == "first":
-        return f"Your first question was: “{asked[0]}”"
-    if which == "last":
-        return f"Your last question was: “{asked[-1]}”"
-    return "So far you asked:\n\n" + "\n".join(f"{number}. {text}" for number, text in enumerate(asked, 1))
+        return _say(says(language, "nothing_asked"), remembered)
+    if which == "asked":
+        found = [history[place].content for place in mentions(about, history, "user")]
+        if not found:
+            return _say(says(language, "not_asked", about=about), remembered)
+        return _say(_listed(says(language, "asked", about=about), found[-LISTED:], "- "), remembered)
+    if which in ("first", "last"):
+        return _say(says(language, which, text=one_line(asked[0 if which == "first" else -1], 300)), remembered)
+    before = len(asked) - LISTED
+    opening = says(language, "all") + (" " + says(language, "earlier", count=str(before)) if before > 0 else "")
+    return _say(_listed(opening, asked[-LISTED:], "", max(0, before) + 1), remembered)
+
+
+def _listed(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:
+    lines = (f"{bullet or f'{place}. '}{one_line(item, 300)}" for place, item in enumerate(items, number))
+    return opening + "\n\n" + "\n".join(lines)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 from turnwise.config import Settings
-from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
 from turnwise.turn.compose import cited, compose
-from turnwise.turn.condense import condense, search_query
+from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import retrieve
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import understand
+from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
     Accepted,
+    Analysis,
     Answered,
     ChatModel,
     ConversationStore,
@@ -45,7 +46,8 @@ class Parts:
     store: ConversationStore
     guard: GuardrailPipeline
     models: Sequence[ChatModel]
-    tracker: ConversationTracker = field(default_factory=ConversationTracker)
+    senses: Senses = field(default_factory=Senses)
+    condenser: QueryCondenser = field(default_factory=QueryCondenser)
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -64,19 +66,21 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             raise MessageBlocked(f"This message was not answered: {verdict.reason}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
-            understood = understand(message, history, settings.follow_up_threshold, parts.tracker)
-            stage.decide(understood.intent, understood.reason, confidence=understood.follow_up.confidence)
+            now = time.time()
+            understood = await asyncio.to_thread(understand, message, history, settings, parts.senses, now)
+            stage.decide(understood.intent, understood.reason, **details(understood, settings))
         yield trace.last()
 
         with trace.stage("condense") as stage:
-            condensed = condense(message, history, understood, request.condensed_query)
+            condensed = await parts.condenser.condense(message, history, understood, request.condensed_query)
             query = search_query(message, condensed, settings.added_weight)
             added = {term.text: term.weight for term in query.added}
-            stage.decide(condensed.method, condensed.reason, query=condensed.query, added=added)
+            asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
+            stage.decide(condensed.method, condensed.reason, added=added, **asked)
         yield trace.last()
 
         with trace.stage("plan") as stage:
-            planned = plan(history, understood, condensed, query)
+            planned = plan(message, history, understood, condensed, query)
             stage.decide(" + ".join(step.action for step in planned.steps), planned.reason)
         yield trace.last()
 
@@ -150,3 +154,17 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield Failed(broken.to_dict(), broken.status, trace.all())
     finally:
         memory.abandon(text)
+
+
+def analyze(request: TurnRequest, parts: Parts) -> Analysis:
+    """What a message is to its conversation: the first stages of a turn, with no search and no answer."""
+    settings, message = parts.settings, request.message
+    verdict = parts.guard.check_input(message)
+    check_request(request, settings.max_message)
+    if verdict.action == "block":
+        raise MessageBlocked(f"This message was not read: {verdict.reason}.", "Put your question another way.")
+    stored = parts.store.conversation(request.conversation_id).messages() if request.conversation_id else None
+    history = tuple(each for each in request.history if each.role != "system") if stored is None else stored
+    understood = understand(message, history, settings, parts.senses, time.time())
+    condensed = condense(message, history, understood, request.condensed_query)
+    return Analysis(understood.state.turn, understood, condensed, settings.follow_up_threshold)

@@ -2,32 +2,112 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from turnwise.dialogue.follow_up import read_follow_up
-from turnwise.dialogue.intent import read_intent, without_courtesy
+from turnwise.config import Settings
+from turnwise.dialogue import follow_up as signals
+from turnwise.dialogue.earlier import mentions
+from turnwise.dialogue.follow_up import Known, read_follow_up
+from turnwise.dialogue.intent import Reading, read_intent, without_courtesy
+from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import ConversationTracker
-from turnwise.types import Message, Understanding
+from turnwise.dialogue.window import window
+from turnwise.types import Condenser, Embedder, FollowUp, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
 
 
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """What a message is understood with besides its words: what keeps track of the conversation and, where there are
+    such, vectors and the trained condenser."""
+
+    embedder: Embedder | None = None
+    condenser: Condenser | None = None
+    tracker: ConversationTracker = field(default_factory=ConversationTracker)
+
+
+_BY_RULES, _DEFAULTS = Senses(), Settings()
+
+
 def understand(
-    message: str, history: Sequence[Message], threshold: float = 0.5, tracker: ConversationTracker | None = None
+    message: str,
+    history: Sequence[Message],
+    settings: Settings = _DEFAULTS,
+    senses: Senses = _BY_RULES,
+    now: float | None = None,
 ) -> Understanding:
-    """Intent, follow-up and state of a message, from the recent history alone."""
-    intent, operation, reason = read_intent(message)
-    follow_up = read_follow_up(without_courtesy(message), history[-RECENT:], threshold)
-    if intent is None:
-        intent = "follow_up" if follow_up.is_follow_up else "new_question"
-        reason = follow_up.reason
-    elif intent == "reform":
-        why = "it asks for the last answer in another form"
-        follow_up = dataclasses.replace(follow_up, is_follow_up=True, type="pattern", confidence=0.95, reason=why)
+    """Language, intent, follow-up and state of a message. Without senses the words alone are read; `now` is the time
+    (seconds since 1970), where it is known."""
+    recent = history[-RECENT:]
+    language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
+    reading = _in_context(read_intent(message, language), history, settings)
+    prediction: Prediction | None = None
+    if reading.intent in ("social", "recall"):
+        follow_up = _leaning(recent, False, "none", 0.0, "it asks nothing of the documents")
+    elif reading.intent == "reform":
+        follow_up = _leaning(recent, True, "pattern", 0.95, "it asks for the last answer in another form")
+    elif not settings.follow_up:
+        follow_up = _leaning(recent, False, "none", 0.0, "follow-ups are not looked for (the setting is off)")
     else:
-        why = "it asks nothing of the documents"
-        follow_up = dataclasses.replace(follow_up, is_follow_up=False, type="none", confidence=0.0, reason=why)
-    tracker = tracker or ConversationTracker()
-    state = tracker.update(tracker.read(history), message, follow_up, intent)
-    return Understanding(intent, operation, follow_up, state, reason)
+        asked = without_courtesy(message)
+        if senses.condenser and recent and language == "en":
+            prediction = senses.condenser.predict(asked, window(message, history))
+        if reading.intent in ("clarify", "refer_back"):
+            follow_up = _leaning(recent, True, "pattern", 0.9, f"it {reading.reason}")
+        else:
+            known = Known(
+                settings.follow_up_threshold,
+                language,
+                senses.embedder.embed_query if senses.embedder else None,
+                prediction.needs_context if prediction else None,
+                idle_seconds(history, now),
+                settings.memory_seconds,
+                settings.topic_signal,
+            )
+            follow_up = read_follow_up(asked, recent, known)
+    intent, operation, reason = reading.intent, reading.operation, reading.reason
+    if intent is None or (intent == "data" and follow_up.is_follow_up):  # what leans is completed first
+        intent = "follow_up" if follow_up.is_follow_up else "new_question"
+        operation, reason = "", follow_up.reason
+    state = senses.tracker.update(senses.tracker.read(history), message, follow_up, intent)
+    return Understanding(intent, operation, follow_up, state, reason, language, prediction)
+
+
+def _in_context(reading: Reading, history: Sequence[Message], settings: Settings) -> Reading:
+    """The reading, unless there is nothing for it to correct or to go back to: then it is a plain question."""
+    if reading.intent == "clarify" and not (settings.follow_up and history):
+        return Reading()
+    if reading.intent == "refer_back" and not (settings.follow_up and mentions(reading.about, history)):
+        return Reading()
+    return reading
+
+
+def _leaning(recent: Sequence[Message], is_follow_up: bool, kind: Any, confidence: float, reason: str) -> FollowUp:
+    """A follow-up, or none, that the intent decides; what was said before is read all the same."""
+    before = signals.previous_topic(recent)
+    return FollowUp(is_follow_up and bool(recent), kind if recent else "none", confidence, *before, reason)
+
+
+def idle_seconds(history: Sequence[Message], now: float | None) -> float | None:
+    """How long ago the last message was said, None where that is not known; never less than nothing."""
+    at = history[-1].at if history else None
+    return None if at is None or now is None else max(0.0, now - at)
+
+
+def details(understood: Understanding, settings: Settings) -> dict[str, Any]:
+    """The values behind the decision, for the trace."""
+    follow_up = understood.follow_up
+    return {
+        "confidence": follow_up.confidence,
+        "signals": follow_up.signals,
+        "thresholds": {
+            "follow_up": settings.follow_up_threshold,
+            "similarity": {"high": signals.HIGH, "medium": signals.MEDIUM, "low": signals.LOW},
+        },
+        "topic_changed": follow_up.topic_changed,
+        "operation": understood.operation,
+        "language": understood.language,
+    }

@@ -1,0 +1,121 @@
+"""The trained model's reading: phrases as they were said, each decision behind a gate, the rules' reading beside it."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import leans, said
+
+from turnwise.dialogue.predicted import ADDED, COUNTED, FLUENT, NEEDED, by_model, joined
+from turnwise.dialogue.rules import by_rules
+from turnwise.types import Condensed, Message, Prediction, Term
+
+PAPER = said(
+    "Who wrote the paper on neural architecture search?",
+    "Rafael Ramos and Wenjian Liu of the University of Toronto, on Alzheimer’s disease and multi-task learning.",
+)
+SEARCH = (("search", 0.9), ("architecture", 0.9), ("neural", 0.8))
+
+
+def read(
+    message: str, seen: list[Message], *terms: tuple[str, float], needed: float = 0.9, **more: object
+) -> Condensed:
+    prediction = Prediction(needed, terms, **more)  # type: ignore[arg-type]
+    return by_model(message, seen, prediction, "why", by_rules(message, seen, leans(0.9)))
+
+
+@pytest.mark.parametrize(
+    ("words", "phrases"),
+    [
+        (["Liu", "Rafael", "Wenjian", "Ramos"], ["Rafael Ramos", "Wenjian Liu"]),
+        (["Toronto", "University"], ["University of Toronto"]),
+        (["disease", "Alzheimer"], ["Alzheimer’s disease"]),
+        (["learning", "task"], ["multi-task learning"]),
+        (["search", "neural"], ["neural", "search"]),
+        (["cats"], []),
+    ],
+)
+def test_words_that_stood_side_by_side_are_one_phrase_in_the_order_they_were_said(
+    words: list[str], phrases: list[str]
+) -> None:
+    from turnwise.text import stem
+
+    assert [phrase for phrase, _ in joined({stem(word): 0.5 for word in words}, PAPER)] == phrases
+
+
+def test_the_longest_phrase_is_taken_and_each_word_once() -> None:
+    seen = said("What is descent?", "Stochastic gradient descent. Gradient descent. A gradient.")
+    kept = {"stochast": 0.6, "gradient": 0.9, "descent": 0.9}
+    assert joined(kept, seen) == [("Stochastic gradient descent", pytest.approx(0.8))]
+
+
+def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
+    found = read("When was it published?", PAPER, *SEARCH, ("Liu", 0.6))
+    assert found.query == "When was neural architecture search published (Liu)?"
+    assert found.method == "model"
+    assert "“neural architecture search”" in found.reason
+
+
+def test_what_is_likely_but_not_sure_counts_in_the_search_and_is_not_shown() -> None:
+    found = read("When was it published?", PAPER, *SEARCH, ("Toronto", ADDED - 0.01), ("Liu", COUNTED - 0.01))
+    assert "Toronto" not in found.query
+    assert found.added[-1] == Term("Toronto", round(ADDED - 0.01, 2))
+
+
+def test_below_the_gate_the_message_stays_as_it_is_and_likely_words_count() -> None:
+    found = read("Where?", PAPER, ("Toronto", 0.8), needed=NEEDED - 0.01)
+    assert (found.query, found.method, found.added) == ("Where?", "literal", (Term("Toronto", 0.8),))
+
+
+def test_the_fluent_question_is_shown_where_the_model_is_sure_of_it() -> None:
+    fluent = "When was the paper on neural architecture search published?"
+    message = "When was it published?"
+    assert read(message, PAPER, *SEARCH, rewrite=fluent, fluency=FLUENT).query == fluent
+    plain = "When was neural architecture search published?"
+    assert read(message, PAPER, *SEARCH, rewrite=fluent, fluency=FLUENT - 0.01).query == plain
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        "",
+        "When was the Google paper published?",
+        "When was the paper found?",
+        "The paper was published.",
+        "When?\nNow?",
+    ],
+)
+def test_a_fluent_question_that_invents_drops_or_answers_is_not_shown(rewrite: str) -> None:
+    found = read("When was it published?", PAPER, *SEARCH, rewrite=rewrite, fluency=1.0)
+    assert found.query == "When was neural architecture search published?"
+
+
+def test_words_that_nobody_said_are_dropped() -> None:
+    found = read("When was it published?", PAPER, ("Google", 0.99), *SEARCH)
+    assert "Google" not in found.query + str(found.added)
+
+
+def test_where_the_rules_read_something_else_that_is_searched_too() -> None:
+    found = read("When was it published?", PAPER, ("Liu", 0.9))
+    assert found.query == "When was Liu published?"
+    assert found.candidates == ("When was neural architecture search published?",)
+    assert "the rules read" in found.reason
+    unsure = read("When was it published?", PAPER, ("Liu", 0.9), needed=0.1)
+    assert (unsure.query, unsure.candidates) == ("When was it published?", found.candidates)
+
+
+def test_where_they_agree_there_is_one_reading() -> None:
+    assert read("When was it published?", PAPER, ("architecture", 0.9)).candidates == ()
+
+
+def test_the_forms_of_the_rules_serve_the_model_too() -> None:
+    two = said("What is multi-task learning?", "A.", "What is causal inference?", "B.")
+    assert read("Is there an overlap?", two, ("causal", 0.9)).query == (
+        "Is there an overlap between multi-task learning and causal inference?"
+    )
+    assert read("And GPT?", said("How is BERT trained?", "On text."), ("trained", 0.9)).query == "How is GPT trained?"
+
+
+def test_where_the_model_names_no_word_the_rules_stand() -> None:
+    found = read("How does it work?", said("What is BERT?", "BERT is a model."), ("model", 0.2))
+    assert (found.query, found.method) == ("How does BERT work?", "rules")
+    assert Term("model", 0.2) in found.added

@@ -1,0 +1,76 @@
+"""What is looked at of a conversation: the same amount at turn 5 and at turn 500, and what the message calls back."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spoken import long_talk, said
+
+from turnwise.dialogue.window import CALLED_BACK, RECENT, window
+from turnwise.types import Message
+
+
+def test_a_short_conversation_is_seen_whole() -> None:
+    history = long_talk(9)
+    assert window("How deep is it?", history) == history
+    assert window("How deep is it?", ()) == []
+
+
+def test_of_a_long_one_the_recent_turns_and_the_first_question_are_seen() -> None:
+    history = long_talk(500)
+    assert window("How deep is it?", history) == [history[0], *history[-RECENT:]]
+
+
+@pytest.mark.parametrize("turn", [2, 200, 460, 489])
+def test_a_turn_is_seen_again_when_the_message_says_a_word_of_it_that_nobody_said_since(turn: int) -> None:
+    history = long_talk(500, **{f"turn_{turn}": "What do herons eat?", f"answer_{turn}": "Fish and frogs. [2]"})
+    place = 2 * (turn - 1)
+    seen = window("Earlier you mentioned a heron. Where does it live?", history)
+    assert seen == [history[0], *history[place : place + 2], *history[-RECENT:]]
+    assert window("What else is there about frogs?", history) == seen, "a word of the answer brings back its question"
+
+
+def test_the_last_time_that_a_word_was_said_counts() -> None:
+    history = long_talk(100, turn_20="What do herons eat?", turn_60="Where do herons nest?")
+    contents = [each.content for each in window("And herons?", history)]
+    assert "Where do herons nest?" in contents
+    assert "What do herons eat?" not in contents
+
+
+def test_what_was_said_a_moment_ago_calls_nothing_back() -> None:
+    history = long_talk(100, turn_20="What do herons eat?", turn_99="Do herons swim?")
+    assert window("And herons?", history) == [history[0], *history[-RECENT:]]
+
+
+def test_a_general_word_calls_nothing_back() -> None:
+    history = long_talk(100, turn_20="What is the best example of a thing?")
+    assert window("What is the best example?", history) == [history[0], *history[-RECENT:]]
+
+
+def test_a_message_full_of_words_calls_back_a_few_turns_only() -> None:
+    names = "heron stork egret ibis crane bittern spoonbill flamingo pelican cormorant".split()
+    history = long_talk(100, **{f"turn_{20 + place}": f"What is the {name}?" for place, name in enumerate(names)})
+    assert len(window(" ".join(names), history)) <= RECENT + 1 + CALLED_BACK
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.text(max_size=40), st.lists(st.tuples(st.sampled_from(["user", "assistant", "system"]), st.text(max_size=20)))
+)
+def test_it_is_a_part_of_the_conversation_in_its_order(message: str, said: list[tuple[str, str]]) -> None:
+    history = [Message(role, f"{content} {place}") for place, (role, content) in enumerate(said)]  # type: ignore[arg-type]
+    seen = window(message, history)
+    assert len(seen) <= RECENT + 1 + CALLED_BACK
+    places = [history.index(each) for each in seen]
+    assert places == sorted(set(places))
+    assert seen[len(seen) - min(RECENT, len(history)) :] == history[-RECENT:]
+
+
+def test_a_hostile_history_takes_no_longer() -> None:
+    history = said(*["heronheron " * 2000] * 1000)
+    start = time.perf_counter()
+    window("heron " * 2000, history)
+    assert time.perf_counter() - start < 2

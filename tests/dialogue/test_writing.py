@@ -1,0 +1,111 @@
+"""A question written with phrases that were said, whoever chose them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from spoken import said
+
+from turnwise.dialogue.writing import compared, coordinated, parallel, standalone, written
+
+
+@pytest.mark.parametrize(
+    ("message", "spans", "query"),
+    [
+        ("How does it work?", ["BERT"], "How does BERT work?"),
+        ("What are its limits?", ["BERT"], "What are BERT’s limits?"),
+        ("tell me more", ["BERT"], "tell me more about BERT"),
+        ("Where?", ["Rafael Ramos", "Wenjian Liu"], "Where (Rafael Ramos, Wenjian Liu)?"),
+        ("When was it made?", ["BERT", "Google"], "When was BERT made (Google)?"),
+        ("Is there an overlap?", ["BERT", "GPT"], "Is there an overlap between BERT and GPT?"),
+        ("Compare them", ["BERT", "GPT"], "Compare BERT and GPT"),
+    ],
+)
+def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
+    message: str, spans: list[str], query: str
+) -> None:
+    assert written(message, spans) == query
+
+
+def test_they_stands_for_both_of_two_that_were_said_together() -> None:
+    seen = said("Who wrote it?", "Rafael Ramos and Wenjian Liu wrote it. [1]")
+    chosen = [("Wenjian Liu", 0.9), ("Rafael Ramos", 0.8)]
+    found = standalone("What else did they publish?", seen, chosen, "model", "why")
+    assert found.query == "What else did Rafael Ramos and Wenjian Liu publish?"
+    assert found.candidates == ()
+
+
+@pytest.mark.parametrize("message", ["Who made it?", "What are its limits?", "Is he older?"])
+def test_one_word_for_one_of_two_that_are_alike_has_two_readings(message: str) -> None:
+    seen = said("How do BERT and GPT differ?", "BERT reads both ways. [1]")
+    found = standalone(message, seen, [("BERT", 0.6), ("GPT", 0.55), ("reading", 0.5)], "rules", "why")
+    assert "BERT" in found.query
+    assert "GPT" not in found.query
+    (other,) = found.candidates
+    assert "GPT" in other
+    assert "BERT" not in other
+    assert [term.text for term in found.added] == ["BERT", "reading"]
+    assert "may also mean “GPT”" in found.reason
+
+
+def test_two_that_are_not_alike_or_not_as_likely_are_one_reading() -> None:
+    seen = said("How do BERT and GPT differ?", "BERT reads both ways. [1]")
+    assert standalone("Who made it?", seen, [("BERT", 0.9), ("GPT", 0.4)], "rules", "").candidates == ()
+    assert (
+        standalone(
+            "Who made it?", said("Who made BERT at Google?", ""), [("BERT", 0.6), ("Google", 0.6)], "rules", ""
+        ).candidates
+        == ()
+    )
+
+
+def test_three_that_are_alike_are_three_readings_and_no_more() -> None:
+    seen = said("Compare BERT, GPT, ELMo and T5", "They differ. [1]")
+    found = standalone("Who made it?", seen, [("GPT", 0.6), ("BERT", 0.6), ("ELMo", 0.6), ("T5", 0.6)], "rules", "")
+    assert found.query == "Who made GPT?"
+    assert found.candidates == ("Who made BERT?", "Who made ELMo?")
+
+
+@pytest.mark.parametrize(
+    ("question", "group"),
+    [
+        ("How do BERT and GPT differ?", ["BERT", "GPT"]),
+        ("What is BERT?", ["BERT"]),
+        ("What is Edicenter, Edifest or Edilab?", ["Edicenter", "Edifest", "Edilab"]),
+        ("How does it work?", []),
+        ("", []),
+    ],
+)
+def test_what_stands_beside_the_subject_of_a_question(question: str, group: list[str]) -> None:
+    assert coordinated(question) == group
+
+
+def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
+    found = parallel("And GPT?", said("Is the AIM of AI good?", "Yes."))
+    assert found
+    assert found.query == "Is the GPT of AI good?"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "it " * 5000,
+        "no, " * 4000,
+        "you mentioned " * 1200,
+        "and" + " " * 16000,
+        "I meant " + "a, not " * 2000,
+        "is it" + " " * 16000 + "x",
+        "and " * 4000,
+        "their " * 2600,
+        "more" * 4000,
+    ],
+)
+def test_hostile_messages_take_linear_time(message: str) -> None:
+    seen = said("How do BERT, GPT and ELMo differ? " * 30, "BERT, GPT, " * 1000)
+    start = time.perf_counter()
+    written(message, ["BERT", "GPT"])
+    compared(message, seen)
+    parallel(message, seen)
+    standalone(message, seen, [("BERT", 0.9), ("GPT", 0.9)], "rules", "")
+    assert time.perf_counter() - start < 0.5

@@ -1,0 +1,145 @@
+"""Earlier: the turn that a message goes back to, and the question it makes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
+from turnwise.dialogue.rules import by_rules
+from turnwise.text import content_stems, content_words, is_content, phrases, sentences, stem, subject, words
+from turnwise.types import Condensed, FollowUp, Message, Term
+
+LOOKED_AT = 1000  # messages that are searched, the latest
+LONGEST = 4000  # characters of each
+_PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
+_ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
+_STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
+
+
+def mentions(about: str, history: Sequence[Message], role: str | None = None) -> list[int]:
+    """Where in a history something was mentioned, oldest first: the messages that hold all the words which say it."""
+    wanted = content_stems(about)
+    whole = about.lower()
+    found = []
+    for place in range(max(0, len(history) - LOOKED_AT), len(history)):
+        each = history[place]
+        text = each.content[:LONGEST]
+        if role in (None, each.role) and (whole in text.lower() or (wanted and wanted <= content_stems(text))):
+            found.append(place)
+    return found
+
+
+def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> list[str]:
+    """What the assistant said about something, sentence by sentence, with their citations: the first of it first."""
+    wanted = content_stems(about)
+    said: dict[str, None] = {}
+    for place in mentions(about, history, "assistant"):
+        for sentence in sentences(history[place].content[:LONGEST]):
+            if about.lower() in sentence.lower() or (wanted and wanted <= content_stems(sentence)):
+                said.setdefault(sentence.removeprefix("- "))
+    return list(said)[:most]
+
+
+# --- a correction -------------------------------------------------------------------------------------------------
+
+
+def asked_again(reading: Reading, history: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+    """The question that a correction means: the last one with the right words in it, or the last one once more."""
+    if is_question(reading.about):
+        return _own_question(reading.about, history, follow_up)
+    place = next(_questions(history), None)
+    if place is None:
+        return None
+    last, before = history[place].content.strip(), history[:place]
+    if reading.about:
+        start, end = _replaced(last, reading)
+        if start == end:
+            body = last.rstrip(" ?.!")
+            query = f"{body} ({reading.about}){last[len(body) :].strip()}"
+            why = f"asks the last question again, about “{reading.about}”"
+        else:
+            query = last[:start] + reading.about + last[end:]
+            why = f"asks the last question again, with “{reading.about}” in place of “{last[start:end]}”"
+        kept = last[:start] + " " + last[end:]
+        own = {stem(word) for word in words(reading.about)}
+        return Condensed(query, _terms(kept, 0.6, own), "rules", why)
+    if subject(last) or not before:
+        return Condensed(last, _terms(last, 0.9), "rules", "asks the last question once more")
+    again = by_rules(last, before, follow_up)
+    return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "asks the last question once more")
+
+
+def _own_question(question: str, history: Sequence[Message], follow_up: FollowUp) -> Condensed:
+    """The question that stands inside a correction: "no, I meant how do I delete it?"."""
+    if not _PRONOUN.search(question) and subject(question):
+        return Condensed(question, (), "rules", "the question that was meant")
+    return by_rules(question, history, follow_up)
+
+
+def _questions(history: Sequence[Message]) -> Iterator[int]:
+    """Where the user asked something of the documents, the latest first; a correction is no question of its own."""
+    for place in range(len(history) - 1, -1, -1):
+        each = history[place]
+        if each.role == "user" and asks_documents(each.content) and read_intent(each.content).intent != "clarify":
+            yield place
+
+
+def _replaced(last: str, reading: Reading) -> tuple[int, int]:
+    """Which part of the last question the right words take the place of; an empty one where none is clearly meant."""
+    if reading.wrong:
+        wrong = re.search(re.escape(reading.wrong), last, re.I)
+        if wrong:
+            return _with_article(last, wrong.start(), wrong.end(), reading.about)
+    spans: list[tuple[int, int]] = []
+    for phrase in phrases(last):
+        start = last.index(phrase, spans[-1][1] if spans else 0)
+        spans.append((start, start + len(phrase)))
+    if not spans:
+        pronoun = _PRONOUN.search(last)
+        return pronoun.span() if pronoun else (0, 0)
+    heads = [word for word in words(reading.about) if is_content(word)]
+    likest = max(spans, key=lambda span: (_likeness(last[slice(*span)], heads), span))
+    return _with_article(last, *likest, reading.about)
+
+
+def _likeness(phrase: str, meant: list[str]) -> int:
+    """How much a phrase is of the kind that is meant: of the same head, both numbers, both names."""
+    parts = words(phrase)
+    if not parts or not meant:
+        return 0
+    same_head = stem(parts[-1]) == stem(meant[-1])
+    numbers = any(map(str.isdigit, parts)) and any(map(str.isdigit, meant))
+    names = parts[-1][:1].isupper() == meant[-1][:1].isupper()
+    return 4 * same_head + 2 * numbers + names
+
+
+def _with_article(last: str, start: int, end: int, about: str) -> tuple[int, int]:
+    article = _ARTICLE.search(last[:start]) if _STARTS_WITH_ARTICLE.match(about) else None
+    return (article.start() if article else start), end
+
+
+# --- going back ---------------------------------------------------------------------------------------------------
+
+
+def returned_to(reading: Reading, history: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+    """The question of a message that goes back to something: its own words, with those of the turn it goes back to."""
+    about = reading.about
+    places = mentions(about, history)
+    if not places:
+        return None
+    asked = next((history[i].content for i in range(places[-1], -1, -1) if history[i].role == "user"), "")
+    topic = subject(asked)
+    why = f"returns to “{about}”, said when you asked “{asked[:80]}”" if asked else f"returns to “{about}”"
+    own = content_stems(about)
+    terms = (*_terms(about, 0.9), *_terms(topic, 0.5, own))
+    if reading.rest:
+        question = by_rules(reading.rest, (Message("user", about),), follow_up)
+        query = question.query if question.changed else f"{reading.rest.rstrip('?')} ({about})?"
+        return Condensed(query, terms, "rules", why)
+    new = topic and not content_stems(topic) <= own
+    return Condensed(f"{about} ({topic})" if new else about, terms, "rules", why)
+
+
+def _terms(text: str, weight: float, without: set[str] | None = None) -> tuple[Term, ...]:
+    return tuple(Term(word, weight) for word in dict.fromkeys(content_words(text)) if stem(word) not in (without or ()))

@@ -1,0 +1,165 @@
+"""Language: which one a message is in, and how people of it say what is no plain question (see languages/*.toml)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from turnwise.text import subject
+
+FOLDER = Path(__file__).parent / "languages"
+CODES = ("en", "de", "fr", "es", "pt", "zh", "ja")  # those with patterns
+LONGEST = 400  # characters that are looked at
+SURE = 1.5  # words of a language that tell it, where most of the message's words are not its
+
+_FAMILIES = ("social", "reform", "recall", "clarify", "refer_back", "data")
+_SCRIPTS = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
+    # Hangul, Cyrillic, Greek, Hebrew, Arabic, the scripts of India and its neighbours, Thai, Georgian, Ethiopic
+    ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
+)
+_LATIN = re.compile("[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]+(?:’[a-zA-Z]+)?")
+_ENDS = ' \t\n?!.,;:¿¡。？！、，…～~"“”„«»()'
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The phrases of one language. `patterns` are tried in order, by family and operation, on a tidied message."""
+
+    code: str
+    patterns: tuple[tuple[str, str, re.Pattern[str]], ...]
+    continues: tuple[re.Pattern[str], ...]
+    pronouns: re.Pattern[str] | None
+    arithmetic: re.Pattern[str]
+    says: dict[str, str]
+
+
+def tidy(message: str) -> str:
+    """A message as patterns see it: on one line, with one kind of apostrophe, without the signs at its ends."""
+    return " ".join(message.split()).replace("'", "’").strip(_ENDS)
+
+
+@lru_cache(maxsize=len(CODES))
+def language(code: str) -> Language:
+    """The phrases of a language that has some."""
+    table = _table(code)
+    parts: dict[str, str] = table["parts"]
+
+    def pattern(text: str) -> re.Pattern[str]:
+        for name, part in parts.items():
+            text = text.replace(f"{{{name}}}", part)
+        return re.compile(text, re.I)
+
+    follow_up = table.get("follow_up", {})
+    return Language(
+        code,
+        tuple(
+            (family, operation, pattern(text))
+            for family in _FAMILIES
+            for operation, texts in table.get(family, {}).items()
+            for text in texts
+        ),
+        tuple(map(pattern, follow_up.get("continues", ()))),
+        pattern(follow_up["pronouns"]) if follow_up else None,
+        pattern(table["arithmetic"]),
+        table["says"],
+    )
+
+
+def read_language(message: str, before: Iterable[str] = ()) -> str:
+    """The ISO code of a message's language, "" where it is none we know; in doubt that of the messages before it.
+
+    `before` holds the user's earlier messages, the latest first. Where nothing tells, it is taken for English.
+    """
+    for text in (message, *before):
+        found = _told(text[:LONGEST])
+        if found is not None:
+            return found
+    return "en"
+
+
+@lru_cache(maxsize=1024)
+def _told(text: str) -> str | None:
+    """The language that a text shows by its script or its words, None where it shows none."""
+    scripts = Counter({code: len(script.findall(text)) for code, script in _SCRIPTS})
+    found = _LATIN.findall(text.replace("'", "’"))
+    if scripts["ja"] or scripts["zh"] or scripts[""]:
+        if scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
+            return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
+        return _by_words(found)
+    return _by_words(found)
+
+
+def _by_words(found: list[str]) -> str | None:
+    """English, unless more of the small words are another language's; a word of both counts half for each."""
+    known, marks = _known()
+    scores: dict[str, float] = {}
+    for place, word in enumerate(found):
+        if (place and word[0].isupper()) or (len(word) > 1 and word.isupper()):  # a name: "Los Angeles", "MIT"
+            continue
+        codes = known.get(word.lower(), ())
+        for code in codes:
+            scores[code] = scores.get(code, 0.0) + (0.5 if "en" in codes and len(codes) > 1 else 1.0)
+        for code, letters in marks.items():
+            if not letters.isdisjoint(word.lower()):
+                scores[code] = scores.get(code, 0.0) + 0.25
+    english = scores.pop("en", 0.0)
+    best = max(scores, key=lambda code: scores[code], default="")
+    if best and scores[best] > english and scores[best] >= min(SURE, len(found) / 2):
+        return best
+    return "en" if english else None
+
+
+@lru_cache(maxsize=1)
+def _known() -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]]]:
+    """The languages that each small word belongs to, and the letters that mark a language."""
+    lists: dict[str, str] = {code: _table(code)["words"] for code in CODES} | _table("others")
+    words: dict[str, list[str]] = {}
+    for code, text in lists.items():
+        for word in dict.fromkeys(text.split()):
+            words.setdefault(word, []).append(code)
+    marks = {code: frozenset(_table(code).get("marks", "")) for code in CODES}
+    return {word: tuple(codes) for word, codes in words.items()}, {code: own for code, own in marks.items() if own}
+
+
+@lru_cache(maxsize=len(CODES) + 1)
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def named(text: str) -> str:
+    """What a question names: its subject; in another language with spaces, its longest run of words but small ones."""
+    code = read_language(text)
+    if code == "en":
+        return subject(text)
+    runs: list[list[str]] = [[]]
+    for word in _LATIN.findall(text[:LONGEST].replace("'", "’")):
+        if code in _known()[0].get(word.lower(), ()):
+            runs.append([])
+        else:
+            runs[-1].append(word)
+    longest: list[str] = max(runs, key=len)
+    return " ".join(longest)
+
+
+def matches(message: str, code: str) -> Iterator[tuple[str, str, re.Match[str]]]:
+    """The families and operations whose phrases are the whole message, in the order of the file."""
+    text = tidy(message)
+    if code not in CODES or not text or len(text) > LONGEST:
+        return
+    for family, operation, pattern in language(code).patterns:
+        found = pattern.fullmatch(text)
+        if found:
+            yield family, operation, found
+
+
+def says(code: str, what: str, **values: str) -> str:
+    """What Turnwise says by itself, in the user's language where it has that, else in English."""
+    return language(code if code in CODES else "en").says[what].format(**values)

@@ -1,0 +1,54 @@
+"""Window: the part of a conversation that a message is read with, of the same size at turn 5 and at turn 500."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnwise.text import is_specific, stem, words
+from turnwise.types import Message
+
+RECENT = 20  # messages
+CALLED_BACK = 4  # earlier messages that the words of the message call back at most
+SEARCHED = 2000  # earlier messages that are searched for those words
+CALLING = 8  # words that may call back
+LONGEST = 1200  # characters of a message that are looked at
+
+
+def window(message: str, history: Sequence[Message]) -> list[Message]:
+    """At most 25 messages, in the order they were said: the recent ones, the first question, and the earlier turns that
+    the message calls back to, by a word that was not said since."""
+    start = max(0, len(history) - RECENT)
+    kept = _called_back(message, history, start) if start else set()
+    first = next((position for position in range(start) if history[position].role == "user"), None)
+    if first is not None:
+        kept.add(first)
+    return [*(history[position] for position in sorted(kept)), *history[start:]]
+
+
+def _called_back(message: str, history: Sequence[Message], start: int) -> set[int]:
+    """The places before `start` where specific words of the message were last said, each with the rest of its turn."""
+    recent = [each.content[:LONGEST].lower() for each in history[start:]]
+    own = dict.fromkeys(stem(word) for word in words(message[:LONGEST]) if is_specific(word))
+    wanted = [key for key in own if not any(_says(text, key) for text in recent)][:CALLING]
+    found: set[int] = set()
+    for position in range(start - 1, max(-1, start - 1 - SEARCHED), -1):
+        if not wanted or len(found) >= CALLED_BACK:
+            break
+        text = history[position].content[:LONGEST].lower()
+        said = {key for key in wanted if _says(text, key)}
+        if said:
+            wanted = [key for key in wanted if key not in said]
+            found |= {position, _partner(history, position)}
+    return {position for position in found if position < start}
+
+
+def _says(text: str, key: str) -> bool:
+    """Whether a lower-case text has a word of this stem. Few texts hold its letters, so few are taken apart."""
+    return key.removesuffix("i") in text and any(stem(word) == key for word in words(text))
+
+
+def _partner(history: Sequence[Message], position: int) -> int:
+    """The place of the answer to a question, or of the question to an answer; of neither, the place itself."""
+    other = position + 1 if history[position].role == "user" else position - 1
+    paired = 0 <= other < len(history) and {history[position].role, history[other].role} == {"user", "assistant"}
+    return other if paired else position

@@ -1,0 +1,197 @@
+"""Writing: a question that stands alone, made from the message and phrases that were said, whoever chose them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from turnwise.text import is_content, phrases, stem, subject, words
+from turnwise.types import Condensed, Message, Term
+
+Phrase = tuple[str, float]  # as it was said, and the probability that the message leaves it out
+
+NEARLY = 0.8  # share of the likeliest phrase's probability from which another is as good a reading
+MOST_READINGS = 3
+LONGEST_QUESTION = 300  # characters of a question that is asked again of another subject
+
+_SINGULAR = r"(?:it|this|that|he|she|him)"
+_PRONOUN = re.compile(
+    rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
+    rf"have|in|how|why|when|and)\s+({_SINGULAR}|they|them|these|those)\b(?!\s+(?:there|that)\b)"
+    r"|\b(it|they|them|him)\s*[?.!]?$|^(it|this|that|they|he|she)\b",
+    re.I,
+)
+_POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
+_SEVERAL = ("they", "them", "these", "those", "their")
+_MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
+_PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
+_COMPARING = re.compile(
+    r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
+    r"differ|have in common|better|related|relate|connected)\b",
+    re.I,
+)
+_SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
+_ELLIPSIS = re.compile(
+    r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
+    r"for|on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|is|are|do|does|did|can|could)\b)"
+    r"([^?.!]{2,80}?)\s*[?.!]*",
+    re.I,
+)
+# The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
+_SUBJECT = re.compile(
+    r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
+)
+_COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
+
+
+def standalone(
+    message: str,
+    seen: Sequence[Message],
+    chosen: Sequence[Phrase],
+    method: Literal["rules", "model"],
+    why: str,
+) -> Condensed:
+    """The question written with these phrases, the antecedent of its pronoun first, and its other readings."""
+    first, *others = _readings(message, seen, chosen)
+    quoted = ", ".join(f"“{phrase}”" for phrase, _ in first)
+    reason = f"{why}; added {quoted} from the conversation"
+    if others:
+        reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
+    query, *candidates = (written(message, _spans(message, seen, reading)) for reading in (first, *others))
+    return Condensed(query, terms(first), method, reason, tuple(candidates))
+
+
+def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
+    """The content words of phrases, each with its phrase's probability."""
+    return tuple(
+        Term(word, round(probability, 2))
+        for phrase, probability in chosen
+        for word in words(phrase)
+        if is_content(word)
+    )
+
+
+def points_back(message: str) -> bool:
+    """Whether the message has a pronoun that a phrase can take the place of."""
+    return bool(_pronoun(message))
+
+
+def written(message: str, spans: Sequence[str]) -> str:
+    """The question with its pronoun replaced by the first span; what finds no place stands in brackets at the end."""
+    if len(spans) == 2 and _COMPARING.search(message):
+        both = f"{spans[0]} and {spans[1]}"
+        if plural := _PLURAL.search(message):
+            return message[: plural.start()] + both + message[plural.end() :]
+        message = re.sub(r"\btheir\b", "the", message, count=1, flags=re.I)
+        noun = _COMPARING.search(message)
+        if noun and noun[1]:
+            return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"
+    rest = list(spans)
+    if possessive := _POSSESSIVE.search(message):
+        message = f"{message[: possessive.start()]}{rest.pop(0)}’s{message[possessive.end() :]}"
+    elif pronoun := _PRONOUN.search(message):
+        start, end = pronoun.span(pronoun.lastindex or 0)
+        message = message[:start] + rest.pop(0) + message[end:]
+    if not rest:
+        return message
+    body = message.rstrip().rstrip("?.!").rstrip()
+    end_mark = message[len(body) :].strip()
+    if rest == list(spans) and _MORE.fullmatch(body.strip()):
+        return f"{body} about {' and '.join(rest)}{end_mark}"
+    return f"{body} ({', '.join(rest)}){end_mark}"
+
+
+# --- forms that choose their own words ----------------------------------------------------------------------------
+
+
+def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
+    """The two subjects of a comparison that names neither, the earlier first; else none."""
+    if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
+        return []
+    own = {stem(word) for word in words(message)}
+    subjects: list[str] = []
+    for each in reversed(seen):
+        found = subject(each.content) if each.role == "user" else ""
+        stems = {stem(word) for word in words(found)}
+        if found and not stems <= own and all(stems != {stem(word) for word in words(kept)} for kept in subjects):
+            subjects.append(found)
+        if len(subjects) == 2:
+            return [(each, 0.8) for each in reversed(subjects)]
+    return []
+
+
+def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject."""
+    found = _ELLIPSIS.fullmatch(message.strip())
+    last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
+    asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
+    if not found or not asked or len(last) > LONGEST_QUESTION:
+        return None
+    start, end = asked.span(asked.lastindex or 0)
+    own = {stem(word) for word in words(f"{message} {last[start:end]}")}
+    added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
+    reason = f"it asks the last question again, of “{found[1]}” instead of “{last[start:end]}”"
+    return Condensed(last[:start] + found[1] + last[end:], added, "rules", reason)
+
+
+# --- readings -----------------------------------------------------------------------------------------------------
+
+
+def _readings(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> list[list[Phrase]]:
+    """The phrases as one reading; as several where two of them rival for the place of a pronoun that stands for one."""
+    first, *rest = chosen
+    rivals = [first]
+    if _pronoun(message) not in ("", *_SEVERAL):
+        for other in rest:
+            if other[1] >= NEARLY * first[1] and any(_alike(other[0], rival[0], seen) for rival in rivals):
+                rivals.append(other)
+    others = [each for each in rest if each not in rivals]
+    return [[antecedent, *others] for antecedent in rivals][:MOST_READINGS]
+
+
+def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> list[str]:
+    """The phrases to write; two that were said as "X and Y" as one, where the pronoun stands for several."""
+    spans = [phrase for phrase, _ in reading]
+    if len(spans) > 1 and _pronoun(message) in _SEVERAL and not _COMPARING.search(message):
+        for one, other in ((spans[0], spans[1]), (spans[1], spans[0])):
+            if any(_side_by_side(one, other, each.content) for each in seen):
+                return [f"{one} and {other}", *spans[2:]]
+    return spans
+
+
+def _pronoun(message: str) -> str:
+    """The word that a phrase takes the place of, in lower case; empty where there is none."""
+    found = _POSSESSIVE.search(message) or _PRONOUN.search(message)
+    return found[found.lastindex or 0].lower() if found else ""
+
+
+def _alike(one: str, other: str, seen: Sequence[Message]) -> bool:
+    """Whether two phrases are things of a kind: said side by side, as in "X and Y"."""
+    return any(_side_by_side(one, other, each.content) or _side_by_side(other, one, each.content) for each in seen)
+
+
+def _side_by_side(one: str, other: str, text: str) -> bool:
+    place = text.find(one)
+    while place >= 0:
+        end = place + len(one)
+        between = _COORDINATED.match(text, end)
+        if between and text.startswith(other, between.end()):
+            return True
+        place = text.find(one, end)
+    return False
+
+
+def coordinated(question: str) -> list[str]:
+    """The subject of a question, and what stands beside it: BERT and GPT in "How do BERT and GPT differ?"."""
+    group: list[str] = []
+    end = 0
+    for phrase in phrases(question):
+        start = question.index(phrase, end)
+        if group and not _COORDINATED.fullmatch(question[end:start]):
+            if subject(question) in group:
+                break
+            group = []
+        group.append(phrase)
+        end = start + len(phrase)
+    return group if subject(question) in group else []
