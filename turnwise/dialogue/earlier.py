@@ -21,11 +21,13 @@ def mentions(about: str, history: Sequence[Message], role: str | None = None) ->
     """Where in a history something was mentioned, oldest first: the messages that hold all the words which say it."""
     wanted = content_stems(about)
     whole = about.lower()
-    found = []
+    found: list[int] = []
+    if not wanted:
+        return found
     for place in range(max(0, len(history) - LOOKED_AT), len(history)):
         each = history[place]
         text = each.content[:LONGEST]
-        if role in (None, each.role) and (whole in text.lower() or (wanted and wanted <= content_stems(text))):
+        if role in (None, each.role) and (whole in text.lower() or wanted <= content_stems(text)):
             found.append(place)
     return found
 

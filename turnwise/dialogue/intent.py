@@ -67,7 +67,7 @@ def _read(message: str, code: str) -> Reading:
         about = named.get("instead") or named.get("about") or ""
         if family == "clarify" and operation == "instead" and _NOT_MEANT.match(about):
             continue
-        if family == "recall" and operation in ("asked", "said") and _QUESTION.match(about):
+        if family in ("recall", "refer_back") and _QUESTION.match(about):
             continue
         reading = Reading(cast(Intent, family), operation, _REASONS[family], about)
         end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see

@@ -68,7 +68,7 @@ def moment(value: Any) -> float | None:
     if isinstance(value, str):
         try:
             read = datetime.fromisoformat(value.strip())
-            value = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+            return max(0.0, (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()) or None
         except (ValueError, OverflowError) as error:
             raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601") from error
     if isinstance(value, bool) or not isinstance(value, int | float):
