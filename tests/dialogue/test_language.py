@@ -27,9 +27,9 @@ BERT = {
     "ja": said("BERTとは何ですか？", "BERTは言語モデルです。[1]"),
 }
 SENTENCES = {
-    "en": "What is BERT? | How does it work? | details? | activities included | And Los Angeles? | When was MIT founded? "
-    "| Los Angeles weather | What does 'die Katze' mean? | What is a café? | naïve Bayes | continue | the war | so what "
-    "| GPT?",
+    "en": "What is BERT? | How does it work? | details? | activities included | And Los Angeles? "
+    "| When was MIT founded? | Los Angeles weather | What does 'die Katze' mean? | What is a café? | naïve Bayes "
+    "| continue | the war | so what | GPT?",
     "de": "Was ist BERT? | Wer war das? | und was ist mit GPT? | danke | Wie wird es trainiert? | Also, warum? | "
     "Die Hard ist ein Film | mehr dazu | Wie viel kostet das?",
     "fr": "Qu'est-ce que BERT ? | et pour GPT ? | merci beaucoup | Où est la bibliothèque ? "
@@ -163,7 +163,7 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "ja": "もっと詳しく | GPTはどうですか | それはどう訓練されますか | なぜですか",
     },
     ("new_question", ""): {
-        "de": "Was ist eine Liste in Python? | Wie funktioniert Gradientenabstieg? | Wer erfand die Tabelle der Elemente?",
+        "de": "Was ist eine Liste in Python? | Wie funktioniert Gradientenabstieg? | Wer erfand die Tabelle?",
         "fr": "Qu'est-ce qu'une liste en Python ? | Comment fonctionne la descente de gradient ?",
         "es": "¿Qué es una lista en Python? | ¿Cómo funciona el descenso de gradiente?",
         "pt": "O que é uma lista em Python? | Como funciona o gradiente descendente?",
@@ -268,3 +268,16 @@ def test_any_text_has_a_language(text: str) -> None:
         "vi",
     }
     assert len(named(text)) <= len(text)
+
+
+def test_a_follow_up_in_another_language_is_searched_as_it_stands_with_the_topic() -> None:
+    understood = understand("Wie wird es trainiert?", BERT["de"])
+    condensed = condense("Wie wird es trainiert?", BERT["de"], understood)
+    assert condensed.query == "Wie wird es trainiert?"
+    assert [term.text for term in condensed.added] == ["BERT"]
+
+
+def test_a_correction_in_another_language_keeps_the_question() -> None:
+    history = said("Wie sende ich Fotos?", "Mit der Kamera.")
+    message = "nein, ich meinte Anhänge"
+    assert condense(message, history, understand(message, history)).query == "Wie sende ich Fotos (Anhänge)?"

@@ -54,7 +54,7 @@ def test_a_pattern_with_all_of_its_context(address: str) -> None:
     assert found["enhanced_query"] == "tell me more about edifest"
     assert (found["intent"], found["language"], found["turn"]) == ("follow_up", "en", 2)
     assert found["reason"] == "“tell me more” continues what was said"
-    assert found["signals"].keys() == {"pattern", "semantic"}
+    assert found["signals"] == {"pattern": 0.85}  # certain, so nothing else is asked
     assert found["threshold"] == 0.5
     assert found["state"]["turn"] == 2
 
@@ -62,6 +62,7 @@ def test_a_pattern_with_all_of_its_context(address: str) -> None:
 def test_the_scenarios_of_spec_b8(address: str) -> None:
     activities = analyzed(address, "what activities are included")
     assert (activities["is_follow_up"], activities["type"]) == (True, "semantic")
+    assert activities["signals"].keys() == {"pattern", "semantic"}
     assert analyzed(address, "tell me more about field trips")["is_follow_up"]
     edicenter = [{"role": "user", "content": "Tell me about edicenter"}, {"role": "assistant", "content": "A place."}]
     access = analyzed(address, "who can access it", edicenter)

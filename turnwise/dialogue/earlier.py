@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
+from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
 from turnwise.text import content_stems, content_words, is_content, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, FollowUp, Message, Term
@@ -26,8 +27,11 @@ def mentions(about: str, history: Sequence[Message], role: str | None = None) ->
         return found
     for place in range(max(0, len(history) - LOOKED_AT), len(history)):
         each = history[place]
-        text = each.content[:LONGEST]
-        if role in (None, each.role) and (whole in text.lower() or wanted <= content_stems(text)):
+        if role not in (None, each.role):
+            continue
+        text = each.content[:LONGEST].lower()
+        likely = all(key[:4] in text for key in wanted)  # cheaper than the stems of every message
+        if whole in text or (likely and wanted <= content_stems(text)):
             found.append(place)
     return found
 
@@ -55,7 +59,7 @@ def asked_again(reading: Reading, history: Sequence[Message], follow_up: FollowU
         return None
     last, before = history[place].content.strip(), history[:place]
     if reading.about:
-        start, end = _replaced(last, reading)
+        start, end = _replaced(last, reading) if read_language(last) == "en" else (0, 0)
         if start == end:
             body = last.rstrip(" ?.!")
             query = f"{body} ({reading.about}){last[len(body) :].strip()}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from turnwise.dialogue.earlier import asked_again, returned_to
 from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.rules import by_rules
-from turnwise.types import Condensed, Message, SearchQuery, Term, Understanding
+from turnwise.types import Condensed, FollowUp, Message, SearchQuery, Term, Understanding
 
 
 def condense(
@@ -23,7 +23,17 @@ def condense(
         return back
     if understanding.intent not in ("follow_up", "clarify", "refer_back"):
         return Condensed(message, (), "literal", understanding.follow_up.reason)
+    if understanding.language != "en":
+        return _unwritten(message, understanding.follow_up)
     return by_rules(message, history, understanding.follow_up)
+
+
+def _unwritten(message: str, follow_up: FollowUp) -> Condensed:
+    """A follow-up in a language that the rules cannot write: as it stands, with what was talked about as words."""
+    topic = follow_up.previous_topic
+    terms = tuple(Term(word, round(follow_up.confidence, 2)) for word in topic.split())
+    reason = f"{follow_up.reason}; it is searched as it stands" + (f", with “{topic}”" if topic else "")
+    return Condensed(message, terms, "literal", reason)
 
 
 def search_query(message: str, condensed: Condensed, added_weight: float) -> SearchQuery:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnwise.config import Settings
-from turnwise.dialogue import follow_up as signals
 from turnwise.dialogue.earlier import mentions
-from turnwise.dialogue.follow_up import Known, read_follow_up
+from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic, read_follow_up
 from turnwise.dialogue.intent import Reading, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import read_state
@@ -33,16 +32,16 @@ def understand(
     reading = _in_context(read_intent(message, language), history, settings)
     if reading.intent in ("social", "recall"):
         why = "it asks nothing of the documents"
-        return _understood(message, history, reading, _leaning(recent, False, "none", 0.0, why), language)
+        return _understood(message, history, reading, _decided(recent, 0.0, why), language)
     if reading.intent == "reform":
         why = "it asks for the last answer in another form"
-        return _understood(message, history, reading, _leaning(recent, True, "pattern", 0.95, why), language)
+        return _understood(message, history, reading, _decided(recent, 0.95, why), language)
 
     prediction = senses.condenser.predict(asked, recent) if senses.condenser and recent and language == "en" else None
     if not settings.follow_up:
-        follow_up = _leaning(recent, False, "none", 0.0, "follow-ups are not looked for (the setting is off)")
+        follow_up = _decided(recent, 0.0, "follow-ups are not looked for (the setting is off)")
     elif reading.intent in ("clarify", "refer_back"):
-        follow_up = _leaning(recent, True, "pattern", 0.9, f"it {reading.reason}")
+        follow_up = _decided(recent, 0.9, f"it {reading.reason}")
     else:
         known = Known(
             settings.follow_up_threshold,
@@ -66,10 +65,10 @@ def _in_context(reading: Reading, history: Sequence[Message], settings: Settings
     return reading
 
 
-def _leaning(recent: Sequence[Message], is_follow_up: bool, kind: Any, confidence: float, reason: str) -> FollowUp:
-    """A follow-up, or none, that the intent decides; what was said before is read all the same."""
-    before = signals.previous_topic(recent)
-    return FollowUp(is_follow_up and bool(recent), kind if recent else "none", confidence, *before, reason)
+def _decided(recent: Sequence[Message], confidence: float, reason: str) -> FollowUp:
+    """A follow-up, or none, where the intent decides it; what was said before is read all the same."""
+    leans = confidence > 0 and bool(recent)
+    return FollowUp(leans, "pattern" if leans else "none", confidence, *previous_topic(recent), reason)
 
 
 def _understood(
@@ -103,7 +102,7 @@ def details(understood: Understanding, settings: Settings) -> dict[str, Any]:
         "signals": follow_up.signals,
         "thresholds": {
             "follow_up": settings.follow_up_threshold,
-            "similarity": {"high": signals.HIGH, "medium": signals.MEDIUM, "low": signals.LOW},
+            "similarity": {"high": HIGH, "medium": MEDIUM, "low": LOW},
         },
         "topic_changed": follow_up.topic_changed,
         "operation": understood.operation,
