@@ -233,9 +233,30 @@ def test_a_correction_asks_the_last_question_with_the_right_words(last: str, mes
     assert condensed_to(message, last, "An answer that missed the point.") == question
 
 
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("I like trips. I also like music. Tell me about the next.", "No, I mean cardio."),
+        ("Can you compare the dishes and the drinks?", "I meant the cheese"),
+        ("How do I send photos?", "no, I mean the last option that you suggested for reducing stress, hypnosis"),
+    ],
+)
+def test_where_it_is_not_clear_what_to_replace_the_message_stays(last: str, message: str) -> None:
+    history = said(last, "An answer.")
+    condensed = condense(message, history, understand(message, history))
+    assert (condensed.query, condensed.method) == (message, "literal")
+    assert condensed.added
+
+
 def test_a_second_correction_still_changes_the_question() -> None:
     talk = "How do I send photos?", "Like this.", "no, I meant attachments", "Like that."
     assert condensed_to("sorry, I meant videos", *talk) == "How do I send videos?"
+
+
+def test_what_names_nothing_is_not_what_a_pronoun_means() -> None:
+    talk = "How do field trips work?", "Like this.", "no, that's wrong", "I see.", "thanks!", "Welcome."
+    assert condensed_to("what do they cost?", *talk) == "what do field trips cost?"
+    assert condensed_to("no, I meant what do they cost?", *talk) == "what do field trips cost?"
 
 
 def test_going_back_searches_with_the_words_of_that_turn() -> None:
@@ -306,7 +327,7 @@ def test_with_detection_off_nothing_leans_but_the_last_answer_can_still_be_refor
 
 
 def test_what_asks_nothing_of_the_documents_is_no_topic() -> None:
-    for message in ("thanks!", "as a list", "what did I ask first?", "I don't understand"):
+    for message in ("thanks!", "as a list", "what did I ask first?", "I don't understand", "that's wrong"):
         assert not asks_documents(message)
     for message in ("What is BERT?", "no, I meant attachments", "earlier you mentioned BERT", "2 + 2"):
         assert asks_documents(message)

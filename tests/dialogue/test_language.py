@@ -280,4 +280,6 @@ def test_a_follow_up_in_another_language_is_searched_as_it_stands_with_the_topic
 def test_a_correction_in_another_language_keeps_the_question() -> None:
     history = said("Wie sende ich Fotos?", "Mit der Kamera.")
     message = "nein, ich meinte Anhänge"
-    assert condense(message, history, understand(message, history)).query == "Wie sende ich Fotos (Anhänge)?"
+    condensed = condense(message, history, understand(message, history))
+    assert condensed.query == message
+    assert "Fotos" in {term.text for term in condensed.added}

@@ -54,8 +54,10 @@ def read_intent(message: str, code: str | None = None) -> Reading:
 
 
 def asks_documents(message: str) -> bool:
-    """Whether a message says what it wants to know: no courtesy, no re-forming, no question about the conversation."""
-    return read_intent(message).intent not in ("social", "reform", "recall")
+    """Whether a message says what it wants to know: no courtesy, no re-forming, no memory, no bare "that's wrong"."""
+    reading = read_intent(message)
+    bare = reading.intent == "clarify" and not reading.about
+    return reading.intent not in ("social", "reform", "recall") and not bare
 
 
 @lru_cache(maxsize=2048)

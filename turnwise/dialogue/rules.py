@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from turnwise.dialogue.intent import asks_documents
 from turnwise.text import is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
@@ -80,8 +81,8 @@ class Mentions:
 
 def window(history: Sequence[Message]) -> list[Message]:
     """The part of a conversation that is looked at: its first question and the recent messages."""
-    recent = list(history[-RECENT:])
-    first = next((each for each in history if each.role == "user"), None)
+    recent = [each for each in history[-RECENT:] if each.role != "user" or asks_documents(each.content)]
+    first = next((each for each in history if each.role == "user" and asks_documents(each.content)), None)
     return recent if first is None or any(each is first for each in recent) else [first, *recent]
 
 

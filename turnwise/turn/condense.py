@@ -17,7 +17,7 @@ def condense(
     if given is not None and given.strip():
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
     reading = read_intent(message, understanding.language)
-    if understanding.intent == "clarify" and (again := asked_again(reading, history, understanding.follow_up)):
+    if understanding.intent == "clarify" and (again := asked_again(message, reading, history, understanding.follow_up)):
         return again
     if understanding.intent == "refer_back" and (back := returned_to(reading, history, understanding.follow_up)):
         return back
