@@ -84,7 +84,8 @@ ConversationId = Annotated[Text, AfterValidator(plain_id)]
 
 
 class ChatMessage(BaseModel):
-    """A message of a history that the caller keeps. An assistant's may carry the sources it was returned with."""
+    """A message of a history that the caller keeps. An assistant's may carry the sources it was returned with, and
+    what its writer noted about it: {"scaffolding": "hint"}."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -92,10 +93,11 @@ class ChatMessage(BaseModel):
     content: Text
     sources: Any = None
     created_at: Moment = Field(None, description="Seconds or milliseconds since 1970, or ISO 8601 (else UTC)")
-    metadata: dict[str, Any] = Field({}, description='Notes on the message, such as {"scaffolding": "hint"}')
+    metadata: Any = None
 
     def to_message(self) -> Message:
-        return Message(self.role, self.content, read_sources(self.sources), self.created_at, self.metadata)
+        noted = self.metadata if isinstance(self.metadata, dict) else {}
+        return Message(self.role, self.content, read_sources(self.sources), self.created_at, noted)
 
 
 class AnalyzeBody(BaseModel):
