@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
+from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
 from turnwise.text import content_stems, content_words, is_content, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
 LOOKED_AT = 1000  # messages that are searched, the latest
 LONGEST = 4000  # characters of each
+LONGEST_QUESTION = 160  # characters of a question that is written anew
+MOST_MEANT = 6  # words that can take the place of others
 _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
 _ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
 _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
@@ -21,11 +24,16 @@ def mentions(about: str, history: Sequence[Message], role: str | None = None) ->
     """Where in a history something was mentioned, oldest first: the messages that hold all the words which say it."""
     wanted = content_stems(about)
     whole = about.lower()
-    found = []
+    found: list[int] = []
+    if not wanted:
+        return found
     for place in range(max(0, len(history) - LOOKED_AT), len(history)):
         each = history[place]
-        text = each.content[:LONGEST]
-        if role in (None, each.role) and (whole in text.lower() or (wanted and wanted <= content_stems(text))):
+        if role not in (None, each.role):
+            continue
+        text = each.content[:LONGEST].lower()
+        likely = all(key[:4] in text for key in wanted)  # cheaper than the stems of every message
+        if whole in text or (likely and wanted <= content_stems(text)):
             found.append(place)
     return found
 
@@ -44,8 +52,12 @@ def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> li
 # --- a correction -------------------------------------------------------------------------------------------------
 
 
-def asked_again(reading: Reading, history: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
-    """The question that a correction means: the last one with the right words in it, or the last one once more."""
+def asked_again(message: str, reading: Reading, history: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+    """The question that a correction means: the last one with the right words in it, or the last one once more.
+
+    Where it is not clear which words are to be replaced, the message stays as it is and the last question's words are
+    added to the search.
+    """
     if is_question(reading.about):
         return _own_question(reading.about, history, follow_up)
     place = next(_questions(history), None)
@@ -53,17 +65,14 @@ def asked_again(reading: Reading, history: Sequence[Message], follow_up: FollowU
         return None
     last, before = history[place].content.strip(), history[:place]
     if reading.about:
+        own = {stem(word) for word in words(reading.about)}
         start, end = _replaced(last, reading)
         if start == end:
-            body = last.rstrip(" ?.!")
-            query = f"{body} ({reading.about}){last[len(body) :].strip()}"
-            why = f"asks the last question again, about “{reading.about}”"
-        else:
-            query = last[:start] + reading.about + last[end:]
-            why = f"asks the last question again, with “{reading.about}” in place of “{last[start:end]}”"
-        kept = last[:start] + " " + last[end:]
-        own = {stem(word) for word in words(reading.about)}
-        return Condensed(query, _terms(kept, 0.6, own), "rules", why)
+            why = f"means “{reading.about}”: searched with the words of the last question"
+            return Condensed(message, _terms(last[:LONGEST_QUESTION], 0.6, own), "literal", why)
+        why = f"asks the last question again, with “{reading.about}” in place of “{last[start:end]}”"
+        query = last[:start] + reading.about + last[end:]
+        return Condensed(query, _terms(f"{last[:start]} {last[end:]}", 0.6, own), "rules", why)
     if subject(last) or not before:
         return Condensed(last, _terms(last, 0.9), "rules", "asks the last question once more")
     again = by_rules(last, before, follow_up)
@@ -87,10 +96,13 @@ def _questions(history: Sequence[Message]) -> Iterator[int]:
 
 def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     """Which part of the last question the right words take the place of; an empty one where none is clearly meant."""
-    if reading.wrong:
-        wrong = re.search(re.escape(reading.wrong), last, re.I)
-        if wrong:
-            return _with_article(last, wrong.start(), wrong.end(), reading.about)
+    meant = [word for word in words(reading.about) if is_content(word)]
+    whole = len(last) <= LONGEST_QUESTION and len(sentences(last)) == 1 and read_language(last) == "en"
+    if not whole or not meant or len(reading.about.split()) > MOST_MEANT:
+        return 0, 0
+    wrong = re.search(re.escape(reading.wrong), last, re.I) if reading.wrong else None
+    if wrong:
+        return _with_article(last, wrong.start(), wrong.end(), reading.about)
     spans: list[tuple[int, int]] = []
     for phrase in phrases(last):
         start = last.index(phrase, spans[-1][1] if spans else 0)
@@ -98,16 +110,16 @@ def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     if not spans:
         pronoun = _PRONOUN.search(last)
         return pronoun.span() if pronoun else (0, 0)
-    heads = [word for word in words(reading.about) if is_content(word)]
-    likest = max(spans, key=lambda span: (_likeness(last[slice(*span)], heads), span))
-    return _with_article(last, *likest, reading.about)
+    alike = [_likeness(last[start:end], meant) for start, end in spans]
+    best = max(alike)
+    if len(spans) > 1 and alike.count(best) > 1:
+        return 0, 0
+    return _with_article(last, *spans[alike.index(best)], reading.about)
 
 
 def _likeness(phrase: str, meant: list[str]) -> int:
     """How much a phrase is of the kind that is meant: of the same head, both numbers, both names."""
     parts = words(phrase)
-    if not parts or not meant:
-        return 0
     same_head = stem(parts[-1]) == stem(meant[-1])
     numbers = any(map(str.isdigit, parts)) and any(map(str.isdigit, meant))
     names = parts[-1][:1].isupper() == meant[-1][:1].isupper()

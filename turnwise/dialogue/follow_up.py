@@ -34,19 +34,20 @@ class Known:
     topic_signal: bool = True
 
 
-def read_follow_up(message: str, recent: Sequence[Message], known: Known = Known()) -> FollowUp:  # noqa: B008
+def read_follow_up(message: str, recent: Sequence[Message], known: Known) -> FollowUp:
     """Whether a message leans on the messages before it, by all that is known."""
     if not recent:
         return FollowUp(False, "none", 0.0, "", (), "the conversation begins here")
     topic, keywords = previous_topic(recent)
     seen = by_pattern(message, recent, known.language)
-    semantic = closeness(message, recent, known.embed) if known.embed else None
+    semantic = closeness(message, recent, known.embed) if known.embed and not seen.certain else None
     signals = {"pattern": seen.confidence, "semantic": semantic, "model": known.model}
     confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, known.model)
     fading = 1.0 if seen.pointing else fade(known.idle, known.memory_seconds)
     confidence = round(confidence * fading, 2)
     is_follow_up = confidence >= known.threshold
-    left = known.topic_signal and not is_follow_up and _leaves(message, recent, topic, semantic)
+    signal = known.topic_signal and known.language == "en" and not is_follow_up
+    left = signal and _leaves(message, recent, topic, semantic)
     if is_follow_up:
         reason = seen.reason or ("it belongs to what was said" if semantic else "it fits what was said before")
     elif fading < 1 and confidence / fading >= known.threshold:

@@ -54,8 +54,10 @@ def read_intent(message: str, code: str | None = None) -> Reading:
 
 
 def asks_documents(message: str) -> bool:
-    """Whether a message says what it wants to know: no courtesy, no re-forming, no question about the conversation."""
-    return read_intent(message).intent not in ("social", "reform", "recall")
+    """Whether a message says what it wants to know: no courtesy, no re-forming, no memory, no bare "that's wrong"."""
+    reading = read_intent(message)
+    bare = reading.intent == "clarify" and not reading.about
+    return reading.intent not in ("social", "reform", "recall") and not bare
 
 
 @lru_cache(maxsize=2048)
@@ -67,7 +69,7 @@ def _read(message: str, code: str) -> Reading:
         about = named.get("instead") or named.get("about") or ""
         if family == "clarify" and operation == "instead" and _NOT_MEANT.match(about):
             continue
-        if family == "recall" and operation in ("asked", "said") and _QUESTION.match(about):
+        if family in ("recall", "refer_back") and _QUESTION.match(about):
             continue
         reading = Reading(cast(Intent, family), operation, _REASONS[family], about)
         end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see

@@ -78,26 +78,25 @@ def read_language(message: str, before: Iterable[str] = ()) -> str:
 
     `before` holds the user's earlier messages, the latest first. Where nothing tells, it is taken for English.
     """
-    for text in (message, *before):
-        found = _told(text[:LONGEST])
-        if found is not None:
-            return found
-    return "en"
+    spoken = next((found for text in before if (found := _told(text[:LONGEST])) is not None), "en")
+    found = _told(message[:LONGEST], spoken)
+    return spoken if found is None else found
 
 
 @lru_cache(maxsize=1024)
-def _told(text: str) -> str | None:
-    """The language that a text shows by its script or its words, None where it shows none."""
+def _told(text: str, spoken: str = "") -> str | None:
+    """The language that a text shows by its script or its words, None where it shows none.
+
+    The language that was spoken before has the advantage, where the text shows anything of it.
+    """
     scripts = Counter({code: len(script.findall(text)) for code, script in _SCRIPTS})
     found = _LATIN.findall(text.replace("'", "’"))
-    if scripts["ja"] or scripts["zh"] or scripts[""]:
-        if scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
-            return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
-        return _by_words(found)
-    return _by_words(found)
+    if scripts.total() and scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
+        return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
+    return _by_words(found, spoken)
 
 
-def _by_words(found: list[str]) -> str | None:
+def _by_words(found: list[str], spoken: str) -> str | None:
     """English, unless more of the small words are another language's; a word of both counts half for each."""
     known, marks = _known()
     scores: dict[str, float] = {}
@@ -110,6 +109,8 @@ def _by_words(found: list[str]) -> str | None:
         for code, letters in marks.items():
             if not letters.isdisjoint(word.lower()):
                 scores[code] = scores.get(code, 0.0) + 0.25
+    if spoken in scores:
+        scores[spoken] += 0.5
     english = scores.pop("en", 0.0)
     best = max(scores, key=lambda code: scores[code], default="")
     if best and scores[best] > english and scores[best] >= min(SURE, len(found) / 2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnwise.dialogue.intent import asks_documents
 from turnwise.text import is_specific, stem, words
 from turnwise.types import Message
 
@@ -19,10 +20,16 @@ def window(message: str, history: Sequence[Message]) -> list[Message]:
     the message calls back to, by a word that was not said since."""
     start = max(0, len(history) - RECENT)
     kept = _called_back(message, history, start) if start else set()
-    first = next((position for position in range(start) if history[position].role == "user"), None)
+    first = next((position for position in range(start) if _asks(history[position])), None)
     if first is not None:
         kept.add(first)
-    return [*(history[position] for position in sorted(kept)), *history[start:]]
+    kept.update(place for place in range(start, len(history)) if history[place].role != "user" or _asks(history[place]))
+    return [history[position] for position in sorted(kept)]
+
+
+def _asks(message: Message) -> bool:
+    """Whether it is a question to the documents: "thanks" and "no, that's wrong" leave nothing to refer to."""
+    return message.role == "user" and asks_documents(message.content)
 
 
 def _called_back(message: str, history: Sequence[Message], start: int) -> set[int]:

@@ -68,7 +68,7 @@ def moment(value: Any) -> float | None:
     if isinstance(value, str):
         try:
             read = datetime.fromisoformat(value.strip())
-            value = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+            return max(0.0, (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()) or None
         except (ValueError, OverflowError) as error:
             raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601") from error
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -93,10 +93,11 @@ class ChatMessage(BaseModel):
     content: Text
     sources: Any = None
     created_at: Moment = Field(None, description="Seconds or milliseconds since 1970, or ISO 8601 (else UTC)")
-    metadata: dict[str, Any] = Field({}, description='Notes on the message, such as {"scaffolding": "hint"}')
+    metadata: Any = None
 
     def to_message(self) -> Message:
-        return Message(self.role, self.content, read_sources(self.sources), self.created_at, self.metadata)
+        noted = self.metadata if isinstance(self.metadata, dict) else {}
+        return Message(self.role, self.content, read_sources(self.sources), self.created_at, noted)
 
 
 class AnalyzeBody(BaseModel):

@@ -141,6 +141,14 @@ def condense(
     return _embedded(_asked(message, history, understanding)) if ready is None else ready
 
 
+def _unwritten(message: str, follow_up: FollowUp) -> Condensed:
+    """A follow-up in a language that the rules cannot write: as it stands, with what was talked about as words."""
+    topic = follow_up.previous_topic
+    terms = tuple(Term(word, round(follow_up.confidence, 2)) for word in topic.split())
+    reason = f"{follow_up.reason}; it is searched as it stands" + (f", with “{topic}”" if topic else "")
+    return Condensed(message, terms, "literal", reason)
+
+
 def search_query(message: str, condensed: Condensed, added_weight: float) -> SearchQuery:
     """What is searched: the literal message, the added words at less weight, and the condensed question as a vector."""
     if condensed.method == "caller":
@@ -190,7 +198,9 @@ def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> C
     reading = read_intent(asked.message, asked.language)
     if reading.intent != asked.intent:
         return None
-    return (asked_again if asked.intent == "clarify" else returned_to)(reading, seen, follow_up)
+    if asked.intent == "clarify":
+        return asked_again(asked.message, reading, seen, follow_up)
+    return returned_to(reading, seen, follow_up)
 
 
 def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:

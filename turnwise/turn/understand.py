@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from turnwise.config import Settings
-from turnwise.dialogue import follow_up as signals
 from turnwise.dialogue.earlier import mentions
-from turnwise.dialogue.follow_up import Known, read_follow_up
+from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic, read_follow_up
 from turnwise.dialogue.intent import Reading, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import ConversationTracker
@@ -46,17 +45,17 @@ def understand(
     reading = _in_context(read_intent(message, language), history, settings)
     prediction: Prediction | None = None
     if reading.intent in ("social", "recall"):
-        follow_up = _leaning(recent, False, "none", 0.0, "it asks nothing of the documents")
+        follow_up = _decided(recent, 0.0, "it asks nothing of the documents")
     elif reading.intent == "reform":
-        follow_up = _leaning(recent, True, "pattern", 0.95, "it asks for the last answer in another form")
+        follow_up = _decided(recent, 0.95, "it asks for the last answer in another form")
     elif not settings.follow_up:
-        follow_up = _leaning(recent, False, "none", 0.0, "follow-ups are not looked for (the setting is off)")
+        follow_up = _decided(recent, 0.0, "follow-ups are not looked for (the setting is off)")
     else:
         asked = without_courtesy(message)
         if senses.condenser and recent and language == "en":
             prediction = senses.condenser.predict(asked, window(message, history))
         if reading.intent in ("clarify", "refer_back"):
-            follow_up = _leaning(recent, True, "pattern", 0.9, f"it {reading.reason}")
+            follow_up = _decided(recent, 0.9, f"it {reading.reason}")
         else:
             known = Known(
                 settings.follow_up_threshold,
@@ -85,10 +84,10 @@ def _in_context(reading: Reading, history: Sequence[Message], settings: Settings
     return reading
 
 
-def _leaning(recent: Sequence[Message], is_follow_up: bool, kind: Any, confidence: float, reason: str) -> FollowUp:
-    """A follow-up, or none, that the intent decides; what was said before is read all the same."""
-    before = signals.previous_topic(recent)
-    return FollowUp(is_follow_up and bool(recent), kind if recent else "none", confidence, *before, reason)
+def _decided(recent: Sequence[Message], confidence: float, reason: str) -> FollowUp:
+    """A follow-up, or none, where the intent decides it; what was said before is read all the same."""
+    leans = confidence > 0 and bool(recent)
+    return FollowUp(leans, "pattern" if leans else "none", confidence, *previous_topic(recent), reason)
 
 
 def idle_seconds(history: Sequence[Message], now: float | None) -> float | None:
@@ -105,7 +104,7 @@ def details(understood: Understanding, settings: Settings) -> dict[str, Any]:
         "signals": follow_up.signals,
         "thresholds": {
             "follow_up": settings.follow_up_threshold,
-            "similarity": {"high": signals.HIGH, "medium": signals.MEDIUM, "low": signals.LOW},
+            "similarity": {"high": HIGH, "medium": MEDIUM, "low": LOW},
         },
         "topic_changed": follow_up.topic_changed,
         "operation": understood.operation,

@@ -1,0 +1,361 @@
+"""What a message asks for: found where its form tells it, and never where a plain question only sounds like it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.config import Settings
+from turnwise.dialogue.intent import asks_documents, read_intent
+from turnwise.dialogue.language import CODES, LONGEST, language
+from turnwise.turn.condense import condense, search_query
+from turnwise.turn.plan import LISTED, plan
+from turnwise.turn.understand import understand
+from turnwise.types import Message, Plan
+
+
+def said(*contents: str) -> tuple[Message, ...]:
+    return tuple(Message("assistant" if place % 2 else "user", content) for place, content in enumerate(contents))
+
+
+def planned(message: str, history: tuple[Message, ...]) -> Plan:
+    understood = understand(message, history)
+    condensed = condense(message, history, understood)
+    return plan(message, history, understood, condensed, search_query(message, condensed, 1.0))
+
+
+def spoken(message: str, history: tuple[Message, ...]) -> str:
+    (step,) = planned(message, history).steps
+    assert step.action == "say"
+    return step.detail
+
+
+def condensed_to(message: str, *contents: str) -> str:
+    history = said(*contents)
+    return condense(message, history, understand(message, history)).query
+
+
+PHRASES: dict[tuple[str, str], str] = {
+    ("social", "thanks"): """
+        thanks | Thank you! | thanks a lot | Many thanks. | thx | ok thanks | Great, thanks! | perfect, thank you |
+        no, thanks | Thank you so much for your help | thanks, that helps a lot | thanks, that was very helpful |
+        Thanks again! | cheers | thanks, bye | thanks, that's all | that helped, thanks |
+        Thanks for the explanation | thank you, I understand now | thanks, have a nice day | cool, thanks""",
+    ("social", "hello"): """
+        hello | Hi | hey there | Good morning | good evening! | Hello, how are you? | how are you? | hi turnwise""",
+    ("social", "goodbye"): "bye | Goodbye. | see you later | bye bye | good night | ok, bye | see you tomorrow",
+    ("social", "acknowledged"): """
+        ok | Okay. | got it | I see | cool | great! | makes sense | understood | ok, got it | interesting |
+        I understand | sounds good | fair enough | good to know | alright | that makes sense | ok great |
+        that's all for now""",
+    ("social", "declined"): "no | nope | never mind | forget it | not now | no, it's fine",
+    ("social", "capabilities"): """
+        what can you do? | Who are you? | what are you? | help | how can you help me? | what can I ask you? |
+        are you a bot? | what do you do? | how does this work? | are you an AI? | what's your name?""",
+    ("reform", "list"): """
+        Give me that as a list | in bullet points | as a list | bullet points please | put that in a list |
+        make a list | Can you put this into bullet points? | as a numbered list please | list it | list that |
+        now as a bulleted list | could you give me that as bullet points please | turn it into a list |
+        make me a list of that | as bullets | show me that in list form | please list it | in points""",
+    ("reform", "table"): """
+        as a table | in a table please | Show that as a table | put it into a table | make a table |
+        Can you make a table of that? | give me your answer as a table | in tabular form | now as a table |
+        format it as a markdown table""",
+    ("reform", "shorter"): """
+        shorter | make it shorter | shorter please | in short | tl;dr | TLDR | summarize that |
+        Summarise your last answer | sum it up | in one sentence | briefly | too long | that's too long |
+        a shorter version please | keep it short | Can you shorten that? | in a nutshell | be brief |
+        summarize it in two sentences | can you summarise? | give me a short version | get to the point |
+        in a few words""",
+    ("reform", "simpler"): """
+        simpler | explain it like I'm five | Explain that in simpler terms | in simple terms | in plain English |
+        ELI5 | make it simpler | simplify that | I don't understand | I don't get it | I didn't understand that |
+        I'm confused | that's confusing | this is too complicated | what do you mean? | huh? |
+        Sorry, I don't understand | I still don't get it | can you explain it in simple words? |
+        say it in layman's terms | I am lost | that makes no sense to me | explain this to a child |
+        dumb it down please""",
+    ("reform", "translate"): """
+        translate that into French | in German please | Translate it to Spanish | say that in Italian |
+        in Japanese | can you say it in Portuguese? | translate this | and in French? |
+        Translate your answer into Polish | now in English please""",
+    (
+        "reform",
+        "rewrite",
+    ): "rephrase that | reword it please | put it another way | in other words | say it differently",
+    ("reform", "repeat"): """
+        say that again | repeat that please | can you repeat your answer? | come again? | pardon? | once more |
+        what did you just say? | repeat please | Could you repeat that?""",
+    ("recall", "first"): """
+        What did I ask first? | what was my first question? | What was the very first thing I asked? |
+        how did we start? | remind me, what was my first question | do you remember what my first question was?""",
+    ("recall", "last"): """
+        What did I just ask? | what was my last question? | what did I ask before that? |
+        what was my previous question | what did I ask you just now?""",
+    ("recall", "all"): """
+        what have we talked about? | What did I ask? | what have I asked so far? | list my questions |
+        what did we discuss? | summarize our conversation | recap | what questions have I asked?""",
+    ("recall", "asked"): """
+        do you remember what I asked about field trips? | what did I ask about field trips? |
+        did I ask about field trips? | what was my question about field trips? |
+        have I asked you about field trips before?""",
+    ("recall", "said"): """
+        what did you say about field trips? | what did you tell me about field trips? |
+        remind me what you said about field trips | what have you said about field trips so far? |
+        did you mention field trips?""",
+    ("clarify", "instead"): """
+        no, I meant attachments | I meant attachments | Sorry, I meant attachments | I mean the attachments |
+        no, I was asking about attachments | not photos, attachments | not photos but attachments |
+        my question was about attachments | no, attachments, not photos | I said attachments, not photos |
+        actually I meant attachments | I was referring to attachments | Oh wait, I meant attachments |
+        what I meant is attachments | I meant attachments, not photos""",
+    ("clarify", "other"): "not that one, the other | the other one | no, the other one | not that one",
+    ("clarify", "wrong"): """
+        that's not what I asked | no, that's wrong | that's wrong | That is not correct. | wrong |
+        you misunderstood me | that doesn't answer my question | You didn't answer my question | no, that's not it |
+        that isn't what I meant | this is incorrect | you misunderstood my question | That's not right""",
+    ("refer_back", "earlier"): """
+        earlier you mentioned field trips | You mentioned field trips earlier | going back to field trips |
+        let's go back to field trips | you said something about field trips | back to field trips |
+        returning to field trips | can we go back to field trips? |
+        tell me more about the field trips you mentioned earlier | before, you talked about field trips |
+        what about the field trips you mentioned?""",
+    ("arithmetic", "plain numbers"): """
+        what is 15% of 80? | 2+2 | 2 + 2 = | how much is 12 times 7? | calculate 3 * (4 + 5) |
+        What is 100 divided by 8? | what's the square root of 144? | 7 × 6 | what is half of 90? |
+        10 percent of 250 | what is 3 plus 4 minus 2 | 2^10""",
+    ("arithmetic", "of the last answer"): "how much is that times 3? | what is it plus 10? | what is 15% of that?",
+    (
+        "data",
+        "count",
+    ): "how many rows are there in the table? | how many columns does the spreadsheet have? | count the rows",
+    ("data", "aggregate"): """
+        average price by region | what is the average price by region? | total sales by month |
+        show me the sum of revenue by country | what is the mean of the price column? | number of orders by customer""",
+    ("data", "rows"): "show me the first 10 rows | list the columns | show the top 5 rows of the table",
+}
+SAID = [(" ".join(text.split()), *key) for key, texts in PHRASES.items() for text in texts.split("|")]
+TRIPS = said("What is Edifest?", "Edifest is a festival with field trips. [1]", "How do I send photos?", "By mail. [2]")
+
+
+@pytest.mark.parametrize(("message", "intent", "operation"), SAID)
+def test_what_is_no_plain_question_is_seen(message: str, intent: str, operation: str) -> None:
+    understood = understand(message, TRIPS)
+    expected = intent, operation
+    if intent == "data" and understood.follow_up.is_follow_up:  # what leans is completed before it is counted
+        expected = "follow_up", ""
+    assert (understood.intent, understood.operation) == expected
+    assert understood.reason
+
+
+@pytest.mark.parametrize(("message", "intent", "operation"), SAID)
+def test_neither_case_nor_signs_nor_spaces_matter(message: str, intent: str, operation: str) -> None:
+    shouted = "  " + message.replace(" ", "  ").replace("'", "’").upper().replace("TLDR", "tldr") + " !!"
+    if intent != "arithmetic":
+        assert read_intent(shouted, "en")[:2] == (intent, operation)
+
+
+PLAIN = """
+What is a list comprehension? | thanks to whom did the festival start? | Translate: what does X mean? |
+what is a table in SQL? | who said that earlier you mentioned? | Thanks to the teachers the festival grew. How? |
+Give me a list of BERT models | What is a linked list? | Summarise the field-trip policy |
+Make a table of GPT sizes | How do I make a list in Python? | What does thank you mean in German? |
+How do you say hello in Japanese? | What is the table of contents? | Explain gradient descent like I'm five |
+Explain attention in simple terms | Summarize the BERT paper in one sentence | Translate the abstract into German |
+What is shorter, a mile or a kilometre? | Which route is shorter? | List the activities |
+List all models with more than 1B parameters | I don't understand backpropagation |
+I don't get how attention works | I'm confused about the difference between L1 and L2 |
+What do you mean by attention? | What can you do with BERT? | Who are you going to vote for? |
+What are you allowed to bring? | What can I do at Edicenter? | How does this law work? |
+What is the first question on the exam? | What was the first question that Turing asked? |
+What did the first transformer look like? | What questions did I miss in the COMP 237 exam? |
+Do you remember the Alamo? | What did you think about the film? | What did Turing say about machines? |
+Did you know that BERT is old? | What did I miss? | Did I pass? | What is 9/11? | What happened on 9/11? |
+Is it open 24/7? | What is COVID-19? | Who won in 1998? | What is GPT-3.5? | What is 42? | What is version 2.0? |
+What are the 3 laws of robotics? | What is the sum of human knowledge? | 1914 - 1918 | What is 5G? |
+What is 15% commission? | How much is a ticket? | How much is that ticket? | 2023 | What is 20/20 vision? |
+How many employees does Edify have? | How many people live there? | What is the average age of pupils? |
+How many columns does the Parthenon have? | What is the average rainfall in Brazil? |
+How many rows of seats are in the hall? | What is the total cost of a field trip? |
+Who wrote the column in the Times? | What is a database record? |
+What does the first row of the periodic table show? | What does "no, I meant" mean? |
+What is meant by overfitting? | What did the author mean? | I mean business, how do I start one? |
+What's wrong with my code? | Why is it wrong to lie? | Is that correct? | That's wrong, isn't it? |
+What is the other theorem? | Who is not that famous? | Not all models are BERT. Which are? |
+What is a common mistake? | Is the answer in the table? | Back to school: what do pupils need? |
+What did people use before? | How do I go back to the previous page in the app? |
+Can I return to work after the exam? | How do I get back to the main menu? | What is going back to nature? |
+Did the author mention GPT? | Which papers mentioned dropout? | You said what? And who are they? |
+Hello world in Python | What is a hello message in TLS? | What is the OK button for? | Is Great Britain an island? |
+What makes sense of touch work? | What is Good Friday? | No-show policy | No smoking areas | Is there no charge? |
+No charge for children? | Never mind games in therapy | What is Bye week in football? | How do I repeat a string? |
+Repeat customers discount | How do I simplify a fraction? | Which table shows the results? |
+What does the summary say? | Where is the list of sponsors? | Can I get a shorter contract? |
+Is there a simpler method? | Is there a German version? | What is bullet time? | What are bullet points used for? |
+How do I shorten a URL? | What does TL;DR stand for? | What is ELI5? | Who can help me with enrolment? |
+Help desk opening hours | What is the help page about? | What is a recap? | in Python | in 2023 | in the morning |
+in Germany | as a student | to Berlin | in general | for beginners? | Points of interest | Table tennis rules |
+List price of the book | What is in the list? | What did we learn from the study? |
+What was discussed at the meeting? | What did the teacher ask first?
+"""
+
+
+@pytest.mark.parametrize(
+    "message", [text.strip() for line in PLAIN.split("\n") for text in line.split("|") if text.strip()]
+)
+def test_a_question_that_only_sounds_like_it_is_searched(message: str) -> None:
+    understood = understand(message, TRIPS)
+    assert understood.intent in ("new_question", "follow_up"), understood
+    assert planned(message, TRIPS).steps[0].action == "search"
+
+
+# --- what comes of it ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "question"),
+    [
+        ("How do I send photos?", "no, I meant attachments", "How do I send attachments?"),
+        ("How do I send photos?", "not photos, attachments", "How do I send attachments?"),
+        ("How do I send photos?", "sorry, I meant attachments, not photos", "How do I send attachments?"),
+        ("How does BERT handle long documents?", "I meant GPT", "How does GPT handle long documents?"),
+        ("How does BERT read scanned documents?", "no, I meant short documents", "How does BERT read short documents?"),
+        ("What changed in the 2022 version?", "I meant the 2023 version", "What changed in the 2023 version?"),
+        ("When is the summer festival?", "no, the winter festival", "When is the winter festival?"),
+        ("How do I send photos?", "that's not what I asked", "How do I send photos?"),
+        ("How do I send photos?", "no, that's wrong", "How do I send photos?"),
+        ("How do I send photos?", "no, I meant how do I delete photos?", "how do I delete photos?"),
+        ("How do I send photos?", "no, I meant how do I delete them?", "how do I delete photos?"),
+        ("How does it work?", "I meant GPT", "How does GPT work?"),
+    ],
+)
+def test_a_correction_asks_the_last_question_with_the_right_words(last: str, message: str, question: str) -> None:
+    assert condensed_to(message, last, "An answer that missed the point.") == question
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("I like trips. I also like music. Tell me about the next.", "No, I mean cardio."),
+        ("Can you compare the dishes and the drinks?", "I meant the cheese"),
+        ("How do I send photos?", "no, I mean the last option that you suggested for reducing stress, hypnosis"),
+    ],
+)
+def test_where_it_is_not_clear_what_to_replace_the_message_stays(last: str, message: str) -> None:
+    history = said(last, "An answer.")
+    condensed = condense(message, history, understand(message, history))
+    assert (condensed.query, condensed.method) == (message, "literal")
+    assert condensed.added
+
+
+def test_a_second_correction_still_changes_the_question() -> None:
+    talk = "How do I send photos?", "Like this.", "no, I meant attachments", "Like that."
+    assert condensed_to("sorry, I meant videos", *talk) == "How do I send videos?"
+
+
+def test_what_names_nothing_is_not_what_a_pronoun_means() -> None:
+    talk = "How do field trips work?", "Like this.", "no, that's wrong", "I see.", "thanks!", "Welcome."
+    assert condensed_to("what do they cost?", *talk) == "what do field trips cost?"
+    assert condensed_to("no, I meant what do they cost?", *talk) == "what do field trips cost?"
+
+
+def test_going_back_searches_with_the_words_of_that_turn() -> None:
+    talk = "What is Edifest?", "Edifest is a festival with field trips.", "What is BERT?", "BERT is a model."
+    assert condensed_to("earlier you mentioned field trips", *talk) == "field trips (Edifest)"
+    asked = condensed_to("Going back to field trips, who can join them?", *talk)
+    assert asked == "who can join field trips?"
+    history = said(*talk)
+    added = condense("back to field trips", history, understand("back to field trips", history)).added
+    assert {"field", "trips", "Edifest"} <= {term.text for term in added}
+
+
+def test_what_was_never_said_cannot_be_gone_back_to() -> None:
+    assert understand("Back to school supplies", TRIPS).intent != "refer_back"
+    assert understand("earlier you mentioned field trips", ()).intent == "new_question"
+    assert understand("no, I meant attachments", ()).intent == "new_question"
+
+
+def test_memories_of_a_subject_are_quoted_from_the_conversation() -> None:
+    assert "What is Edifest?" in spoken("what did I ask about Edifest?", TRIPS)
+    assert "How do I send photos?" not in spoken("what did I ask about Edifest?", TRIPS)
+    assert "have not asked about dropout" in spoken("did I ask about dropout?", TRIPS)
+    assert "Edifest is a festival with field trips. [1]" in spoken("what did you say about field trips?", TRIPS)
+
+
+def test_what_the_assistant_never_said_is_searched() -> None:
+    (step,) = planned("what did you say about dropout?", TRIPS).steps
+    assert step.action == "search"
+    assert step.query is not None
+    assert step.query.question == "dropout"
+
+
+def test_a_long_conversation_is_remembered_within_bounds() -> None:
+    history = said(*(text for number in range(500) for text in (f"What is topic {number}?", "A topic.")))
+    everything = spoken("What have I asked so far?", history).splitlines()
+    assert len(everything) == LISTED + 2
+    assert everything[-1] == "500. What is topic 499?"
+    assert "topic 0?" in spoken("What did I ask first?", history)
+    assert "What is topic 7?" in spoken("what did I ask about topic 7?", history)
+
+
+@pytest.mark.parametrize(("message", "intent", "operation"), SAID)
+def test_every_intent_has_a_plan(message: str, intent: str, operation: str) -> None:
+    speaks = intent in ("social", "recall") or operation == "plain numbers"
+    expected = "say" if speaks else "reform" if intent == "reform" else "search"
+    assert {step.action for step in planned(message, TRIPS).steps} == {expected}
+
+
+def test_everything_said_has_words_in_every_language() -> None:
+    english = language("en")
+    social = {operation for family, operation, _ in english.patterns if family == "social"}
+    for code in CODES:
+        assert language(code).says.keys() == english.says.keys(), code
+        assert social <= language(code).says.keys()
+
+
+def test_with_detection_off_nothing_leans_but_the_last_answer_can_still_be_reformed() -> None:
+    off = Settings(follow_up=False)
+    for message in (
+        "tell me more",
+        "how does it work?",
+        "no, I meant attachments",
+        "earlier you mentioned field trips",
+    ):
+        understood = understand(message, TRIPS, off)
+        assert (understood.intent, understood.follow_up.is_follow_up) == ("new_question", False)
+    assert understand("as a list", TRIPS, off).intent == "reform"
+
+
+def test_what_asks_nothing_of_the_documents_is_no_topic() -> None:
+    for message in ("thanks!", "as a list", "what did I ask first?", "I don't understand", "that's wrong"):
+        assert not asks_documents(message)
+    for message in ("What is BERT?", "no, I meant attachments", "earlier you mentioned BERT", "2 + 2"):
+        assert asks_documents(message)
+    history = (*TRIPS, *said("I don't understand", "By mail."))
+    assert understand("why?", history).follow_up.previous_topic == "photos"
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_a_reading_and_only_known_ones(message: str) -> None:
+    reading = read_intent(message)
+    assert (reading.intent is None) == (reading.reason == "")
+    understand(message, TRIPS)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_patterns_never_see_more_than_their_share_of_a_message(code: str) -> None:
+    """However long a message is, its patterns look at no more than LONGEST characters; none repeats what repeats."""
+    assert read_intent("thanks " * LONGEST, code).intent is None
+    for _, _, pattern in language(code).patterns:
+        assert "*)*" not in pattern.pattern
+        assert "+)+" not in pattern.pattern
+        assert "+)*" not in pattern.pattern
+
+
+@pytest.mark.parametrize(
+    "piece", ["no, ", "ok ", "that ", "not that ", "you said a ", "what is the ", "2 + ", "那", "その"]
+)
+def test_a_message_made_to_confuse_the_patterns_is_a_question(piece: str) -> None:
+    for length in (LONGEST, 16_000):
+        message = (piece * length)[:length] + "~x~"
+        assert read_intent(message).intent is None
