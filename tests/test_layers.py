@@ -31,7 +31,7 @@ LAYERS: dict[str, set[str]] = {
     "store": {*CONTRACTS, "sqlite"},
     "guard": {*CONTRACTS, "sqlite"},
     "dialogue": CONTRACTS,
-    **dict.fromkeys(STAGES, {*CONTRACTS, "dialogue"}),
+    **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
     "engine": {*CONTRACTS, "turn.run"},
     "app": {

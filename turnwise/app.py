@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from importlib import resources
 from pathlib import Path
@@ -13,6 +14,7 @@ from turnwise.engine import Engine
 from turnwise.errors import LibraryError, LibraryNotFound
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.index.embedded import EmbeddedIndex, Progress
+from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.openai_chat import OpenAIChat
@@ -29,12 +31,13 @@ DATABASE = "library.db"
 def build(settings: Settings, create: bool = False) -> Engine:
     """An engine over the library that the settings name. With `create`, the library is made where there is none."""
     database = Database(_library(settings, create) / DATABASE, settings.durable)
-    embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
+    embedder = embedder_of(settings)
     index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
     guard = GuardrailPipeline(settings.max_message)
-    tracker = ConversationTracker(load_preset(settings.preset), index.terms)
-    models, senses = chat_models(settings, embedder), Senses(embedder, tracker=tracker)
-    parts = Parts(settings, index, store, guard, models, senses, query_condenser(settings))
+    senses = dataclasses.replace(
+        senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
+    )
+    parts = Parts(settings, index, store, guard, chat_models(settings, embedder), senses, query_condenser(settings))
     return Engine(settings, index, store, parts)
 
 
@@ -47,6 +50,15 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> Engine
                 engine.remove(document.source)
         engine.add(folder, progress=progress)
     return engine
+
+
+def embedder_of(settings: Settings) -> OnnxEmbedder:
+    return OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
+
+
+def senses_of(settings: Settings, embedder: Embedder) -> Senses:
+    """What messages are understood with, before there is a library."""
+    return Senses(embedder, OnnxCondenser(threads=settings.threads))
 
 
 def chat_models(settings: Settings, embedder: Embedder) -> tuple[ChatModel, ...]:

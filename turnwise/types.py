@@ -45,11 +45,16 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to look for: the words the user wrote, the words added to them, and the whole question for the vectors."""
+    """What to look for: the words the user wrote, the words added to them, and the whole question for the vectors.
+
+    `talk` is what the user asked before with this message, whose own ranking counts `talk_weight` beside the others.
+    """
 
     literal: str
     added: tuple[Term, ...] = ()
     dense: str = ""
+    talk: str = ""
+    talk_weight: float = 0.0
 
     @property
     def question(self) -> str:
@@ -183,15 +188,24 @@ class ConversationPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Where the missing words of a message belong: in place of its text from `start` to `end` where `joint` is None,
+    else after it, joined by that word; and how likely that is."""
+
+    start: int
+    end: int
+    joint: str | None
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the trained condenser reads in a message: how likely it needs its context, and the words said before that it
-    may leave out, each as it was said with its probability, the likeliest first. `rewrite` is a fluent question made of
-    copied words, empty where it has none; `fluency` how sure it is of that."""
+    """What the trained condenser reads in a message: how likely it needs its context; the words said before that it may
+    leave out, each as it was said with its probability, the likeliest first; and where they belong."""
 
     needs_context: float
-    terms: tuple[tuple[str, float], ...]
-    rewrite: str = ""
-    fluency: float = 0.0
+    terms: tuple[tuple[str, float], ...] = ()
+    edit: Edit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from turnwise.config import Settings
 from turnwise.dialogue.follow_up import HIGH, LOOKED_BACK, LOW, MEDIUM, closeness, combine, fade
 from turnwise.engine import Engine
-from turnwise.turn.understand import details, understand
-from turnwise.turn.understand import Senses
+from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import FollowUp, Message, Prediction
 
 if TYPE_CHECKING:

@@ -22,7 +22,9 @@ def said(*contents: str) -> tuple[Message, ...]:
 def planned(message: str, history: tuple[Message, ...]) -> Plan:
     understood = understand(message, history)
     condensed = condense(message, history, understood)
-    return plan(message, history, understood, condensed, search_query(message, condensed, 1.0))
+    return plan(
+        message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
+    )
 
 
 def spoken(message: str, history: tuple[Message, ...]) -> str:

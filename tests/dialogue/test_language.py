@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.config import Settings
 from turnwise.dialogue.language import CODES, FOLDER, language, named, read_language, says
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.plan import plan
@@ -196,7 +197,9 @@ def test_turnwise_answers_a_courtesy_in_its_language(code: str) -> None:
 def spoken(message: str, history: tuple[Message, ...]) -> str:
     understood = understand(message, history)
     condensed = condense(message, history, understood)
-    (step,) = plan(message, history, understood, condensed, search_query(message, condensed, 1.0)).steps
+    (step,) = plan(
+        message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
+    ).steps
     assert step.action == "say"
     return step.detail
 

@@ -15,7 +15,9 @@ from turnwise.evaluation import retrieval as suite
 from turnwise.evaluation.data import Entry, PassageQuery, Question, SpanQuery
 from turnwise.evaluation.library import Libraries, whole
 from turnwise.evaluation.run import cache_folder, run
+from turnwise.evaluation.suites import Product
 from turnwise.index.chunk import chunk
+from turnwise.turn.understand import Senses
 from turnwise.types import Hit, Passage
 
 Write = Callable[..., Path]
@@ -156,7 +158,9 @@ def test_an_interrupted_run_goes_on_where_it_was(bench: Path, tmp_path: Path, mo
     monkeypatch.setattr("turnwise.index.embedded.EMBEDDED_AT_ONCE", 4)
 
     def embedded(embedder: CountingEmbedder) -> int:
-        suite.retrieval(bench, ("clapnq",), lambda *_: None, tmp_path / "cache", embedder, Settings())
+        suite.retrieval(
+            bench, ("clapnq",), lambda *_: None, tmp_path / "cache", embedder, Product(Settings(), Senses())
+        )
         return len(embedder.texts)
 
     stopped = CountingEmbedder(interrupted_at=2)

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from turnwise.config import Settings
 from turnwise.errors import BadRequest
 from turnwise.evaluation import suites
 from turnwise.evaluation.report import table
 from turnwise.evaluation.run import run
+from turnwise.turn.understand import Senses
 from turnwise.types import Message
 
 Write = Callable[..., Path]
@@ -23,7 +25,7 @@ Asked = Callable[..., dict[str, Any]]
 def simple_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A follow-up is what says "it"; condensing then adds the first message said."""
 
-    def understand(message: str, _history: tuple[Message, ...], _threshold: float) -> Any:
+    def understand(message: str, _history: tuple[Message, ...], _settings: Settings, _senses: Senses) -> Any:
         return SimpleNamespace(follow_up=SimpleNamespace(is_follow_up="it" in message.split()))
 
     def condense(message: str, history: tuple[Message, ...], understanding: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from talking import said
 
+from turnwise.config import Settings
+from turnwise.models.condenser import JOINTS
 from turnwise.text import content_stems
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.understand import understand
-from turnwise.types import Condensed, Message, Prediction, Term
+from turnwise.types import Condensed, Edit, Message, Prediction, SearchQuery, Term
 
 BERT = said("What is BERT?", "BERT is a language model that reads text in both directions at once. [1]")
 TWO = said(
@@ -117,16 +120,34 @@ def test_what_the_caller_gives_wins_unless_it_is_blank() -> None:
 
 
 def test_the_search_is_the_literal_message_with_the_added_words_at_less_weight() -> None:
+    message = "How does it work?"
+    understood = understand(message, BERT)
     rewritten = Condensed("How does BERT work?", (Term("BERT", 0.8),), "rules", "")
-    query = search_query("How does it work?", rewritten, 0.5)
+    query = search_query(message, BERT, understood, rewritten, Settings(added_weight=0.5))
     assert (query.literal, query.added, query.question) == (
         "How does it work?",
         (Term("BERT", 0.4),),
         "How does BERT work?",
     )
-    assert search_query("How does it work?", rewritten, 5.0).added[0].weight == 1.0
-    given = search_query("How does it work?", Condensed("How does GPT work?", (), "caller", ""), 0.5)
-    assert (given.literal, given.question) == ("How does GPT work?", "How does GPT work?")
+    heavy = search_query(message, BERT, understood, rewritten, Settings(added_weight=5.0))
+    assert heavy.added[0].weight == 1.0
+    given = search_query(message, BERT, understood, Condensed("How does GPT work?", (), "caller", ""), Settings())
+    assert (given.literal, given.question, given.talk) == ("How does GPT work?", "How does GPT work?", "")
+
+
+def test_what_was_asked_before_counts_in_the_search_as_far_as_the_message_leans_on_it() -> None:
+    def asked(message: str, history: Sequence[Message], **settings: float) -> SearchQuery:
+        understood = understand(message, history)
+        return search_query(message, history, understood, condense(message, history, understood), Settings(**settings))
+
+    leaning = asked("How does it work?", BERT)
+    assert (leaning.talk, leaning.talk_weight) == ("What is BERT? How does it work?", Settings().talk_weight)
+    alone = asked("What is the opening time of the municipal swimming pool in Riverside?", BERT)
+    assert alone.talk_weight < 0.2 * leaning.talk_weight
+    assert asked("How does it work?", BERT, talk_weight=0.0).talk_weight == 0.0
+    assert asked("What is BERT?", ()).talk == ""
+    long = tuple(Message("user", f"What is thing number {number}? {'x' * 400}") for number in range(500))
+    assert len(asked("How does it work?", long).talk) < 2000
 
 
 def test_the_last_subject_is_meant_and_not_an_aspect_of_it() -> None:
@@ -173,7 +194,7 @@ def test_a_follow_up_on_what_was_said_hundreds_of_turns_ago_is_resolved_from_the
 def test_another_language_is_searched_as_it_stands_with_the_last_questions_words(
     language: str, question: str, message: str, word: str
 ) -> None:
-    english = Prediction(0.99, ((word, 0.99),), "How does it work?", 0.99)
+    english = Prediction(0.99, ((word, 0.99),), Edit(0, 3, None, 0.99))
     found = leaning(message, said(question, "..."), language=language, prediction=english)
     assert (found.query, found.method) == (message, "literal")
     assert Term(word, 0.3) in found.added
@@ -214,12 +235,13 @@ messages = st.one_of(
     ),
     contents,
 )
+places = st.integers(0, 40)
 predictions = st.none() | st.builds(
     Prediction,
     st.floats(0, 1),
     st.lists(st.tuples(spoken | st.text(max_size=12), st.floats(0, 1)), max_size=6).map(tuple),
-    contents,
-    st.floats(0, 1),
+    st.none()
+    | st.builds(Edit, st.integers(0, 40), st.integers(0, 40), st.sampled_from((None, *JOINTS)), st.floats(0, 1)),
 )
 understandings = st.fixed_dictionaries(
     {

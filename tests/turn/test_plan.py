@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from talking import said
 
+from turnwise.config import Settings
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.plan import plan
 from turnwise.turn.understand import understand
@@ -16,7 +17,9 @@ BERT = said("What is BERT?", "BERT is a model. [1]")
 def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None = None) -> Plan:
     understood = understand(message, history)
     condensed = condense(message, history, understood, given)
-    return plan(message, history, understood, condensed, search_query(message, condensed, 1.0))
+    return plan(
+        message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
+    )
 
 
 def searched(made: Plan) -> list[str]:

@@ -62,11 +62,11 @@ def test_events_come_in_order_and_stages_stream_as_they_end(make_parts: Callable
 
 def test_the_condense_stage_says_what_was_added_from_where_and_why(talk: Callable[..., tuple[Reply, ...]]) -> None:
     stage = talk(*MESSAGES)[1].trace[2]
-    assert stage.decision == "rules"
+    assert stage.decision == "model"
     assert "BERT" in stage.reason
     assert stage.details["query"] == "How does BERT compare to GPT?"
-    assert set(stage.details["added"]) == {"BERT"}
-    assert 0 < stage.details["added"]["BERT"] < 1
+    assert "BERT" in stage.details["added"]
+    assert 0 < stage.details["added"]["BERT"] <= 1
 
 
 def test_a_failed_turn_keeps_the_trace_up_to_where_it_broke(make_parts: Callable[..., Parts]) -> None:

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from turnwise.dialogue.rewriting import fault
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, parallel, points_back, standalone
-from turnwise.text import content_stems, is_content, one_line, stem
-from turnwise.types import Condensed, Message, Prediction, Term
+from turnwise.text import content_stems, is_content, stem, subject
+from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
-NEEDED = 0.5  # likelihood that the message needs its context from which it is changed
-ADDED = 0.5  # probability from which a word is written into the question
+CHANGED = 0.6  # confidence that the message leans on the conversation from which it is changed
+ADDED = 0.25  # probability from which a word is written into the question
+BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search
-FLUENT = 0.8  # how sure the model must be of its own wording for that to be shown
+PLACED = 0.5  # how sure the model must be of a place for the words to be written there
 MOST_WORDS = 8  # words added at most
 
 _TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -24,29 +24,30 @@ _PART = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?")  # inside one phrase
 
 
-def by_model(message: str, seen: Sequence[Message], prediction: Prediction, why: str, ruled: Condensed) -> Condensed:
-    """The standalone question as the model reads it. `ruled` is the rules' reading: where it is another, both are
-    searched."""
+def by_model(
+    message: str, seen: Sequence[Message], prediction: Prediction, follow_up: FollowUp, ruled: Condensed
+) -> Condensed:
+    """The standalone question as the model reads it; where the model names no word, the rules' reading stands."""
     own = content_stems(message)
     said = {key for each in seen for *_, stems in _tokens(each.content[:LONGEST]) for key in stems}
-    likely = [(word, chance) for word, chance in prediction.terms if _new(word, said, own) and chance >= COUNTED]
+    likely = [(word, chance) for word, chance in prediction.terms if chance >= COUNTED and _new(word, said, own)]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
-    kept = {stem(part): chance for word, chance in likely if chance >= ADDED for part in _PART.findall(word)}
-    chosen = _in_order(message, joined(dict(list(kept.items())[:MOST_WORDS]), seen))
-    if prediction.needs_context < NEEDED:
-        reason = f"{why}, but not surely: it is searched as it stands, with a light weight on the likely words"
-        return _beside(message, Condensed(message, counted, "literal", reason), ruled)
-    if prediction.fluency >= FLUENT and not fault(message, seen, prediction.rewrite):
-        return Condensed(prediction.rewrite, counted, "model", f"{why}; the model wrote it out")
+    if follow_up.confidence < CHANGED:
+        why = f"{follow_up.reason}, but not surely: it is searched as it stands, the likely words counting a little"
+        return Condensed(message, counted, "literal", why)
     if instead := parallel(message, seen):
         return instead
+    enough = max(ADDED, BESIDE * max((chance for _, chance in likely), default=0.0))
+    kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
+    chosen = _in_order(message, seen, joined(dict(list(kept.items())[:MOST_WORDS]), seen))
     if not chosen:
         return dataclasses.replace(ruled, added=_merged(ruled.added, counted))
     pair = compared(message, seen)
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
-    found = standalone(message, seen, chosen, "model", why)
-    return _beside(message, dataclasses.replace(found, added=_merged(found.added, counted)), ruled)
+    edit = prediction.edit if prediction.edit and prediction.edit.chance >= PLACED else None
+    found = standalone(message, seen, chosen, "model", follow_up.reason, edit)
+    return dataclasses.replace(found, added=_merged(found.added, counted))
 
 
 def joined(kept: dict[str, float], seen: Sequence[Message]) -> list[Phrase]:
@@ -101,12 +102,16 @@ def _tokens(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
     return tuple(token for token in found if token[2])
 
 
-def _in_order(message: str, phrases: list[Phrase]) -> list[Phrase]:
-    """Where a pronoun points back, the likeliest phrase first: it takes the pronoun's place."""
+def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
+    """Where a pronoun points back, what takes its place first: what the last question was about, if that is about as
+    likely as any, else the likeliest."""
     if not phrases or not points_back(message):
         return phrases
+    last = content_stems(subject(next((each.content for each in reversed(seen) if each.role == "user"), "")))
     likeliest = max(phrases, key=lambda phrase: phrase[1])
-    return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
+    nearest = [phrase for phrase in phrases if content_stems(phrase[0]) == last and phrase[1] >= BESIDE * likeliest[1]]
+    first = nearest[0] if nearest else likeliest
+    return [first, *(phrase for phrase in phrases if phrase is not first)]
 
 
 def _new(word: str, said: set[str], own: set[str]) -> bool:
@@ -118,12 +123,3 @@ def _merged(written: Sequence[Term], counted: Sequence[Term]) -> tuple[Term, ...
     """All words that count, each once: those of the model at their own probability."""
     known = {stem(term.text) for term in counted}
     return (*counted, *(term for term in written if stem(term.text) not in known))
-
-
-def _beside(message: str, found: Condensed, ruled: Condensed) -> Condensed:
-    """What was found, with the rules' reading beside it where that adds none of the same words."""
-    theirs, ours = (content_stems(each.query) - content_stems(message) for each in (ruled, found))
-    if not theirs or theirs & ours or len(found.candidates) > 1:
-        return found
-    reason = f"{found.reason}; the rules read “{one_line(ruled.query)}”, which is searched too"
-    return dataclasses.replace(found, candidates=(*found.candidates, ruled.query), reason=reason)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.text import is_content, phrases, stem, subject, words
-from turnwise.types import Condensed, Message, Term
+from turnwise.types import Condensed, Edit, Message, Term
 
 Phrase = tuple[str, float]  # as it was said, and the probability that the message leaves it out
 
@@ -51,14 +51,16 @@ def standalone(
     chosen: Sequence[Phrase],
     method: Literal["rules", "model"],
     why: str,
+    edit: Edit | None = None,
 ) -> Condensed:
-    """The question written with these phrases, the antecedent of its pronoun first, and its other readings."""
+    """The question written with these phrases, the antecedent of its pronoun first, and its other readings. `edit` says
+    where the first phrase belongs, for a message without a pronoun."""
     first, *others = _readings(message, seen, chosen)
     quoted = ", ".join(f"“{phrase}”" for phrase, _ in first)
     reason = f"{why}; added {quoted} from the conversation"
     if others:
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
-    query, *candidates = (written(message, _spans(message, seen, reading)) for reading in (first, *others))
+    query, *candidates = (written(message, _spans(message, seen, reading), edit) for reading in (first, *others))
     return Condensed(query, terms(first), method, reason, tuple(candidates))
 
 
@@ -77,8 +79,9 @@ def points_back(message: str) -> bool:
     return bool(_pronoun(message))
 
 
-def written(message: str, spans: Sequence[str]) -> str:
-    """The question with its pronoun replaced by the first span; what finds no place stands in brackets at the end."""
+def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
+    """The question with its pronoun replaced by the first span, or that put where the edit says; what finds no place
+    stands in brackets at the end."""
     if len(spans) == 2 and _COMPARING.search(message):
         both = f"{spans[0]} and {spans[1]}"
         if plural := _PLURAL.search(message):
@@ -87,19 +90,21 @@ def written(message: str, spans: Sequence[str]) -> str:
         noun = _COMPARING.search(message)
         if noun and noun[1]:
             return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"
-    rest = list(spans)
-    if possessive := _POSSESSIVE.search(message):
-        message = f"{message[: possessive.start()]}{rest.pop(0)}’s{message[possessive.end() :]}"
-    elif pronoun := _PRONOUN.search(message):
-        start, end = pronoun.span(pronoun.lastindex or 0)
-        message = message[:start] + rest.pop(0) + message[end:]
-    if not rest:
-        return message
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
-    if rest == list(spans) and _MORE.fullmatch(body.strip()):
+    rest = list(spans)
+    if possessive := _POSSESSIVE.search(message):
+        body = f"{body[: possessive.start()]}{rest.pop(0)}’s{body[possessive.end() :]}"
+    elif pronoun := _PRONOUN.search(message):
+        start, end = pronoun.span(pronoun.lastindex or 0)
+        body = body[:start] + rest.pop(0) + body[end:]
+    elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
-    return f"{body} ({', '.join(rest)}){end_mark}"
+    elif edit and edit.joint is None:
+        body = body[: edit.start] + rest.pop(0) + body[edit.end :]
+    elif edit:
+        body = " ".join(filter(None, (body[: edit.end], edit.joint, rest.pop(0)))) + body[edit.end :]
+    return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
 
 
 # --- forms that choose their own words ----------------------------------------------------------------------------

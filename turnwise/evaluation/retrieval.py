@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from turnwise.config import Settings
 from turnwise.evaluation import data
 from turnwise.evaluation.library import Libraries
 from turnwise.evaluation.metrics import Metric, mean, mrr, ndcg, recall
-from turnwise.evaluation.suites import Figures, Progress, chosen, watched
-from turnwise.turn.condense import condense, search_query
-from turnwise.turn.understand import understand
+from turnwise.evaluation.suites import Figures, Product, Progress, chosen, watched
 from turnwise.types import Embedder, Hit, SearchQuery
 
 log = logging.getLogger(__name__)
@@ -25,14 +22,13 @@ MEAN_OF = ("clapnq", "cloud", "fiqa")  # MTRAG's large domains; govt is for rela
 
 
 def retrieval(
-    folder: Path, only: tuple[str, ...], progress: Progress, cache: Path, embedder: Embedder, settings: Settings
+    folder: Path, only: tuple[str, ...], progress: Progress, cache: Path, embedder: Embedder, product: Product
 ) -> dict[str, ByWay]:
     """Figures by collection and by way of asking, with the mean over the large domains of passages."""
     libraries = Libraries(cache, embedder, progress)
-    product = partial(_turnwise, settings)
     figures: dict[str, ByWay] = {}
     for name, part in chosen(_parts(folder), only).items():
-        figures[name] = part(name, libraries, product, progress)
+        figures[name] = part(name, libraries, product.asks, progress)
     for name in dict.fromkeys(name.split("/")[0] for name in figures if "/" in name):
         large = [figures[f"{name}/{domain}"] for domain in MEAN_OF if f"{name}/{domain}" in figures]
         if large:
@@ -73,12 +69,6 @@ def _given_rewrite(asked: data.Question) -> SearchQuery:
 def _whole_history(asked: data.Question) -> SearchQuery:
     said = [message.content for message in asked.history if message.role == "user"]
     return SearchQuery(" ".join([*said, asked.question]))
-
-
-def _turnwise(settings: Settings, asked: data.Question) -> SearchQuery:
-    understanding = understand(asked.question, asked.history, settings)
-    condensed = condense(asked.question, asked.history, understanding)
-    return search_query(asked.question, condensed, settings.added_weight)
 
 
 # --- what they find ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from turnwise.config import Settings
 from turnwise.errors import BadRequest
-from turnwise.evaluation.suites import Progress, condense, followup
+from turnwise.evaluation.suites import Product, Progress, condense, followup
 
 SUITES = ("followup", "condense", "retrieval")
 
@@ -28,16 +28,18 @@ def run(
     second run is quick and one that was stopped goes on where it was.
     """
     settings = settings or Settings()
+    from turnwise.app import embedder_of, senses_of
+
+    embedder = embedder_of(settings)
+    product = Product(settings, senses_of(settings, embedder))
     if suite == "followup":
-        return _rounded(followup(data, only, progress, settings))
+        return _rounded(followup(data, only, progress, product))
     if suite == "condense":
-        return _rounded(condense(data, only, progress, settings))
+        return _rounded(condense(data, only, progress, product))
     if suite == "retrieval":
         from turnwise.evaluation.retrieval import retrieval
-        from turnwise.models.embedder import OnnxEmbedder
 
-        embedder = OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
-        return _rounded(retrieval(data, only, progress, cache or cache_folder(), embedder, settings))
+        return _rounded(retrieval(data, only, progress, cache or cache_folder(), embedder, product))
     raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}.")
 
 

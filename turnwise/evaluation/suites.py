@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,32 +13,52 @@ from turnwise.errors import BadRequest
 from turnwise.evaluation import data
 from turnwise.evaluation.metrics import Tally, added_terms, decisions, mean, overlap, percentile, rouge1_recall
 from turnwise.turn.condense import condense as condense_stage
-from turnwise.turn.understand import understand
-from turnwise.types import Message
+from turnwise.turn.condense import search_query
+from turnwise.turn.understand import Senses, understand
+from turnwise.types import Condensed, Message, SearchQuery, Understanding
 
 T = TypeVar("T")
 Figures = dict[str, float]
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
 
 
-def followup(folder: Path, only: tuple[str, ...], progress: Progress, settings: Settings) -> dict[str, Figures]:
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The stages under test, with all that they work with in the product."""
+
+    settings: Settings
+    senses: Senses
+
+    def understand(self, message: str, history: Sequence[Message]) -> Understanding:
+        return understand(message, history, self.settings, self.senses)
+
+    def condense(self, message: str, history: Sequence[Message]) -> Condensed:
+        return condense_stage(message, history, self.understand(message, history))
+
+    def asks(self, asked: data.Question) -> SearchQuery:
+        message, history = asked.question, asked.history
+        understood = self.understand(message, history)
+        return search_query(message, history, understood, condense_stage(message, history, understood), self.settings)
+
+
+def followup(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:
     """Accuracy, precision, recall and F1 by file: of "needs its context", or of "changes the topic"."""
     figures = {}
     for name, path in chosen(data.labelled(folder), only).items():
         shifts = "shift" in data.first_row(path)
         cases = _turns(path) if shifts else _questions(path)
         predicted = [
-            understand(message, history, settings).follow_up.is_follow_up != shifts
+            product.understand(message, history).follow_up.is_follow_up != shifts
             for message, history, _ in watched(cases, name, progress)
         ]
         figures[name] = {"n": len(cases), **decisions(predicted, [expected for _, _, expected in cases])}
     return figures
 
 
-def condense(folder: Path, only: tuple[str, ...], progress: Progress, settings: Settings) -> dict[str, Figures]:
+def condense(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:
     """What condensing adds beside what a person added, by file, and the time understanding and condensing take."""
     return {
-        name: _condensing(data.later_questions(path, "rewrite"), name, progress, settings)
+        name: _condensing(data.later_questions(path, "rewrite"), name, progress, product)
         for name, path in chosen(data.rewritten(folder), only).items()
     }
 
@@ -67,15 +88,14 @@ def said_before(turns: Sequence[str], i: int) -> tuple[Message, ...]:
     return tuple(Message("assistant" if (i - j) % 2 else "user", text) for j, text in enumerate(turns[:i]))
 
 
-def _condensing(asked: list[data.Question], name: str, progress: Progress, settings: Settings) -> Figures:
+def _condensing(asked: list[data.Question], name: str, progress: Progress, product: Product) -> Figures:
     terms = Tally()
     rouge: list[float] = []
     false_changes: list[float] = []
     milliseconds: list[float] = []
     for one in watched(asked, name, progress):
         started = time.perf_counter()
-        understanding = understand(one.question, one.history, settings)
-        condensed = condense_stage(one.question, one.history, understanding)
+        condensed = product.condense(one.question, one.history)
         milliseconds.append(1000 * (time.perf_counter() - started))
         added = added_terms(one.question, condensed.query)
         terms += overlap(added, added_terms(one.question, one.rewrite or ""))

@@ -219,7 +219,11 @@ class EmbeddedIndex:
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
         nearness = self._nearness(query)
         lexical, dense = self._lexical(query), nearness.ranks(DEPTH)
-        scores = _fused(lexical, dense)
+        rankings = [(lexical, 1.0), (dense, 1.0)]
+        if query.talk and query.talk_weight > 0:
+            talk = SearchQuery(query.talk)
+            rankings += [(each, query.talk_weight) for each in (self._lexical(talk), self._nearness(talk).ranks(DEPTH))]
+        scores = _fused(rankings)
         # Equals are common while vectors are being made: then the passage that has the words goes first.
         best = sorted(scores, key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
         best = best[: max(k, 0)]
@@ -339,12 +343,12 @@ def _clear(tx: sqlite3.Connection, document_id: int) -> None:
     tx.execute("UPDATE index_meta SET value = value + 1 WHERE name = 'removals'")
 
 
-def _fused(*rankings: Mapping[int, int]) -> dict[int, float]:
-    """Reciprocal rank fusion: the score of every passage that stands in a ranking."""
+def _fused(rankings: Iterable[tuple[Mapping[int, int], float]]) -> dict[int, float]:
+    """Reciprocal rank fusion of weighted rankings: the score of every passage that stands in one."""
     scores: dict[int, float] = {}
-    for ranking in rankings:
+    for ranking, weight in rankings:
         for passage, rank in ranking.items():
-            scores[passage] = scores.get(passage, 0.0) + 1 / (FUSION + rank)
+            scores[passage] = scores.get(passage, 0.0) + weight / (FUSION + rank)
     return scores
 
 

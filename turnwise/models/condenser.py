@@ -20,7 +20,7 @@ import numpy.typing as npt
 from turnwise.errors import WeightsError
 from turnwise.models.weights import pinned_weights, sha256
 from turnwise.text import is_content, is_specific, stem
-from turnwise.types import Prediction
+from turnwise.types import Edit, Prediction
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -44,6 +44,7 @@ READ_MESSAGES = 512  # messages whose tokens are remembered
 JOINTS = ("", "of", "in", "for", "about", "to", "with", "on", "by", "from", "at", "during", "than", "and", "as")
 KEEP, REPLACE, AFTER = 0, 1, 2
 EDITS = AFTER + len(JOINTS)
+JUDGED = 0  # which of its two opinions on the context is what people judged; the other is what they rewrote
 
 _CLS, _SEP, _USER, _ASSISTANT = 101, 102, 1, 2  # of bert-base-uncased; the roles are its first two unused tokens
 _WORD = re.compile(r"([^\W_]+)(?:['’][^\W_]+)?")  # a word, and in group 1 what counts of it, as in turnwise.text
@@ -255,12 +256,22 @@ class _Model:
     def predict(self, message: str, history: Sequence[Message]) -> Prediction:
         layout = lay_out(message, history, self._read)
         if not layout.mentions or not layout.words:
-            return Prediction(0.0, ())
-        context, missing, edit = self._session.run(None, feed(layout))
-        self.raw = (layout, context, missing, edit)
+            return Prediction(0.0)
+        context, missing, edits = self._session.run(None, feed(layout))
         ranked = sorted(zip(_probability(missing[0]), layout.mentions, strict=True), key=lambda each: -each[0])
         terms = tuple((mention.word.text, float(probability)) for probability, mention in ranked)
-        return Prediction(float(_probability(context[0]).min()), terms)
+        return Prediction(float(_probability(context[0, JUDGED])), terms, _edit(layout, edits[0]))
+
+
+def _edit(layout: Layout, logits: npt.NDArray[np.float32]) -> Edit:
+    """The likeliest place for the missing words."""
+    rows = logits[[word.token for word in layout.words]].astype(np.float64)
+    chances = np.exp(rows - rows.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    place, what = np.unravel_index(int(chances[:, REPLACE:].argmax()), chances[:, REPLACE:].shape)
+    word, edit = layout.words[place], int(what) + REPLACE
+    joint = None if edit == REPLACE else JOINTS[edit - AFTER]
+    return Edit(word.start, word.end, joint, float(chances[place, edit]))
 
 
 def feed(layout: Layout) -> dict[str, npt.NDArray[Any]]:

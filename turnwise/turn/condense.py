@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
+from turnwise.config import Settings
 from turnwise.dialogue.earlier import asked_again, returned_to
 from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.predicted import by_model
@@ -39,6 +40,9 @@ T = TypeVar("T")
 LEANING: frozenset[Intent] = frozenset({"follow_up", "clarify", "refer_back"})  # the intents that lean on what was said
 REWRITTEN = 0.8  # how much a word counts that a language model added
 REMEMBERED = 256  # condensed messages that are kept
+# What was asked before counts in the search from the first confidence in a follow-up on, and fully from the second on.
+TALK_FROM, TALK_FULLY = 0.1, 0.4
+RECENT, MOST_ASKED, LONGEST_ASKED = 20, 8, 200  # messages looked at for that, questions taken, characters of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +153,18 @@ def _unwritten(message: str, follow_up: FollowUp) -> Condensed:
     return Condensed(message, terms, "literal", reason)
 
 
-def search_query(message: str, condensed: Condensed, added_weight: float) -> SearchQuery:
-    """What is searched: the literal message, the added words at less weight, and the condensed question as a vector."""
+def search_query(
+    message: str, history: Sequence[Message], understanding: Understanding, condensed: Condensed, settings: Settings
+) -> SearchQuery:
+    """What is searched: the literal message, the added words at less weight, the condensed question as a vector, and,
+    the more the message leans on the conversation, all that the user asked of late."""
     if condensed.method == "caller":
         return SearchQuery(condensed.query)
-    added = tuple(Term(term.text, min(1.0, term.weight * added_weight)) for term in condensed.added)
-    return SearchQuery(message, added, condensed.query)
+    added = tuple(Term(term.text, min(1.0, term.weight * settings.added_weight)) for term in condensed.added)
+    asked = [each.content[:LONGEST_ASKED] for each in history[-RECENT:] if each.role == "user"][-MOST_ASKED:]
+    leaning = (understanding.follow_up.confidence - TALK_FROM) / (TALK_FULLY - TALK_FROM)
+    weight = settings.talk_weight * min(1.0, max(0.0, leaning))
+    return SearchQuery(message, added, condensed.query, " ".join([*asked, message]) if asked else "", weight)
 
 
 def _given_or_alone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:
@@ -190,7 +200,7 @@ def _embedded(asked: Asked) -> Condensed:
     if asked.language != "en":
         return by_last_question(message, seen, asked.language)
     ruled = by_rules(message, seen, follow_up)
-    return by_model(message, seen, asked.prediction, asked.why, ruled) if asked.prediction else ruled
+    return by_model(message, seen, asked.prediction, follow_up, ruled) if asked.prediction else ruled
 
 
 def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> Condensed | None:

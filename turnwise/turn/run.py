@@ -73,7 +73,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("condense") as stage:
             condensed = await parts.condenser.condense(message, history, understood, request.condensed_query)
-            query = search_query(message, condensed, settings.added_weight)
+            query = search_query(message, history, understood, condensed, settings)
             added = {term.text: term.weight for term in query.added}
             asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
             stage.decide(condensed.method, condensed.reason, added=added, **asked)
