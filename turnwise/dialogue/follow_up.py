@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.language import named
 from turnwise.dialogue.signs import by_pattern
+from turnwise.dialogue.topics import plain
 from turnwise.text import content_stems, is_specific, phrases, stem, words
 from turnwise.types import FollowUp, Message
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 Embed = Callable[[str], "Vectors"]
 LONGEST = 600  # characters of a message that are compared
+OPENING = 400  # characters of an answer whose words stand for its topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float
 def previous_topic(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """The topic in force before this message, and the words that stand for it."""
     asked = [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
-    topic = next((found for text in reversed(asked) if (found := named(text))), "")
+    topic = next((found for text in reversed(asked) if (found := named(plain(text)))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
-    keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in phrases(answer[:400]))]))
+    named_there = phrases(plain(answer)[:OPENING])
+    keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in named_there)]))
     return topic, tuple(word for word in keywords if word)[:6]
