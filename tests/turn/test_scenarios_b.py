@@ -119,7 +119,6 @@ def test_b3_a_semantic_follow_up_is_never_surer_than_it_may_be(talk: Talk) -> No
 # --- B4: topics out of markup -------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="the keywords and the condenser read an answer with its markup")
 @pytest.mark.parametrize("message", ["tell me more", "what activities are included", "when is it?"])
 def test_b4_no_word_of_a_style_sheet_becomes_a_topic_or_is_searched(sample_engine: Engine, message: str) -> None:
     reply = after(sample_engine, "What is edifest?", HTML, message)
@@ -128,7 +127,7 @@ def test_b4_no_word_of_a_style_sheet_becomes_a_topic_or_is_searched(sample_engin
     assert reply.follow_up.previous_topic == reply.state.topic == "edifest"
 
 
-@pytest.mark.xfail(strict=True, reason="the keywords and the condenser read an answer with its markup")
+@pytest.mark.xfail(strict=True, reason="the condenser reads an answer with its markup")
 def test_b4_where_only_the_answer_names_the_topic_it_is_read_from_the_text(sample_engine: Engine) -> None:
     history = (Message("assistant", HTML),)
     reply = sample_engine.run(sample_engine.answer(TurnRequest("when is it?", history)))
@@ -136,7 +135,7 @@ def test_b4_where_only_the_answer_names_the_topic_it_is_read_from_the_text(sampl
     assert "edifest" in reply.condensed_query.lower()
 
 
-@pytest.mark.xfail(strict=True, reason="the keywords and the condenser read an answer with its markup")
+@pytest.mark.xfail(strict=True, reason="the condenser reads an answer with its markup")
 def test_b4_an_answer_that_says_nothing_is_no_topic(sample_engine: Engine) -> None:
     reply = after(sample_engine, "hello", "<div class='x'></div><style>p { color: red }</style>", "tell me more")
     assert (reply.follow_up.previous_topic, reply.state.topic) == ("", "")
