@@ -20,7 +20,7 @@ def read(
     message: str, seen: list[Message], *terms: tuple[str, float], sure: float = 0.9, edit: Edit | None = None
 ) -> Condensed:
     follow_up = leans(sure)
-    return by_model(message, seen, Prediction(sure, terms, edit), follow_up, by_rules(message, seen, follow_up))
+    return by_model(message, seen, Prediction(sure, terms, edit), follow_up, lambda: by_rules(message, seen, follow_up))
 
 
 @pytest.mark.parametrize(
