@@ -32,7 +32,9 @@ from turnwise.types import Message
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
 TURNS = (5, 20, 500)
-PLAYED = 12  # turns before the timed one that are played; no stage looks further back than ten, but for called-back ones
+PLAYED = (
+    12  # turns before the timed one that are played; no stage looks further back than ten, but for called-back ones
+)
 PARTS = {
     "tracker": "tracker",
     "language and intent": "language and intent",
@@ -204,9 +206,7 @@ class Bench:
         """Both stages, run as turnwise/turn/run.py runs them."""
         parts, self._spent = self._parts, {}
         busy, start, now = time.process_time(), time.perf_counter(), time.time()
-        understood = await asyncio.to_thread(
-            understand.understand, message, history, parts.settings, parts.senses, now
-        )
+        understood = await asyncio.to_thread(understand.understand, message, history, parts.settings, parts.senses, now)
         between = time.perf_counter()
         await parts.condenser.condense(message, history, understood)
         end, busy = time.perf_counter(), time.process_time() - busy
@@ -243,7 +243,9 @@ def print_table(
             for turn in TURNS
             for p in (0.5, 0.95)
         ]
-        print(f"{name:28}{''.join(f'{v:10.2f}' for v in found)}{found[-2] / found[0]:11.2f}{found[-1] / found[1]:11.2f}")
+        print(
+            f"{name:28}{''.join(f'{v:10.2f}' for v in found)}{found[-2] / found[0]:11.2f}{found[-1] / found[1]:11.2f}"
+        )
 
 
 def share(values: Iterable[float], part: float) -> float:

@@ -55,6 +55,16 @@ def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
     assert "“neural architecture search”" in found.reason
 
 
+def test_the_rules_are_asked_only_where_the_model_names_no_word() -> None:
+    def never() -> Condensed:
+        raise AssertionError
+
+    found = by_model("When was it published?", PAPER, Prediction(0.9, SEARCH), leans(0.9), never)
+    assert found.method == "model"
+    ruled = Condensed("When?", (), "rules", "")
+    assert by_model("When was it published?", PAPER, Prediction(0.9), leans(0.9), lambda: ruled) == ruled
+
+
 def test_what_is_likely_but_not_sure_counts_in_the_search_and_is_not_shown() -> None:
     found = read("When was it published?", PAPER, *SEARCH, ("Toronto", ADDED - 0.01), ("Liu", COUNTED - 0.01))
     assert "Toronto" not in found.query
