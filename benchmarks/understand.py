@@ -2,9 +2,9 @@
 
     python benchmarks/understand.py [--conversations 150]
 
-The conversations are made up from the bundled sample documents. Each plays its last turns as the product would, so that
-all is as in a running conversation, and then one message that was never said before is timed. The lengths take turns, so
-that whatever else the machine does hits them alike: milliseconds depend on the machine, the ratio hardly.
+The conversations are made up from the bundled sample documents. Of each the last turns are played, so that all is as in
+a running conversation, and then one message that was never said before is timed. The lengths take turns, so that what
+else the machine does hits them alike: milliseconds depend on the machine, the ratio hardly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import platform
 import random
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +31,7 @@ from turnwise.types import Message
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
 TURNS = (5, 20, 500)
-PLAYED = (
-    12  # turns before the timed one that are played; no stage looks further back than ten, but for called-back ones
-)
+PLAYED = 12  # turns before the timed one that are played: more than are looked at, but for those called back
 PARTS = {
     "tracker": "tracker",
     "language and intent": "language and intent",
@@ -243,9 +240,8 @@ def print_table(
             for turn in TURNS
             for p in (0.5, 0.95)
         ]
-        print(
-            f"{name:28}{''.join(f'{v:10.2f}' for v in found)}{found[-2] / found[0]:11.2f}{found[-1] / found[1]:11.2f}"
-        )
+        figures = "".join(f"{ms:10.2f}" for ms in found)
+        print(f"{name:28}{figures}{found[-2] / found[0]:11.2f}{found[-1] / found[1]:11.2f}")
 
 
 def share(values: Iterable[float], part: float) -> float:

@@ -99,7 +99,7 @@ def content_stems(text: str) -> set[str]:
 
 
 def said_stems(text: str) -> frozenset[str]:
-    """The same of a message of a conversation: remembered, for the next turn asks for all but the last of them again."""
+    """The same of a message of a conversation, remembered: the next turn asks for all but the last of them again."""
     return _remembered(text) if len(text) <= LONGEST_REMEMBERED else frozenset(content_stems(text))
 
 
