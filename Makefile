@@ -24,6 +24,7 @@ docs: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/turn.py
+	@$(BIN)/python benchmarks/understand.py
 
 $(READY): pyproject.toml
 	@echo "Setting up .venv (a minute or two the first time)..."

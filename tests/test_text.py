@@ -16,11 +16,13 @@ from turnwise.text import (
     is_specific,
     one_line,
     phrases,
+    said_stems,
     sentences,
     stem,
     subject,
     without_citations,
     words,
+    words_like,
 )
 
 
@@ -132,6 +134,32 @@ def test_one_line_cuts_at_a_word() -> None:
     assert one_line("a\n b\t c") == "a b c"
     assert one_line("alpha beta gamma", 12) == "alpha beta…"
     assert len(one_line("x" * 500, 80)) <= 81
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "found"),
+    [
+        ("run", "she runs, but the runner reran; to run", ["runs", "runner", "run"]),
+        ("die", "dying stars die", ["dying", "die"]),
+        ("energi", "energy and synergy", ["energy"]),
+        ("cri", "a cry, crying", ["cry", "crying"]),
+        ("model", "the model’s remodelled models", ["model’s", "models"]),
+    ],
+)
+def test_words_that_may_have_a_stem(key: str, text: str, found: list[str]) -> None:
+    assert [word for word in words_like(key, text) if stem(word) == key or word in found] == found
+
+
+@given(st.text(alphabet="abdeginrstyz’' -1_é", max_size=60))
+def test_no_word_of_a_stem_is_overlooked(text: str) -> None:
+    for word in words(text):
+        assert word in words_like(stem(word), text)
+
+
+@given(st.text(max_size=60))
+def test_stems_are_remembered_as_they_are(text: str) -> None:
+    assert said_stems(text) == content_stems(text) == said_stems(text)
+    assert said_stems(text * 200) == content_stems(text * 200)
 
 
 HOSTILE = {

@@ -58,6 +58,7 @@ _ABBREVIATION = re.compile(
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must) (?:(?:the|an?|my|your) )?$", re.I)
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+LONGEST_REMEMBERED = 4000  # characters of a message whose stems are remembered
 CITATION = re.compile(r"\[(\d{1,4})\]")
 
 
@@ -69,6 +70,17 @@ def stem(word: str) -> str:
 def words(text: str) -> list[str]:
     """The words of a text, as written."""
     return _WORD.findall(text)
+
+
+def words_like(key: str, text: str) -> list[str]:
+    """The words of a lower-case text that may have this stem: cheaper than all of them."""
+    return _like(key).findall(text)
+
+
+@lru_cache(maxsize=1024)
+def _like(key: str) -> re.Pattern[str]:
+    start = re.escape(key[: 2 if len(key) > 3 else 1])  # a stem keeps so much of its words; that of "dying" is "die"
+    return re.compile(rf"{start}(?<![^\W_]{start})[^\W_]*(?:['’][^\W_]+)?")
 
 
 def is_content(word: str) -> bool:
@@ -84,6 +96,16 @@ def content_words(text: str) -> list[str]:
 
 def content_stems(text: str) -> set[str]:
     return {stem(word) for word in content_words(text)}
+
+
+def said_stems(text: str) -> frozenset[str]:
+    """The same of a message of a conversation, remembered: the next turn asks for all but the last of them again."""
+    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else frozenset(content_stems(text))
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str) -> frozenset[str]:
+    return frozenset(content_stems(text))
 
 
 def is_specific(word: str) -> bool:

@@ -20,7 +20,7 @@ def read(
     message: str, seen: list[Message], *terms: tuple[str, float], sure: float = 0.9, edit: Edit | None = None
 ) -> Condensed:
     follow_up = leans(sure)
-    return by_model(message, seen, Prediction(sure, terms, edit), follow_up, by_rules(message, seen, follow_up))
+    return by_model(message, seen, Prediction(sure, terms, edit), follow_up, lambda: by_rules(message, seen, follow_up))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,16 @@ def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
     assert found.query == "When was neural architecture search published (Liu)?"
     assert found.method == "model"
     assert "“neural architecture search”" in found.reason
+
+
+def test_the_rules_are_asked_only_where_the_model_names_no_word() -> None:
+    def never() -> Condensed:
+        raise AssertionError
+
+    found = by_model("When was it published?", PAPER, Prediction(0.9, SEARCH), leans(0.9), never)
+    assert found.method == "model"
+    ruled = Condensed("When?", (), "rules", "")
+    assert by_model("When was it published?", PAPER, Prediction(0.9), leans(0.9), lambda: ruled) == ruled
 
 
 def test_what_is_likely_but_not_sure_counts_in_the_search_and_is_not_shown() -> None:

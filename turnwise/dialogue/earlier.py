@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
-from turnwise.text import content_stems, content_words, is_content, phrases, sentences, stem, subject, words
+from turnwise.text import (
+    content_stems,
+    content_words,
+    is_content,
+    phrases,
+    sentences,
+    stem,
+    subject,
+    words,
+    words_like,
+)
 from turnwise.types import Condensed, FollowUp, Message, Term
 
 LOOKED_AT = 1000  # messages that are searched, the latest
@@ -32,10 +42,15 @@ def mentions(about: str, history: Sequence[Message], role: str | None = None) ->
         if role not in (None, each.role):
             continue
         text = each.content[:LONGEST].lower()
-        likely = all(key[:4] in text for key in wanted)  # cheaper than the stems of every message
-        if whole in text or (likely and wanted <= content_stems(text)):
+        if whole in text or all(_says(text, key) for key in wanted):
             found.append(place)
     return found
+
+
+def _says(text: str, key: str) -> bool:
+    """Whether a lower-case text has a content word of this stem. Few texts hold its letters, so few are taken apart."""
+    said = (re.split("['’]", word)[0] for word in words_like(key, text)) if key[:4] in text else ()
+    return any(stem(word) == key and is_content(word) for word in said)
 
 
 def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> list[str]:
@@ -46,6 +61,8 @@ def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> li
         for sentence in sentences(history[place].content[:LONGEST]):
             if about.lower() in sentence.lower() or (wanted and wanted <= content_stems(sentence)):
                 said.setdefault(sentence.removeprefix("- "))
+        if len(said) >= most:
+            break
     return list(said)[:most]
 
 

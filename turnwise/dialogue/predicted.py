@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.window import LONGEST
@@ -25,11 +25,15 @@ _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?
 
 
 def by_model(
-    message: str, seen: Sequence[Message], prediction: Prediction, follow_up: FollowUp, ruled: Condensed
+    message: str,
+    seen: Sequence[Message],
+    prediction: Prediction,
+    follow_up: FollowUp,
+    ruled: Callable[[], Condensed],
 ) -> Condensed:
     """The standalone question as the model reads it; where the model names no word, the rules' reading stands."""
     own = content_stems(message)
-    said = {key for each in seen for *_, stems in _tokens(each.content[:LONGEST]) for key in stems}
+    said = set().union(*(_read(each.content[:LONGEST]).stems for each in seen))
     likely = [(word, chance) for word, chance in prediction.terms if chance >= COUNTED and _new(word, said, own)]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
     if follow_up.confidence < CHANGED:
@@ -41,7 +45,8 @@ def by_model(
     kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
     chosen = _in_order(message, seen, joined(dict(list(kept.items())[:MOST_WORDS]), seen))
     if not chosen:
-        return dataclasses.replace(ruled, added=_merged(ruled.added, counted))
+        by_rules = ruled()
+        return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
     pair = compared(message, seen)
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
@@ -80,7 +85,8 @@ class _Run:
 def _runs(kept: dict[str, float], message: Message, place: int) -> Iterable[_Run]:
     text = message.content[:LONGEST]
     start, end, stems = 0, 0, frozenset[str]()
-    for token_start, token_end, parts in _tokens(text):
+    read = _read(text)
+    for token_start, token_end, parts in () if read.stems.isdisjoint(kept) else read.tokens:
         found = parts & kept.keys()
         if not found:
             continue
@@ -92,14 +98,22 @@ def _runs(kept: dict[str, float], message: Message, place: int) -> Iterable[_Run
         yield _Run(text[start:end], stems, message.role == "user", (place, start))
 
 
-@lru_cache(maxsize=512)  # the next turn reads all but the last of these messages again
-def _tokens(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Read:
     """The words of a text that say something: where each stands, and its stems, several where it has a hyphen."""
+
+    tokens: tuple[tuple[int, int, frozenset[str]], ...]
+    stems: frozenset[str]  # of all
+
+
+@lru_cache(maxsize=512)  # the next turn reads all but the last of these messages again
+def _read(text: str) -> _Read:
     found = (
         (token.start(), token.end(), frozenset(stem(part) for part in _PART.findall(token[0]) if is_content(part)))
         for token in _TOKEN.finditer(text)
     )
-    return tuple(token for token in found if token[2])
+    tokens = tuple(token for token in found if token[2])
+    return _Read(tokens, frozenset().union(*(stems for *_, stems in tokens)))
 
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -86,19 +86,20 @@ class Mentions:
 def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Phrase]:
     """The phrases that the message most likely leaves out with their probabilities, the likeliest first."""
     own = {stem(word) for word in words(message)}
-    likely = {key: _probability(facts) for key, _, facts in describe(seen)}
     last = next((each.content for each in reversed(seen) if each.role == "user"), "")
     antecedents = [_stems(phrase) for phrase in coordinated(last)] if points_back(message) else []
+    spoken = [each for place, each in enumerate(seen) if each.role == "user" or place == len(seen) - 1]
+    named = [found for each in spoken for found in _phrases(each.content[:LONGEST])]
+    wanted = frozenset[str]().union(*(stems for _, stems in named)) - own
+    likely = {key: _probability(facts) for key, _, facts in describe(seen, wanted)}
     scored: dict[frozenset[str], tuple[float, str]] = {}
-    for position, each in enumerate(seen):
-        if each.role == "user" or position == len(seen) - 1:
-            for phrase, stems in _phrases(each.content[:LONGEST]):
-                new = stems - own
-                if new and new <= likely.keys():
-                    nearest = NEAREST if stems in antecedents else 0.0
-                    average = sum(likely[key] for key in new) / len(new)
-                    written = scored[new][1] if new in scored else phrase  # as it was said first: by the user
-                    scored[new] = (min(0.95, average + nearest) * confidence, written)
+    for phrase, stems in named:
+        new = stems - own
+        if new and new <= likely.keys():
+            nearest = NEAREST if stems in antecedents else 0.0
+            average = sum(likely[key] for key in new) / len(new)
+            written = scored[new][1] if new in scored else phrase  # as it was said first: by the user
+            scored[new] = (min(0.95, average + nearest) * confidence, written)
     chosen: list[Phrase] = []
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
@@ -155,10 +156,14 @@ def _read(text: str) -> dict[str, Said]:
     return found
 
 
-def describe(seen: Sequence[Message]) -> Iterator[tuple[str, Mentions, dict[str, float]]]:
-    """Every content word that was said, by its stem, with the facts that WEIGHTS weighs."""
+def describe(
+    seen: Sequence[Message], wanted: Container[str] | None = None
+) -> Iterator[tuple[str, Mentions, dict[str, float]]]:
+    """Every content word that was said, or those wanted, by its stem, with the facts that WEIGHTS weighs."""
     asked = [position for position, each in enumerate(seen) if each.role == "user"]
     for key, mentions in _observe(seen).items():
+        if wanted is not None and key not in wanted:
+            continue
         specific = is_specific(mentions.word)
         in_first = bool(asked) and asked[0] in mentions.questions
         in_last = bool(asked) and asked[-1] in mentions.questions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.dialogue.intent import asks_documents
-from turnwise.text import is_specific, stem, words
+from turnwise.text import is_specific, stem, words, words_like
 from turnwise.types import Message
 
 RECENT = 20  # messages
@@ -51,7 +51,7 @@ def _called_back(message: str, history: Sequence[Message], start: int) -> set[in
 
 def _says(text: str, key: str) -> bool:
     """Whether a lower-case text has a word of this stem. Few texts hold its letters, so few are taken apart."""
-    return key.removesuffix("i") in text and any(stem(word) == key for word in words(text))
+    return key.removesuffix("i") in text and any(stem(word) == key for word in words_like(key, text))
 
 
 def _partner(history: Sequence[Message], position: int) -> int:

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -64,11 +64,22 @@ class Word(NamedTuple):
     name: bool  # written with a capital letter inside a sentence
 
 
+class Spoken(NamedTuple):
+    """What a message says by the words of one stem."""
+
+    text: str  # as it is written last
+    name: bool  # of any of them
+    word: Word  # the likeliest to be missed
+    once: float  # how likely that is (log-odds), where no other answer says it
+    again: float  # and where another does
+
+
 class Said(NamedTuple):
     """A message, read."""
 
     ids: list[int]
     words: list[Word]
+    spoken: dict[str, Spoken]  # its content words, by stem
 
 
 class Mention(NamedTuple):
@@ -107,16 +118,30 @@ def reader(tokenizer: Tokenizer) -> Callable[[str], Said]:
                 name = content and word[0].isupper() and not _OPENS.search(text[max(0, start - 8) : start])
                 size = ends[end] + 1 - starts[start]
                 found.append(Word(starts[start], size, word, stem(word) if content else "", start, end, content, name))
-        return Said(encoded.ids, found)
+        return Said(encoded.ids, found, _spoken(found))
 
     return read
+
+
+def _spoken(words: Sequence[Word]) -> dict[str, Spoken]:
+    found: dict[str, Spoken] = {}
+    for word in words:
+        if word.content:
+            # Log-odds of a logistic fit on CANARD, QReCC and iKAT-23.
+            named, specific = 1.25 * word.name, 0.79 * is_specific(word.text)
+            placed = 0.44 * (word.size > 1) - 0.42 * math.log1p(word.token)
+            new = Spoken(word.text, word.name, word, named + specific + placed, named + 0.77 + specific + placed)
+            held = found.get(word.stem, new)
+            best = new if new.once > held.once else held
+            found[word.stem] = best._replace(text=word.text, name=held.name or word.name)
+    return found
 
 
 def lay_out(message: str, history: Sequence[Message], read: Callable[[str], Said]) -> Layout:
     """What the encoder reads of a conversation: bounded, whatever its length."""
     seen = window(history)
-    said = [read(each.content) for each in seen]
-    asked = read(message)
+    said = [read(each.content[:LONGEST_TEXT]) for each in seen]
+    asked = read(message[:LONGEST_TEXT])
     own = {word.stem for word in asked.words}
     question = asked.ids[:LONGEST_MESSAGE]
     kept = _kept(seen, said, own, LONGEST - 3 - len(question))
@@ -133,14 +158,13 @@ def lay_out(message: str, history: Sequence[Message], read: Callable[[str], Said
     # The words said last, and those of questions, come before the words of old answers where there are too many.
     ranked = sorted(found.values(), key=lambda each: (seen[each.message].role != "user", -each.message))
     mentions = sorted(ranked[:MOST_MENTIONS])
-    facts = _facts(seen, said)
     message_at = len(ids) + 1
     return Layout(
         ids=[*ids, _SEP, *question, _SEP],
         message_at=message_at,
         mentions=mentions,
         places=[_place(seen, each.message) for each in mentions],
-        facts=[facts[each.word.stem] for each in mentions],
+        facts=list(_facts(seen, said, [each.word.stem for each in mentions])),
         words=[word for word in asked.words if word.token < len(question)],
     )
 
@@ -182,50 +206,39 @@ def _kept(seen: Sequence[Message], said: Sequence[Said], own: set[str], budget: 
 
 def _telling(said: Sequence[Said], answers: Sequence[int], last: int, known: set[str]) -> list[tuple[int, Word]]:
     """The content words of the answers that are not known yet, each once, the likeliest to be missed first."""
-    times = Counter(key for index in answers for key in {word.stem for word in said[index].words if word.content})
+    times = Counter(key for index in answers for key in said[index].spoken)
     best: dict[str, tuple[float, int, Word]] = {}
     for index in answers:
-        for word in said[index].words:
-            if word.content and word.stem not in known:
-                # Log-odds of a logistic fit on CANARD, QReCC and iKAT-23.
-                likely = 1.25 * word.name + 0.77 * (times[word.stem] > 1) + 0.79 * is_specific(word.text)
-                likely += 0.44 * (word.size > 1) - 0.42 * math.log1p(word.token)
-                likely += 1.1 if index == last else -0.06 * (last - index)
-                if word.stem not in best or likely > best[word.stem][0]:
-                    best[word.stem] = (likely, index, word)
+        near = 1.1 if index == last else -0.06 * (last - index)
+        for key, spoken in said[index].spoken.items():
+            if key not in known:
+                likely = (spoken.again if times[key] > 1 else spoken.once) + near
+                if key not in best or likely > best[key][0]:
+                    best[key] = (likely, index, spoken.word)
     return [(index, word) for _, index, word in sorted(best.values(), key=lambda each: -each[0])]
 
 
-def _facts(seen: Sequence[Message], said: Sequence[Said]) -> dict[str, list[int]]:
+def _facts(seen: Sequence[Message], said: Sequence[Said], keys: Sequence[str]) -> Iterator[list[int]]:
+    """What is known of words besides their place, by their stems."""
     questions = [index for index, each in enumerate(seen) if each.role == "user"]
-    asked: dict[str, set[int]] = {}
-    answered: dict[str, set[int]] = {}
-    spelled: dict[str, tuple[str, bool]] = {}
-    for index, each in enumerate(said):
-        where = asked if seen[index].role == "user" else answered
-        for word in each.words:
-            if word.content:
-                where.setdefault(word.stem, set()).add(index)
-                spelled[word.stem] = (word.text, word.name or spelled.get(word.stem, ("", False))[1])
-    facts = {}
-    for key, (text, name) in spelled.items():
-        inside, answers = asked.get(key, set()), answered.get(key, set())
-        facts[key] = [
-            int(fact)
-            for fact in (
-                name,
-                text.isdigit() or (len(text) > 1 and text.isupper()),
-                bool(questions) and questions[0] in inside,
-                bool(questions) and questions[-1] in inside,
-                len(questions) > 1 and questions[-2] in inside,
-                len(seen) - 1 in answers,
-                len(inside) > 1,
-                len(answers) > 1,
-                is_specific(text),
-                bool(inside and answers),
-            )
-        ]
-    return facts
+    others = [index for index, each in enumerate(seen) if each.role != "user"]
+    for key in keys:
+        asked = [index for index in questions if key in said[index].spoken]
+        answered = [index for index in others if key in said[index].spoken]
+        text = said[max(asked[-1:] + answered[-1:])].spoken[key].text
+        facts = (
+            any(said[index].spoken[key].name for index in (*asked, *answered)),
+            text.isdigit() or (len(text) > 1 and text.isupper()),
+            bool(questions) and questions[0] in asked,
+            bool(questions) and questions[-1] in asked,
+            len(questions) > 1 and questions[-2] in asked,
+            len(seen) - 1 in answered,
+            len(asked) > 1,
+            len(answered) > 1,
+            is_specific(text),
+            bool(asked and answered),
+        )
+        yield list(map(int, facts))
 
 
 class OnnxCondenser:

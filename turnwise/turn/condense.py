@@ -7,7 +7,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
@@ -176,7 +176,7 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, without_citations(each.content[:LONGEST])) for each in window(message, history))
+    said = tuple((each.role, _uncited(each.content[:LONGEST])) for each in window(message, history))
     follow_up = understanding.follow_up
     return Asked(
         message,
@@ -189,6 +189,9 @@ def _asked(message: str, history: Sequence[Message], understanding: Understandin
     )
 
 
+_uncited = lru_cache(maxsize=512)(without_citations)  # the next turn asks for all but the last of these again
+
+
 def _embedded(asked: Asked) -> Condensed:
     """The rules' reading, or the trained model's where it has read the message."""
     message, seen = asked.message, asked.seen
@@ -199,8 +202,8 @@ def _embedded(asked: Asked) -> Condensed:
         return Condensed(message, (), "literal", "its language is not known, so nothing is added")
     if asked.language != "en":
         return by_last_question(message, seen, asked.language)
-    ruled = by_rules(message, seen, follow_up)
-    return by_model(message, seen, asked.prediction, follow_up, ruled) if asked.prediction else ruled
+    ruled = partial(by_rules, message, seen, follow_up)
+    return by_model(message, seen, asked.prediction, follow_up, ruled) if asked.prediction else ruled()
 
 
 def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> Condensed | None:

@@ -1,0 +1,58 @@
+"""Where something was mentioned before."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spoken import long_talk, said
+
+from turnwise.dialogue import earlier
+from turnwise.dialogue.earlier import mentions, sentences_about
+from turnwise.text import content_stems, stem
+
+TALK = said(
+    "How are models trained?",
+    "Training a model takes days. Models differ. [1]",
+    "Which stars?",
+    "The US model’s stars. [2]",
+)
+
+
+@pytest.mark.parametrize(
+    ("about", "places"),
+    [("model training", [0, 1]), ("the models", [0, 1, 3]), ("moderation", []), ("us", []), ("it", [])],
+)
+def test_it_is_where_all_the_words_were_said_in_whatever_form(about: str, places: list[int]) -> None:
+    assert mentions(about, TALK) == places
+
+
+WORDS = st.sampled_from("model models modern train training trains us US don’t it IT task tasks multi-task".split())
+
+
+@given(st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=6), st.lists(WORDS, min_size=1, max_size=2))
+def test_words_are_found_as_if_every_message_was_taken_apart(contents: list[str], about: list[str]) -> None:
+    wanted, whole = content_stems(" ".join(about)), " ".join(about).lower()
+    expected = [
+        place
+        for place, text in enumerate(map(str.lower, contents))
+        if wanted and (whole in text or wanted <= content_stems(text))
+    ]
+    assert mentions(" ".join(about), said(*contents)) == expected
+
+
+def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(earlier, "stem", lambda word: looked.append(word) or stem(word))
+    talk = long_talk(500, answer_7="Herons live here. [1]", answer_9="A heronry. [1]", turn_11="Herring?")
+    assert mentions("grey heron", talk) == []
+    assert mentions("those herons", talk) == [13]
+    assert looked == ["herons", "heronry"]
+
+
+def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    apart = earlier.sentences
+    monkeypatch.setattr(earlier, "sentences", lambda text: read.append(text) or apart(text))
+    assert len(sentences_about("river", long_talk(500))) == 4
+    assert len(read) == 4
