@@ -127,7 +127,6 @@ def test_b4_no_word_of_a_style_sheet_becomes_a_topic_or_is_searched(sample_engin
     assert reply.follow_up.previous_topic == reply.state.topic == "edifest"
 
 
-@pytest.mark.xfail(strict=True, reason="the condenser reads an answer with its markup")
 def test_b4_where_only_the_answer_names_the_topic_it_is_read_from_the_text(sample_engine: Engine) -> None:
     history = (Message("assistant", HTML),)
     reply = sample_engine.run(sample_engine.answer(TurnRequest("when is it?", history)))
@@ -135,7 +134,6 @@ def test_b4_where_only_the_answer_names_the_topic_it_is_read_from_the_text(sampl
     assert "edifest" in reply.condensed_query.lower()
 
 
-@pytest.mark.xfail(strict=True, reason="the condenser reads an answer with its markup")
 def test_b4_an_answer_that_says_nothing_is_no_topic(sample_engine: Engine) -> None:
     reply = after(sample_engine, "hello", "<div class='x'></div><style>p { color: red }</style>", "tell me more")
     assert (reply.follow_up.previous_topic, reply.state.topic) == ("", "")
@@ -206,9 +204,7 @@ def test_b7_an_old_topic_lets_go_of_a_vague_message_but_not_of_a_pronoun(sample_
     "hours",
     [
         1,
-        pytest.param(
-            24 * 7, marks=pytest.mark.xfail(strict=True, reason="the reason is worked out from a rounded confidence")
-        ),
+        24 * 7,
     ],
 )
 def test_b7_that_a_topic_has_faded_is_said(sample_engine: Engine, hours: int) -> None:

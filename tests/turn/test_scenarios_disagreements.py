@@ -103,11 +103,10 @@ def test_it_does_where_nothing_remains_that_stands_by_itself(sample_engine: Engi
 
 # --- E condenses every short query after the first turn -----------------------------------------------------------
 
-CHANGED = pytest.mark.xfail(strict=True, reason="the trained model takes “overfitting” for a part of what was said")
 SHORT = (
     *("What is BERT?", "Define dropout", "Who published BERT?", "When does Edifest take place?"),
     *("Where is Edicenter?", "how does GPT work", "What is Edicenter", "what is edifest?", "Explain attention"),
-    *(pytest.param(each, marks=CHANGED) for each in ("What is overfitting?", "what is overfitting")),
+    *("What is overfitting?", "what is overfitting"),
 )
 
 

@@ -54,7 +54,6 @@ def test_e1_what_is_copied_is_the_subject_and_no_verb(talk: Talk) -> None:
     assert talk(*READING)[1].condensed_query.lower() == "why does multi-task learning help?"
 
 
-@pytest.mark.xfail(strict=True, reason="a subject of six turns ago is named beside it: “(multi-task learning)”")
 def test_e1_nothing_is_added_that_was_left_long_ago(talk: Talk) -> None:
     assert talk(*READING)[7].condensed_query == "How is BERT pre-trained?"
 
@@ -102,9 +101,7 @@ TWO = (
     "turn",
     [
         pytest.param(0, id="BERT last"),
-        pytest.param(
-            1, id="attention last", marks=pytest.mark.xfail(strict=True, reason="the subject that was left is taken")
-        ),
+        pytest.param(1, id="attention last"),
     ],
 )
 def test_e1_it_means_the_subject_that_was_asked_about_last(sample_engine: Engine, message: str, turn: int) -> None:
@@ -116,7 +113,6 @@ def test_e1_it_means_the_subject_that_was_asked_about_last(sample_engine: Engine
     assert left not in query
 
 
-@pytest.mark.xfail(strict=True, reason="a subject that was left is named beside the one asked about last")
 def test_e1_it_means_the_last_subject_also_in_a_talk_with_this_library(talk: Talk) -> None:
     *_, reply = talk("What is BERT?", "What is edifest?", "when is it?")
     assert reply.condensed_query == "when is edifest?"

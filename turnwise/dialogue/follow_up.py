@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Embed = Callable[[str], "Vectors"]
 LONGEST = 600  # characters of a message that are compared
+MOST_IF_NAMED = 0.45  # confidence in a follow-up of "what is X?", which stands alone on any turn
 OPENING = 400  # characters of an answer whose words stand for its topic
 
 
@@ -45,14 +46,16 @@ def read_follow_up(message: str, recent: Sequence[Message], known: Known) -> Fol
     semantic = closeness(message, recent, known.embed) if known.embed and not seen.certain else None
     signals = {"pattern": seen.confidence, "semantic": semantic, "model": known.model}
     confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, known.model)
+    if seen.named:
+        confidence = min(confidence, MOST_IF_NAMED)
     fading = 1.0 if seen.pointing else fade(known.idle, known.memory_seconds)
-    confidence = round(confidence * fading, 2)
+    before, confidence = confidence, round(confidence * fading, 2)
     is_follow_up = confidence >= known.threshold
     signal = known.topic_signal and known.language == "en" and not is_follow_up
     left = signal and _leaves(message, recent, topic, semantic)
     if is_follow_up:
         reason = seen.reason or ("it belongs to what was said" if semantic else "it fits what was said before")
-    elif fading < 1 and confidence / fading >= known.threshold:
+    elif fading < 1 and before >= known.threshold:
         reason = f"it may have leant on “{topic}”, but that was {_spoken_time(known.idle or 0)} ago"
     else:
         reason = f"it stands by itself and leaves “{topic}”" if left else "it stands by itself"
