@@ -74,13 +74,15 @@ def words(text: str) -> list[str]:
 
 def words_like(key: str, text: str) -> list[str]:
     """The words of a lower-case text that may have this stem: cheaper than all of them."""
-    return _like(key).findall(text)
+    start = key[: 2 if len(key) > 3 else 1].rstrip("'’")  # a stem keeps so much; that of "dying" is "die"
+    return [start + rest for rest in _after(start).findall(text)]
 
 
 @lru_cache(maxsize=1024)
-def _like(key: str) -> re.Pattern[str]:
-    start = re.escape(key[: 2 if len(key) > 3 else 1])  # a stem keeps so much of its words; that of "dying" is "die"
-    return re.compile(rf"{start}(?<![^\W_]{start})[^\W_]*(?:['’][^\W_]+)?")
+def _after(start: str) -> re.Pattern[str]:
+    """How a word goes on from its start: only looked at, for of "b'ad'add" the word "add" is one too."""
+    start = re.escape(start)
+    return re.compile(rf"{start}(?<![^\W_]{start})(?=([^\W_]*(?:['’][^\W_]+)?))")
 
 
 def is_content(word: str) -> bool:
