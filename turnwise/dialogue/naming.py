@@ -28,7 +28,7 @@ _DEFINES = re.compile(
 )
 _TAKES_PRONOUN = frozenset(("quem", "qui"))  # "quem o inventou": what follows is no article but the pronoun of a verb
 
-_REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|教えて|説明")
+_REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|一下|教えて|説明")
 _UNSPACED = re.compile(  # no hiragana: it joins and inflects
     f"(?:(?![{''.join(sorted(FUNCTION_CHARACTERS))}谁誰何几幾])[a-zA-Z0-9\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff])+"
 )
