@@ -77,6 +77,9 @@ def test_a_message_that_names_no_topic_keeps_the_one_in_force(message: str) -> N
         ("And GPT?", "GPT"),
         ("Tell me about field trips", "field trips"),
         ("no, I meant attachments", "attachments"),
+        ("Was ist Dropout?", "Dropout"),
+        ("什么是过拟合", "过拟合"),
+        ("我喜欢这个节日", "edifest"),
         ("I don't understand field trips. What are field trips?", "field trips"),
     ],
 )
@@ -88,6 +91,7 @@ def test_without_a_vocabulary_the_message_itself_names_its_topic(message: str, t
     ("message", "topic"),
     [
         ("i cant book a study room", "study room"),
+        ("yo whats edifest", "edifest"),
         ("hey so i was wondering what is bert exactly", "bert"),
         ("How do pupils register a team for the science fair?", "science fair"),
         ("Wie wird ein Modell trainiert?", "Modell"),
