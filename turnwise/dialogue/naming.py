@@ -53,7 +53,7 @@ def language_of(text: str) -> str:
 
 
 def names(text: str, code: str) -> str:
-    """The first thing that a text names in a language; empty where it has but small words and verbs."""
+    """The longest thing that a text names in a language; empty where it has but small words and verbs."""
     looked_at = text[:LONGEST]
     if code in ("zh", "ja"):
         return _unspaced(looked_at)
