@@ -251,6 +251,16 @@ def test_why_before_anything_was_asked(birds: Path) -> None:
     assert "Nothing has been answered yet." in run("chat", "--library", birds, stdin="/why\n").stdout
 
 
+def test_why_tells_where_the_conversation_stands(birds: Path) -> None:
+    said = "What is the grey heron?\n/why\nI know what a stork is, but I don't understand the grey heron\n/why\n"
+    result = run("chat", "--library", birds, stdin=said)
+    first, second = re.findall(r"^turn .*$", result.stdout, re.M)
+    assert first == "turn 1 · topic “grey heron” · phase exploring"
+    assert second.startswith("turn 2 · topic “grey heron” · phase ")
+    assert "mood confused (“I don't understand”)" in second
+    assert second.endswith("grey heron: confused")
+
+
 def test_a_slash_may_begin_a_question(birds: Path) -> None:
     assert (
         "searched for “/etc/passwd holds what?”"

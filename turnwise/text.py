@@ -42,9 +42,8 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     source speak special specific spend split stand start stay step still stop stuff suffer suggest suitable
     summary take taken talk tell tend term thing things think third thought three time today together told took
     top try turn two type typical unique use usually vary wait way well went whether will win wonder work worst
-    write written wrote year
-    diff hey cant dont doesnt didnt isnt arent wasnt werent wont wouldnt couldnt shouldnt havent hasnt hadnt im ive
-    whats wanna gonna""".split()
+    write written wrote year diff hey yo um uh pls plz abt im ive whats wanna gonna cant dont doesnt didnt isnt arent
+    wasnt werent wont wouldnt couldnt shouldnt havent hasnt hadnt""".split()
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _COMPOUND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")

@@ -77,11 +77,52 @@ def test_a_message_that_names_no_topic_keeps_the_one_in_force(message: str) -> N
         ("And GPT?", "GPT"),
         ("Tell me about field trips", "field trips"),
         ("no, I meant attachments", "attachments"),
+        ("Was ist Dropout?", "Dropout"),
+        ("什么是过拟合", "过拟合"),
+        ("我喜欢这个节日", "edifest"),
         ("I don't understand field trips. What are field trips?", "field trips"),
     ],
 )
 def test_without_a_vocabulary_the_message_itself_names_its_topic(message: str, topic: str) -> None:
     assert state_of("What is edifest?", "A festival.", message, preset="general").topic == topic
+
+
+@pytest.mark.parametrize(
+    ("message", "topic"),
+    [
+        ("i cant book a study room", "study room"),
+        ("yo whats edifest", "edifest"),
+        ("hey so i was wondering what is bert exactly", "bert"),
+        ("How do pupils register a team for the science fair?", "science fair"),
+        ("Wie wird ein Modell trainiert?", "Modell"),
+        ("et le taux ?", "taux"),
+        ("什么是过拟合", "过拟合"),
+        ("Wer hat es erfunden?", ""),
+        ("Pourquoi ?", ""),
+        ("なぜですか?", ""),
+    ],
+)
+def test_a_first_message_names_a_noun_or_nothing(message: str, topic: str) -> None:
+    assert state_of(message, preset="general").topic == topic
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("Give me that as a list", "There is no answer to re-form yet. Ask something first."),
+        ("hello", "Hello. Ask me anything about the documents in this library."),
+        ("How tall is it?", "I could not find an answer to that in the documents."),
+    ],
+)
+def test_what_the_assistant_says_of_itself_is_no_topic(asked: str, answer: str) -> None:
+    assert state_of(asked, answer, "tell me more", preset="general").topics == ()
+
+
+def test_what_is_known_is_not_what_is_asked_about() -> None:
+    state = state_of("I know about overfitting, but what is dropout?")
+    assert (state.topics, state.topic) == (("overfitting", "dropout"), "dropout")
+    assert (known(state), state.skip_introduction) == ({"overfitting": "knows_basics"}, False)
+    assert state_of("I know about overfitting, but how does it come about?").topic == "overfitting"
 
 
 def test_an_answer_to_the_assistant_is_no_new_topic() -> None:

@@ -194,7 +194,6 @@ def test_a9_guidance_follows_turn_phase_and_topic(lesson: Talk) -> None:
     assert advised(back, "topic", "returning")
 
 
-@pytest.mark.xfail(strict=True, reason="an answer that names a topic in passing makes it one to come back to")
 def test_a9_a_topic_that_an_answer_only_named_is_new_when_it_is_asked_about(tutor_engine: Engine) -> None:
     """There is nothing to pick up where it was left."""
     reply = after(
@@ -250,10 +249,6 @@ def test_a12_going_deeper_stays_with_the_topic_and_says_nothing_twice(lesson: Ta
     assert {source.title for source in replies[1].sources} == {"Overfitting and regularisation"}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a topic of the preset that is known outranks what is asked about, where that is none of the preset",
-)
 def test_what_is_known_is_not_the_topic_of_what_is_asked(lesson: Talk) -> None:
     """Who says what they know and asks about another thing is to hear of the other thing."""
     (reply,) = lesson("I know about overfitting, but what is dropout?")

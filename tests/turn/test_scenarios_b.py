@@ -140,7 +140,6 @@ def test_b4_an_answer_that_says_nothing_is_no_topic(sample_engine: Engine) -> No
     assert reply.condensed_query == "tell me more"
 
 
-@pytest.mark.xfail(strict=True, reason="what is said without a search is read for a topic")
 def test_b4_what_the_assistant_says_of_itself_is_no_topic(talk: Talk) -> None:
     """ "There is no answer to re-form yet." is not about anything."""
     assert talk("Give me that as a list", "What is BERT?")[-1].state.topics == ("BERT",)
@@ -250,7 +249,6 @@ def test_b13_a_wish_for_more_in_another_language_keeps_the_topic(sample_engine: 
     assert stage(reply, "condense").details["added"].keys() == {"BERT"}
 
 
-@pytest.mark.xfail(strict=True, reason="the whole question becomes a topic")
 @pytest.mark.parametrize(
     "message", ["Wer hat es erfunden?", "Pourquoi ?", "¿por qué?", "por quê?", "为什么?", "なぜですか?"]
 )

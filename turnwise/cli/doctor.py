@@ -101,7 +101,7 @@ def _embedder(settings: Settings) -> Finding:
 def _condenser(settings: Settings) -> Finding:
     """Whether a follow-up can be read with the trained model that came with the package."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, base_url="")) as engine:
+        with _library_or_stand_in(dataclasses.replace(settings, base_url="", embedder="")) as engine:
             engine.analyze(TurnRequest("How does it work?", (Message("user", "What is BERT?"),)))
     except TurnwiseError as error:
         return Finding("condenser", "fail", str(error), error.hint)

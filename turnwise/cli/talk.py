@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from turnwise.cli.screen import complain, say, say_json
 from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
-from turnwise.types import Answered, Delta, Failed, Reply, Source, StageDone, StageTrace, TurnEvent
+from turnwise.text import one_line
+from turnwise.types import Answered, ConversationState, Delta, Failed, Reply, Source, StageDone, StageTrace, TurnEvent
 
 PROMPT = "> "
+SHOWN = 3  # topics whose knowledge is shown, the latest
 HELP = "/why  how the last answer came about\n/quit  leave (so does Ctrl-D)"
 
 
@@ -51,6 +53,8 @@ class Talk:
                 break
             if message == "/why":
                 say(why(self.last))
+                if self.last:
+                    say(stands(self.last.state), dim=True)
             elif message.startswith("/") and message[1:].isalpha():
                 say(HELP)
             else:
@@ -131,6 +135,20 @@ def why(reply: Reply | None) -> str:
         f"{stage.stage:{widest}} {stage.ms:8.1f} ms  {stage.decision}" + (f" — {stage.reason}" if stage.reason else "")
         for stage in reply.trace
     )
+
+
+def stands(state: ConversationState) -> str:
+    """Where the conversation stands, on a line, and on a second one the advice that the next answer is given."""
+    parts = [
+        f"turn {state.turn}",
+        f"topic “{state.topic}”" if state.topic else "no topic yet",
+        f"phase {state.phase}",
+        f"mood {state.mood} (“{state.mood_evidence}”)" if state.mood != "neutral" else "",
+        *(f"{each.topic}: {each.level.replace('_', ' ')}" for each in state.knowledge[-SHOWN:]),
+        *(f"still asked: “{one_line(each)}”" for each in state.open_questions),
+    ]
+    where = " · ".join(filter(None, parts))
+    return "\n".join([where, *([f"advice: {' '.join(state.guidance)}"] if state.guidance else [])])
 
 
 def _messages(echo: bool) -> Iterator[str]:

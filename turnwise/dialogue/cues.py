@@ -252,6 +252,9 @@ _ASKS = re.compile(
     r"o que|como|por ?qu[eê])(?!\w)",
     re.I,
 )
+_ASKS_UNSPACED = re.compile(
+    "什么|什麼|谁|为何|為何|怎么|怎麼|如何|吗$|嗎$|なぜ|どう|何ですか|か[。？]?$|教えて|説明して"
+)
 _TENTATIVE = re.compile(
     r"(?:because|maybe|perhaps|probably|possibly|i think|i guess|is it because|so (?:that )?(?:it|they))(?!\w)",
     re.I,
@@ -269,7 +272,7 @@ def asks(message: str) -> bool:
     text = message.strip()
     if _TENTATIVE.match(text):
         return False
-    return bool(_ASKS.match(text)) or text.endswith(("?", "？")) or "か？" in text or text.endswith("吗")
+    return bool(_ASKS.match(text) or _ASKS_UNSPACED.search(text[-LONGEST:])) or text.endswith(("?", "？"))
 
 
 def asks_about(word: str, message: str) -> bool:

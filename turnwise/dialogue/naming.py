@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from turnwise.dialogue.language import named
+from turnwise.dialogue.language import named, read_language
 
 LONGEST = 400  # characters that are looked at
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -26,17 +26,34 @@ _DEFINES = re.compile(
     r"|(?:quién|quien) (?:es|era|fue)|(?:o )?que (?:é|são)|quem (?:é|era|foi)",
     re.I,
 )
+_ASKING = {  # the first word of a question, where it is no English word
+    word: language
+    for language, text in {
+        "de": "wann wie wer wen wem warum wieso weshalb wo welche welcher welches wofür wozu",
+        "fr": "pourquoi quand où combien quel quelle quels quelles qui",
+        "es": "cómo cuándo dónde qué quién cuál cuáles cuánto cuánta cuántos",
+        "pt": "quando onde quem quais quanto quantos",
+    }.items()
+    for word in text.split()
+}
 _TAKES_PRONOUN = frozenset(("quem", "qui"))  # "quem o inventou": what follows is no article but the pronoun of a verb
 
-_REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|教えて|説明")
+_REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|一下|教えて|説明")
 _UNSPACED = re.compile(  # no hiragana: it joins and inflects
     f"(?:(?![{''.join(sorted(FUNCTION_CHARACTERS))}谁誰何几幾])[a-zA-Z0-9\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff])+"
 )
 _INFLECTED = tuple("しすさせ了")  # what a verb goes on with
 
 
+def language_of(text: str) -> str:
+    """The language of a question, also of one that shows it by its first word alone: "Wann findet Edifest statt?"."""
+    first = _WORD.search(text)
+    code = read_language(text)
+    return _ASKING.get(first[0].lower(), code) if first and code == "en" else code
+
+
 def names(text: str, code: str) -> str:
-    """The first thing that a text names in a language; empty where it has but small words and verbs."""
+    """The longest thing that a text names in a language; empty where it has but small words and verbs."""
     looked_at = text[:LONGEST]
     if code in ("zh", "ja"):
         return _unspaced(looked_at)
@@ -69,10 +86,11 @@ def _spaced(text: str, code: str) -> str:
 def _nouns(text: str, run: list[re.Match[str]], before: list[str], code: str) -> str:
     """A run of words as far as it names something: in German up to its last capital, "Modell" of "Modell trainiert"."""
     capitals = [word for word in run if word[0][0].isupper() and (word.start() or word[0].isupper())]
+    articles = _ARTICLES[code] | ({"das", "die"} if capitals and code == "de" else set())
     pronoun = len(before) > 1 and before[-2] in _TAKES_PRONOUN
-    introduced = bool(before) and before[-1] in _ARTICLES[code] and not pronoun
-    if not (capitals or introduced or _DEFINES.fullmatch(_line_before(text, run[0]))):
-        return ""
+    introduced = bool(before) and before[-1] in articles and not pronoun
+    if not introduced and not _DEFINES.fullmatch(_line_before(text, run[0])):
+        return text[capitals[0].start() : capitals[-1].end()] if capitals else ""
     last = capitals[-1] if capitals and code == "de" else run[-1]
     joined = None if code == "de" else _JOINED.match(text, last.end())  # "descente de gradient"
     whole = joined is not None and joined[1].lower() not in FUNCTION_WORDS[code]

@@ -7,8 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from turnwise.dialogue.language import read_language
-from turnwise.dialogue.naming import names
+from turnwise.dialogue.naming import language_of, names
 from turnwise.text import CITATION, is_specific, one_line, phrases, sentences, stem, subject, words
 
 LONGEST = 6000  # characters of a text that are looked at
@@ -110,7 +109,7 @@ def library_vocabulary(titles: Iterable[str], headings: Iterable[str]) -> Vocabu
 def subject_of(text: str) -> str:
     """What a question is about by its own words; empty where they name nothing, or only what was said before."""
     text = plain(text)
-    code = read_language(text)
+    code = language_of(text)
     found = subject(text) if code == "en" else names(text, code)
     return one_line(found, LONGEST_TOPIC) if _meaningful(found) else ""
 
@@ -118,7 +117,7 @@ def subject_of(text: str) -> str:
 def subject_of_answer(answer: str) -> str:
     """What an answer is about by its own words: the first thing that it names."""
     text = plain(answer)
-    code = read_language(text)
+    code = language_of(text)
     for sentence in sentences(text)[:3]:
         for phrase in phrases(sentence) if code == "en" else [names(sentence, code)]:
             if _meaningful(phrase) and not all(map(_of_markup, words(phrase))):
