@@ -108,6 +108,7 @@ def _remembered(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))
 
 
+@lru_cache(maxsize=65536)
 def is_specific(word: str) -> bool:
     """Whether a word can be what a text is about: a content word that is not a general one."""
     return is_content(word) and stem(word) not in _general_stems()
@@ -124,15 +125,16 @@ def phrases(text: str) -> list[str]:
     run: list[re.Match[str]] = []
     end = 0
     for word in [*_COMPOUND.finditer(text), None]:
-        if run and (word is None or not is_specific(word[0]) or _PHRASE_BREAK.search(text[end : word.start()])):
+        specific = word is not None and is_specific(word[0])
+        if run and (word is None or not specific or _PHRASE_BREAK.search(text[end : word.start()])):
             start = run[0].start()
-            asked = _AUXILIARY.search(text[max(0, start - 16) : start]) and text[end : end + 2].strip()[:1] in ("?", "")
+            asked = text[end : end + 2].strip()[:1] in ("?", "") and _AUXILIARY.search(text[max(0, start - 16) : start])
             last = run[-2] if asked and len(run) > 1 and run[-1][0].islower() else run[-1]
             found.append(text[start : last.end()])
             run = []
         if word is not None:
             end = word.end()
-            if is_specific(word[0]):
+            if specific:
                 run.append(word)
     return found
 
