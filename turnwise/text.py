@@ -74,13 +74,14 @@ def words(text: str) -> list[str]:
 
 def words_like(key: str, text: str) -> list[str]:
     """The words of a lower-case text that may have this stem: cheaper than all of them."""
-    return _like(key).findall(text)
+    return [base + ending for base, ending in _like(key).findall(text)]
 
 
 @lru_cache(maxsize=1024)
 def _like(key: str) -> re.Pattern[str]:
-    start = re.escape(key[: 2 if len(key) > 3 else 1])  # a stem keeps so much of its words; that of "dying" is "die"
-    return re.compile(rf"{start}(?<![^\W_]{start})[^\W_]*(?:['’][^\W_]+)?")
+    kept = key[: 2 if len(key) > 3 else 1]  # a stem keeps so much of its words: that of "dying" is "die"
+    start = re.escape(re.split("['’]", kept)[0])
+    return re.compile(rf"({start}(?<![^\W_]{start})[^\W_]*)(?=((?:['’][^\W_]+)?))")
 
 
 def is_content(word: str) -> bool:
