@@ -114,6 +114,7 @@ def _remembered(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))
 
 
+@lru_cache(maxsize=65536)
 def is_specific(word: str) -> bool:
     """Whether a word can be what a text is about: a content word that is not a general one."""
     return is_content(word) and stem(word) not in _general_stems()
@@ -130,7 +131,8 @@ def phrases(text: str) -> list[str]:
     run: list[re.Match[str]] = []
     end = 0
     for word in [*_COMPOUND.finditer(text), None]:
-        if run and (word is None or not is_specific(word[0]) or _PHRASE_BREAK.search(text[end : word.start()])):
+        specific = word is not None and is_specific(word[0])
+        if run and (word is None or not specific or _PHRASE_BREAK.search(text[end : word.start()])):
             start = run[0].start()
             asked = _AUXILIARY.search(text[max(0, start - 16) : start]) and _AFTER_VERB.match(text, end)
             last = run[-2] if asked and len(run) > 1 and run[-1][0].islower() else run[-1]
@@ -138,7 +140,7 @@ def phrases(text: str) -> list[str]:
             run = []
         if word is not None:
             end = word.end()
-            if is_specific(word[0]):
+            if specific:
                 run.append(word)
     return found
 

@@ -45,7 +45,6 @@ def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.Monk
     looked: list[str] = []
     monkeypatch.setattr(earlier, "stem", lambda word: looked.append(word) or stem(word))
     talk = long_talk(500, answer_7="Herons live here. [1]", answer_9="A heronry. [1]", turn_11="Herring?")
-    assert mentions("grey heron", talk) == []
     assert mentions("those herons", talk) == [13]
     assert len(looked) <= 4  # which of the words is looked for first is not settled
     assert set(looked) == {"herons", "heronry"}

@@ -150,9 +150,10 @@ def _read(text: str) -> dict[str, Said]:
         several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
         for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
             if is_content(word):
-                said = found.setdefault(stem(word), Said(word, place == 0))
+                key = stem(word)
+                said = found.get(key) or found.setdefault(key, Said(word, place == 0))
                 said.name |= word[0].isupper() and index > 0
-                said.in_phrase |= stem(word) in several and is_specific(word)
+                said.in_phrase |= key in several and is_specific(word)
     return found
 
 
