@@ -25,9 +25,9 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     began begin belong benefit best better big biggest bit bring brought call called cause certain change
     characteristic choose chosen collect come common compare compared comparison cons consider considered
     consist consists contain contains continue cost create created current currently deal decide deeper define
-    defined depend depends describe described detail determine develop developed die died differ difference
+    defined depend depends describe described detail determine develop developed die died diff differ difference
     different difficult discuss earlier early effect elaborate enjoy enter especially ever everyone everything exactly
-    example exist exists expect explain explanation explore fact fall famous feel felt final finally find first
+    example exist exists expand expect explain explanation explore fact fall famous feel felt final finally find first
     follow form found gain gave generally give given go going gone good got great group grow handle happen heard
     held help hey high hold idea important improve include included increase information instead interested
     interesting invent invented involve issue join keep kept kind kinds large last later lead leave left less
@@ -41,7 +41,7 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     signed significant similar similarities similarity small solve someone something sometimes sort sorts sound
     source speak special specific spend split stand start stay step still stop stuff suffer suggest suitable
     summary take taken talk tell tend term thing things think third thought three time today together told took
-    top try turn two type typical unique use usually vary wait way well went whether will win wonder work worst
+    top try turn two type typical unique use usually vary wait way well went whats whether will win wonder work worst
     write written wrote year""".split()
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")

@@ -35,7 +35,7 @@ _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
 def mentions(about: str, history: Sequence[Message], role: str | None = None) -> list[int]:
     """Where in a history something was mentioned, oldest first: the messages that hold all the words which say it."""
-    wanted = content_stems(about)
+    wanted = sorted(content_stems(about))
     whole = about.lower()
     found: list[int] = []
     if not wanted:

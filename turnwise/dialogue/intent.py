@@ -46,11 +46,16 @@ _COURTESY = re.compile(
     r"|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+",
     re.I,
 )
+_ASKS = r"(?=(?:what|how|why|who|when|where|which|is|are|do|does|did|can|could)['’]?s? \w)"
 _CHATTER = re.compile(
-    r"(?:(?:hey|hi|hello|hiya)(?: there)?[,.!]* )?(?:(?:so|ok|okay|well|um+|uh+|just),? ){0,3}"
+    r"^(?:(?:hey|hi|hello|hiya)(?: there)?[,.!]* )?(?:(?:so|ok|okay|well|um+|uh+|just),? ){0,3}"
     r"(?:(?:i (?:was|am)|i['’]m|was) (?:just )?wondering|i (?:just )?wonder|(?:just )?(?:a )?quick question|"
-    r"i have a (?:quick )?question|(?:hey|hi|hello|hiya)(?: there)?)[,.:;!]* (?:so,? )?"
-    r"(?=(?:what|how|why|who|when|where|which|is|are|do|does|did|can|could)['’]?s? \w)",
+    r"i have a (?:quick )?question|(?:hey|hi|hello|hiya)(?: there)?)[,.:;!]* (?:so,? )?" + _ASKS,
+    re.I,
+)
+_OUTBURST = re.compile(
+    r"^(?:(?:u+gh+|a+r+gh+|wtf|ffs|(?:this|that|it)(?:['’]s| is) (?:so |really |just |still )?"
+    r"(?:useless|pointless|frustrating|annoying|ridiculous|not helpful|not working))[,.;:! ]{1,9}){1,3}" + _ASKS,
     re.I,
 )
 
@@ -102,9 +107,11 @@ def _read(message: str, code: str) -> Reading:
 
 
 def without_courtesy(message: str) -> str:
-    """The message without "Thanks. " or "Hey, so I was wondering " before it."""
-    asked = _COURTESY.sub("", message.strip())
-    return asked[chatter.end() :] if (chatter := _CHATTER.match(asked)) else asked or message
+    """The message without "Thanks. ", "This is useless, " or "Hey, so I was wondering " before its question."""
+    text = message.strip()
+    for opening in (_COURTESY, _OUTBURST, _CHATTER):
+        text = opening.sub("", text) or text
+    return text if text != message.strip() else message
 
 
 def is_question(text: str) -> bool:

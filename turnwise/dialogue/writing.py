@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -42,6 +43,7 @@ _ELLIPSIS = re.compile(
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
+_WHICH = re.compile(r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: one)?\s*[?.!]*", re.I)
 # One side of a comparison, in whatever spelling: "and whats the diff with gpt".
 _ONE_SIDED = re.compile(
     r"(?:(?:and|so|but|ok|okay),? ){0,2}(?:what['’]?s|what is|what are|how is|is there)? ?(?:the |an? |any )?"
@@ -98,6 +100,8 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
         noun = _COMPARING.search(message)
         if noun and noun[1]:
             return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"
+        if _WHICH.fullmatch(message.strip()):
+            return f"{message.strip().rstrip('?.!')}, {spans[0]} or {spans[1]}?"
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
@@ -119,10 +123,15 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
 
 
 def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
-    """The two subjects of a comparison that names neither, the earlier first; else none."""
+    """The two subjects of a comparison that names neither: those that were compared last, else the last two."""
     if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
         return []
     own = {stem(word) for word in words(message)}
+    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    if _COMPARING.search(last):
+        for pair in itertools.pairwise(phrases(last[:LONGEST_QUESTION])):
+            if _side_by_side(*pair, last):
+                return [(each, 0.8) for each in pair]
     subjects: list[str] = []
     for each in reversed(seen):
         found = subject(each.content) if each.role == "user" else ""
