@@ -25,16 +25,16 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     began begin belong benefit best better big biggest bit bring brought call called cause certain change
     characteristic choose chosen collect come common compare compared comparison cons consider considered
     consist consists contain contains continue cost create created current currently deal decide deeper define
-    defined depend depends describe described detail determine develop developed die died differ difference
-    different difficult discuss early effect elaborate enjoy enter especially ever everyone everything exactly
-    example exist exists expect explain explanation explore fact fall famous feel felt final finally find first
+    defined depend depends describe described detail determine develop developed die died diff differ difference
+    different difficult discuss earlier early effect elaborate enjoy enter especially ever everyone everything exactly
+    example exist exists expand expect explain explanation explore fact fall famous feel felt final finally find first
     follow form found gain gave generally give given go going gone good got great group grow handle happen heard
-    held help high hold idea important improve include included increase information instead interested
+    held help hey high hold idea important improve include included increase information instead interested
     interesting invent invented involve issue join keep kept kind kinds large last later lead leave left less
     life list little live lived long look lose lot lots low made main maintain major make manage maybe mean
     meant measure meet mention met more most move must name need never new next nice notable note nothing notice
     now number occur offer offers often old option other overlap overview own part people perform person place
-    play point popular possible prevent probably problem process produce produced pros provide publish put
+    play point popular possible prevent previously probably problem process produce produced pros provide publish put
     question quite reach read real really reason receive recent recently recommend reduce refer regard relate
     relation relationship release released remain remains remove replace represent require required requires
     result right role routine run said save say second see seek seem select send sense serve set show shown sign

@@ -83,6 +83,19 @@ def test_a_fresh_topic_is_no_follow_up_whatever_words_it_begins_with(message: st
     assert (found.is_follow_up, found.type) == (False, "none")
 
 
+@pytest.mark.parametrize("message", ["explain", "Explain please", "details?", "more details", "clarify", "ok, expand"])
+def test_a_bare_wish_for_more_continues(message: str, either: Senses) -> None:
+    found = follow_up(message, EDIFEST, either)
+    assert (found.is_follow_up, found.type, found.confidence) == (True, "pattern", 0.85)
+
+
+@pytest.mark.parametrize(
+    "message", ["explain gradient descent", "How do I clarify butter?", "details of the GPT paper", "12 * 7"]
+)
+def test_what_names_its_own_subject_does_not(message: str) -> None:
+    assert not follow_up(message, EDIFEST).is_follow_up
+
+
 # --- meaning ------------------------------------------------------------------------------------------------------
 
 
@@ -217,11 +230,11 @@ def after(message: str, seconds: float, **settings: float) -> FollowUp:
 
 
 def test_an_old_topic_lets_go_of_a_vague_message_little_by_little() -> None:
-    confidences = [after("details?", seconds).confidence for seconds in (0, 299, 300, 330, 400, 900, 86400)]
+    confidences = [after("which workshops", seconds).confidence for seconds in (0, 299, 300, 330, 400, 900, 86400)]
     assert confidences == sorted(confidences, reverse=True)
     assert confidences[0] == confidences[1] == confidences[2] >= 0.5
     assert confidences[2] - confidences[3] < 0.1  # no cliff
-    later = after("details?", 7200)
+    later = after("which workshops", 7200)
     assert not later.is_follow_up
     assert later.reason == "it may have leant on “edifest”, but that was 2 hours ago"
 
@@ -233,20 +246,20 @@ def test_what_points_back_still_means_the_conversation_after_lunch(message: str)
 
 
 def test_how_long_memory_lasts_is_a_setting() -> None:
-    assert not after("details?", 60, memory_seconds=10.0).is_follow_up
-    assert after("details?", 3600, memory_seconds=7200.0).is_follow_up
-    assert after("details?", 3600, memory_seconds=0.0).is_follow_up  # never fades
+    assert not after("which workshops", 60, memory_seconds=10.0).is_follow_up
+    assert after("which workshops", 3600, memory_seconds=7200.0).is_follow_up
+    assert after("which workshops", 3600, memory_seconds=0.0).is_follow_up  # never fades
 
 
 @pytest.mark.parametrize("at", [None, NOON + 1e9, float("inf")])
 def test_a_time_that_is_unknown_or_to_come_is_no_silence(at: float | None) -> None:
     history = said("What is edifest?", "A festival with activities.", at=at)
-    assert understand("details?", history, now=NOON).follow_up.is_follow_up
+    assert understand("which workshops", history, now=NOON).follow_up.is_follow_up
 
 
 def test_without_a_clock_nothing_fades() -> None:
     history = said("What is edifest?", "A festival with activities.", at=1.0)
-    assert understand("details?", history).follow_up.is_follow_up
+    assert understand("which workshops", history).follow_up.is_follow_up
 
 
 @given(st.floats(0, 1e12), st.floats(0.1, 1e6))

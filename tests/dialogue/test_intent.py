@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.config import Settings
-from turnwise.dialogue.intent import asks_documents, read_intent
+from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import CODES, LONGEST, language
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.plan import LISTED, plan
@@ -55,6 +55,10 @@ PHRASES: dict[tuple[str, str], str] = {
     ("social", "capabilities"): """
         what can you do? | Who are you? | what are you? | help | how can you help me? | what can I ask you? |
         are you a bot? | what do you do? | how does this work? | are you an AI? | what's your name?""",
+    ("social", "frustrated"): """
+        ugh | ugh useless | this is useless | it's still not working, this is useless!!! | I give up |
+        this is useless, I asked this twice | what a waste of time | that doesn't help | argh, this is so annoying |
+        I'm so frustrated | I already asked you this""",
     ("reform", "list"): """
         Give me that as a list | in bullet points | as a list | bullet points please | put that in a list |
         make a list | Can you put this into bullet points? | as a numbered list please | list it | list that |
@@ -76,7 +80,8 @@ PHRASES: dict[tuple[str, str], str] = {
         I'm confused | that's confusing | this is too complicated | what do you mean? | huh? |
         Sorry, I don't understand | I still don't get it | can you explain it in simple words? |
         say it in layman's terms | I am lost | that makes no sense to me | explain this to a child |
-        dumb it down please""",
+        dumb it down please | ugh, this makes no sense, I don't get it | I'm lost, this is useless |
+        this is confusing, I don't understand | it still doesn't make any sense""",
     ("reform", "translate"): """
         translate that into French | in German please | Translate it to Spanish | say that in Italian |
         in Japanese | can you say it in Portuguese? | translate this | and in French? |
@@ -90,7 +95,9 @@ PHRASES: dict[tuple[str, str], str] = {
         what did you just say? | repeat please | Could you repeat that?""",
     ("recall", "first"): """
         What did I ask first? | what was my first question? | What was the very first thing I asked? |
-        how did we start? | remind me, what was my first question | do you remember what my first question was?""",
+        how did we start? | remind me, what was my first question | do you remember what my first question was? |
+        What did I ask at the very beginning? | what was the first thing I asked you about? |
+        what was it that I asked you first | what was my initial question | what did I ask initially?""",
     ("recall", "last"): """
         What did I just ask? | what was my last question? | what did I ask before that? |
         what was my previous question | what did I ask you just now?""",
@@ -115,7 +122,8 @@ PHRASES: dict[tuple[str, str], str] = {
     ("clarify", "wrong"): """
         that's not what I asked | no, that's wrong | that's wrong | That is not correct. | wrong |
         you misunderstood me | that doesn't answer my question | You didn't answer my question | no, that's not it |
-        that isn't what I meant | this is incorrect | you misunderstood my question | That's not right""",
+        that isn't what I meant | ugh, that's not what I asked |
+        this is incorrect | you misunderstood my question | That's not right""",
     ("refer_back", "earlier"): """
         earlier you mentioned field trips | You mentioned field trips earlier | going back to field trips |
         let's go back to field trips | you said something about field trips | back to field trips |
@@ -198,7 +206,14 @@ How do I shorten a URL? | What does TL;DR stand for? | What is ELI5? | Who can h
 Help desk opening hours | What is the help page about? | What is a recap? | in Python | in 2023 | in the morning |
 in Germany | as a student | to Berlin | in general | for beginners? | Points of interest | Table tennis rules |
 List price of the book | What is in the list? | What did we learn from the study? |
-What was discussed at the meeting? | What did the teacher ask first?
+What was discussed at the meeting? | What did the teacher ask first? |
+this is useless, how do I reset my password? | What is a useless machine? | Is this useless? | ugh boots |
+useless facts about BERT | What is annoying about BERT? | it's not working | Why does it not help? |
+I give up my seat, is it refunded? | a waste of time management |
+I don't get it, what is dropout? | this makes no sense of smell | I can't follow the link |
+What did I ask at the very beginning of the exam? | what was my initial deposit? |
+What was the first thing Turing asked? | what was the initial question of the paper? |
+what was the original message? | What was it that Turing asked first? | What did I ask for initially?
 """
 
 
@@ -250,6 +265,18 @@ def test_where_it_is_not_clear_what_to_replace_the_message_stays(last: str, mess
     assert condensed.added
 
 
+@pytest.mark.parametrize(
+    ("last", "question"),
+    [
+        ("who can come", "who can come to Edicenter"),
+        ("Who can join?", "Who can join (Edicenter)?"),
+        ("Who can use photos?", "Who can use Edicenter?"),
+    ],
+)
+def test_a_correction_of_what_the_last_question_leant_on_completes_it(last: str, question: str) -> None:
+    assert condensed_to("no, I meant Edicenter", "What is edifest?", "A festival.", last, "All.") == question
+
+
 def test_a_second_correction_still_changes_the_question() -> None:
     talk = "How do I send photos?", "Like this.", "no, I meant attachments", "Like that."
     assert condensed_to("sorry, I meant videos", *talk) == "How do I send videos?"
@@ -269,6 +296,45 @@ def test_going_back_searches_with_the_words_of_that_turn() -> None:
     history = said(*talk)
     added = condense("back to field trips", history, understand("back to field trips", history)).added
     assert {"field", "trips", "Edifest"} <= {term.text for term in added}
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("Earlier you mentioned thing 3, what is it for?", "what is thing 3 for?"),
+        ("Earlier you mentioned randomisation, can you expand?", "randomisation"),
+        ("Previously you mentioned thing 3, how does a heron use it?", "how does a heron use thing 3?"),
+    ],
+)
+def test_who_says_that_it_was_said_is_taken_at_their_word(message: str, question: str) -> None:
+    """It may lie before all that is looked at."""
+    assert understand(message, TRIPS).intent == "refer_back"
+    assert condensed_to(message, *(each.content for each in TRIPS)) == question
+    assert understand(message.replace("Earlier", "Before").replace("Previously", "Before"), TRIPS).intent == "follow_up"
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ("hey so i was wondering what is bert exactly", "what is bert exactly"),
+        ("Thanks. Who can join?", "Who can join?"),
+        ("hi, what is GPT?", "what is GPT?"),
+        ("quick question: how do I send photos?", "how do I send photos?"),
+        ("this is useless, how do I reset my password?", "how do I reset my password?"),
+        ("ugh, what is BERT?", "what is BERT?"),
+        *((same, same) for same in ("so what is it?", "Hi-fi: what is it?", "I wonder whether it rains", " hi ")),
+        *((same, same) for same in ("Hey Jude, who wrote it?", "this is useless in what sense?", "hello world")),
+    ],
+)
+def test_chatter_before_a_question_is_no_part_of_it(message: str, asked: str) -> None:
+    assert without_courtesy(message) == asked
+
+
+def test_a_list_of_what_was_asked_has_no_courtesies() -> None:
+    history = said("hello", "Hello.", "What is BERT?", "A model.", "thanks!", "Welcome.", "ugh", "Sorry.")
+    assert spoken("what have we talked about?", history).splitlines()[2:] == ["1. What is BERT?"]
+    assert "“What is BERT?”" in spoken("what did I ask first?", history)
+    assert "“What is BERT?”" in spoken("what was my last question?", history)
 
 
 def test_what_was_never_said_cannot_be_gone_back_to() -> None:
@@ -329,9 +395,17 @@ def test_with_detection_off_nothing_leans_but_the_last_answer_can_still_be_refor
 
 
 def test_what_asks_nothing_of_the_documents_is_no_topic() -> None:
-    for message in ("thanks!", "as a list", "what did I ask first?", "I don't understand", "that's wrong"):
+    for message in (
+        "thanks!",
+        "as a list",
+        "what did I ask first?",
+        "I don't understand",
+        "that's wrong",
+        "2 + 2",
+        "ugh!",
+    ):
         assert not asks_documents(message)
-    for message in ("What is BERT?", "no, I meant attachments", "earlier you mentioned BERT", "2 + 2"):
+    for message in ("What is BERT?", "no, I meant attachments", "earlier you mentioned BERT"):
         assert asks_documents(message)
     history = (*TRIPS, *said("I don't understand", "By mail."))
     assert understand("why?", history).follow_up.previous_topic == "photos"

@@ -91,6 +91,14 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "zh": "好的 | 明白了",
         "ja": "わかりました | なるほど",
     },
+    ("social", "frustrated"): {
+        "de": "das hilft mir nicht | das ist nutzlos! | es funktioniert immer noch nicht, das ist sinnlos",
+        "fr": "c'est inutile | ça ne sert à rien !",
+        "es": "esto no sirve | es inútil",
+        "pt": "isso não ajuda | é inútil",
+        "zh": "没用",
+        "ja": "役に立たない",
+    },
     ("reform", "list"): {
         "de": "als Liste bitte | Gib mir das als Liste | in Stichpunkten",
         "fr": "sous forme de liste | en liste s'il vous plaît",
@@ -157,19 +165,29 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
     },
     ("follow_up", ""): {
         "de": "und was ist mit GPT? | erzähl mir mehr | Wie wird es trainiert? | warum? | mehr dazu | Und GPT?",
-        "fr": "et pour GPT ? | dis-m'en plus | Comment est-il entraîné ? | pourquoi ? | Qui peut y accéder ?",
-        "es": "¿y GPT? | cuéntame más | ¿por qué? | ¿Quién puede acceder a ello? | ¿qué pasa con GPT?",
-        "pt": "e o GPT? | conte mais | por quê? | Quem pode acessar isso?",
+        "fr": "et pour GPT ? | dis-m'en plus | Comment est-il entraîné ? | pourquoi ?"
+        "| Qui peut y accéder ? | Qui l'a inventé ? | Qui la fabrique ?",
+        "es": "¿y GPT? | cuéntame más | ¿por qué? | ¿Quién puede acceder a ello?"
+        "| ¿qué pasa con GPT? | ¿Quién lo inventó? | ¿Por qué ocurre? | ¿Cómo funciona?"
+        "| ¿Cómo lo hace?",
+        "pt": "e o GPT? | conte mais | por quê? | Quem pode acessar isso? | Quem o inventou?"
+        "| Como funciona? | Por que ocorre?",
         "zh": "那GPT呢？ | 继续 | 它是怎么训练的？ | 为什么？ | 详细说说",
-        "ja": "もっと詳しく | GPTはどうですか | それはどう訓練されますか | なぜですか",
+        "ja": "もっと詳しく | GPTはどうですか | それはどう訓練されますか | なぜですか | 誰が作ったの？"
+        "| いつ始まりましたか",
     },
     ("new_question", ""): {
         "de": "Was ist eine Liste in Python? | Wie funktioniert Gradientenabstieg? | Wer erfand die Tabelle?",
-        "fr": "Qu'est-ce qu'une liste en Python ? | Comment fonctionne la descente de gradient ?",
-        "es": "¿Qué es una lista en Python? | ¿Cómo funciona el descenso de gradiente?",
-        "pt": "O que é uma lista em Python? | Como funciona o gradiente descendente?",
+        "fr": "Qu'est-ce qu'une liste en Python ?"
+        "| Comment fonctionne la descente de gradient ? | Qui a inventé l'avion ?"
+        "| Qui le président soutient ?",
+        "es": "¿Qué es una lista en Python? | ¿Cómo funciona el descenso de gradiente?"
+        "| ¿Quién inventó la bombilla? | ¿Por qué Roma? | ¿Por qué estudiar?"
+        "| ¿Cómo la luna mueve el mar?",
+        "pt": "O que é uma lista em Python? | Como funciona o gradiente descendente?"
+        "| Quem inventou o telefone? | Quem o Brasil enfrenta? | Quem o governo apoia?",
         "zh": "Python中的列表是什么？ | 梯度下降怎么工作？",
-        "ja": "Pythonのリストとは何ですか | 勾配降下法とは何ですか",
+        "ja": "Pythonのリストとは何ですか | 勾配降下法とは何ですか | 誰が電話を発明したの？ | 誰が大統領ですか",
     },
 }
 ROWS = [
@@ -278,6 +296,12 @@ def test_a_follow_up_in_another_language_is_searched_as_it_stands_with_the_topic
     condensed = condense("Wie wird es trainiert?", BERT["de"], understood)
     assert condensed.query == "Wie wird es trainiert?"
     assert [term.text for term in condensed.added] == ["BERT"]
+
+
+def test_a_wish_for_more_in_another_language_is_no_question_to_take_words_from() -> None:
+    history = (*BERT["de"], *said("Wie wird es trainiert?", "Mit Text.", "Erzähl mir mehr", "Mehr."))
+    condensed = condense("Und GPT?", history, understand("Und GPT?", history))
+    assert [term.text for term in condensed.added] == ["trainiert"]
 
 
 def test_a_correction_in_another_language_keeps_the_question() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 from spoken import said
 
-from turnwise.dialogue.writing import compared, coordinated, parallel, standalone, written
+from turnwise.dialogue.writing import compared, coordinated, one_sided, parallel, standalone, written
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,37 @@ from turnwise.dialogue.writing import compared, coordinated, parallel, standalon
         ("When was it made?", ["BERT", "Google"], "When was BERT made (Google)?"),
         ("Is there an overlap?", ["BERT", "GPT"], "Is there an overlap between BERT and GPT?"),
         ("Compare them", ["BERT", "GPT"], "Compare BERT and GPT"),
+        ("Which is better?", ["BERT", "GPT"], "Which is better, BERT or GPT?"),
     ],
 )
 def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
     message: str, spans: list[str], query: str
 ) -> None:
     assert written(message, spans) == query
+
+
+@pytest.mark.parametrize(
+    ("message", "other"),
+    [
+        ("and whats the diff with gpt", "gpt"),
+        ("What's the difference to GPT?", "GPT"),
+        ("difference from logistic regression", "logistic regression"),
+        ("What is the difference with respect to cost?", ""),
+        ("What is the difference between BERT and GPT?", ""),
+        ("the difference with and without dropout", ""),
+        ("What is the difference to the mean?", ""),
+        ("git diff with colour", ""),
+    ],
+)
+def test_a_comparison_may_leave_one_side_out(message: str, other: str) -> None:
+    assert one_sided(message) == other
+    found = parallel(message, said("What is edifest?", "A festival.", "What is BERT?", "A model."))
+    assert (found.query if found else "") == (f"What is the difference between BERT and {other}?" if other else "")
+
+
+def test_what_was_compared_last_is_compared_again() -> None:
+    seen = said("What is edifest?", "A festival.", "Compare BERT and GPT on few-shot learning", "Both learn.")
+    assert [phrase for phrase, _ in compared("Which is better?", seen)] == ["BERT", "GPT"]
 
 
 def test_they_stands_for_both_of_two_that_were_said_together() -> None:

@@ -260,7 +260,6 @@ def test_what_is_known_is_not_the_topic_of_what_is_asked(lesson: Talk) -> None:
 # --- mood ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="an outburst is searched literally, with the topic in place of its it")
 def test_a_frustrated_learner_is_seen_and_is_answered_about_the_topic_in_force(lesson: Talk) -> None:
     *_, reply = lesson("What is backpropagation?", "ugh, this makes no sense, I don't get it")
     assert (reply.state.mood, reply.state.mood_evidence) == ("frustrated", "ugh")

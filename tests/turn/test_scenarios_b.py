@@ -258,7 +258,6 @@ def test_b13_a_follow_up_in_another_language_keeps_the_topic(sample_engine: Engi
     assert (reply.state.topic, reply.state.topics) == ("BERT", ("BERT",))
 
 
-@pytest.mark.xfail(strict=True, reason="the clitic pronouns of the Romance languages are not known")
 @pytest.mark.parametrize("message", ["¿Quién lo inventó?", "Quem o inventou?", "Qui l'a inventé ?"])
 def test_b13_a_pronoun_before_the_verb_points_back(sample_engine: Engine, message: str) -> None:
     assert after(sample_engine, *BERT, message).follow_up.is_follow_up

@@ -80,19 +80,15 @@ def test_a_verb_of_asking_does_not_make_a_follow_up_of_what_stands_by_itself(
     assert "Edifest" not in [source.title for source in reply.sources][:1]
 
 
-UNCHANGED = pytest.mark.xfail(strict=True, reason="it is a follow-up, yet too unsure a one to be completed")
-UNSEEN = pytest.mark.xfail(strict=True, reason="the trained model is sure that the bare word stands alone")
-
-
 @pytest.mark.parametrize(
     "message",
     [
         "Explain that",
         "more details please",
         "show me an example",
-        pytest.param("explain", marks=UNSEEN),
-        pytest.param("explain please", marks=UNSEEN),
-        pytest.param("details?", marks=UNCHANGED),
+        "explain",
+        "explain please",
+        "details?",
     ],
 )
 def test_it_does_where_nothing_remains_that_stands_by_itself(sample_engine: Engine, message: str) -> None:

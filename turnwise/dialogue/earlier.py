@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
+from turnwise.dialogue.writing import points_back, written
 from turnwise.text import (
     content_stems,
     content_words,
     is_content,
+    is_specific,
     phrases,
     sentences,
     stem,
@@ -27,12 +29,13 @@ LONGEST_QUESTION = 160  # characters of a question that is written anew
 MOST_MEANT = 6  # words that can take the place of others
 _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
 _ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
+_MOTION = re.compile(r"\b(?:come|go|get|travel)$", re.I)
 _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
 
 def mentions(about: str, history: Sequence[Message], role: str | None = None) -> list[int]:
     """Where in a history something was mentioned, oldest first: the messages that hold all the words which say it."""
-    wanted = content_stems(about)
+    wanted = sorted(content_stems(about))
     whole = about.lower()
     found: list[int] = []
     if not wanted:
@@ -84,6 +87,9 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
     if reading.about:
         own = {stem(word) for word in words(reading.about)}
         start, end = _replaced(last, reading)
+        if start == end and (whole := _completed(last, reading.about, before)):
+            why = f"asks the last question again, of “{reading.about}” instead of what it leant on"
+            return Condensed(whole, _terms(last, 0.6, own), "rules", why)
         if start == end:
             why = f"means “{reading.about}”: searched with the words of the last question"
             return Condensed(message, _terms(last[:LONGEST_QUESTION], 0.6, own), "literal", why)
@@ -134,6 +140,16 @@ def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     return _with_article(last, *spans[alike.index(best)], reading.about)
 
 
+def _completed(last: str, about: str, before: Sequence[Message]) -> str:
+    """The last question of another subject, where it names none and leant on one that was asked about before it."""
+    leant = not subject(last) and any(subject(before[place].content) for place in _questions(before))
+    if not leant or len(about.split()) > MOST_MEANT or len(last) > LONGEST_QUESTION or read_language(last) != "en":
+        return ""
+    body = last.rstrip(" ?.!")
+    joint = f" to {about}" if _MOTION.search(body) else f" ({about})"
+    return body + joint + last[len(body) :].strip()
+
+
 def _likeness(phrase: str, meant: list[str]) -> int:
     """How much a phrase is of the kind that is meant: of the same head, both numbers, both names."""
     parts = words(phrase)
@@ -151,21 +167,20 @@ def _with_article(last: str, start: int, end: int, about: str) -> tuple[int, int
 # --- going back ---------------------------------------------------------------------------------------------------
 
 
-def returned_to(reading: Reading, history: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+def returned_to(reading: Reading, history: Sequence[Message]) -> Condensed:
     """The question of a message that goes back to something: its own words, with those of the turn it goes back to."""
     about = reading.about
-    places = mentions(about, history)
-    if not places:
-        return None
-    asked = next((history[i].content for i in range(places[-1], -1, -1) if history[i].role == "user"), "")
+    places = mentions(about, history)  # none where it was said before all that is looked at
+    back = range(places[-1], -1, -1) if places else ()
+    asked = next((history[i].content for i in back if history[i].role == "user"), "")
     topic = subject(asked)
     why = f"returns to “{about}”, said when you asked “{asked[:80]}”" if asked else f"returns to “{about}”"
     own = content_stems(about)
     terms = (*_terms(about, 0.9), *_terms(topic, 0.5, own))
-    if reading.rest:
-        question = by_rules(reading.rest, (Message("user", about),), follow_up)
-        query = question.query if question.changed else f"{reading.rest.rstrip('?')} ({about})?"
-        return Condensed(query, terms, "rules", why)
+    if points_back(reading.rest):
+        return Condensed(written(reading.rest, (about,)), terms, "rules", why)
+    if any(map(is_specific, words(reading.rest))):
+        return Condensed(f"{reading.rest.rstrip('?')} ({about})?", terms, "rules", why)
     new = topic and not content_stems(topic) <= own
     return Condensed(f"{about} ({topic})" if new else about, terms, "rules", why)
 

@@ -14,7 +14,8 @@ class Reading(NamedTuple):
     """An intent with what of it and why, or none where the message is a plain question to the documents.
 
     `about` is what the message names: of a correction what is meant, of a memory what is looked for, of a translation
-    its language. `wrong` is what a correction rejects, `rest` the question that follows a reference to earlier.
+    its language. `wrong` is what a correction rejects, `rest` the question that follows a reference to earlier, and
+    `claimed` whether the message says itself that it was said ("earlier you mentioned ...").
     """
 
     intent: Intent | None = None
@@ -23,6 +24,7 @@ class Reading(NamedTuple):
     about: str = ""
     wrong: str = ""
     rest: str = ""
+    claimed: bool = False
 
 
 _REASONS = {
@@ -44,6 +46,18 @@ _COURTESY = re.compile(
     r"|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+",
     re.I,
 )
+_ASKS = r"(?=(?:what|how|why|who|when|where|which|is|are|do|does|did|can|could)['’]?s? \w)"
+_CHATTER = re.compile(
+    r"^(?:(?:hey|hi|hello|hiya)(?: there)?[,.!]* )?(?:(?:so|ok|okay|well|um+|uh+|just),? ){0,3}"
+    r"(?:(?:i (?:was|am)|i['’]m|was) (?:just )?wondering|i (?:just )?wonder|(?:just )?(?:a )?quick question|"
+    r"i have a (?:quick )?question|(?:hey|hi|hello|hiya)(?: there)?)[,.:;!]* (?:so,? )?" + _ASKS,
+    re.I,
+)
+_OUTBURST = re.compile(
+    r"^(?:(?:u+gh+|a+r+gh+|wtf|ffs|(?:this|that|it)(?:['’]s| is) (?:so |really |just |still )?"
+    r"(?:useless|pointless|frustrating|annoying|ridiculous|not helpful|not working))[,.;:! ]{1,9}){1,3}" + _ASKS,
+    re.I,
+)
 
 
 def read_intent(message: str, code: str | None = None) -> Reading:
@@ -54,10 +68,21 @@ def read_intent(message: str, code: str | None = None) -> Reading:
 
 
 def asks_documents(message: str) -> bool:
-    """Whether a message says what it wants to know: no courtesy, no re-forming, no memory, no bare "that's wrong"."""
+    """Whether a message says what it wants to know: no courtesy, re-forming, memory or sum, no bare "that's wrong"."""
     reading = read_intent(message)
     bare = reading.intent == "clarify" and not reading.about
-    return reading.intent not in ("social", "reform", "recall") and not bare
+    return reading.intent not in ("social", "reform", "recall") and not bare and not is_sum(reading)
+
+
+def is_sum(reading: Reading) -> bool:
+    """Whether it is a sum of plain numbers, which leans on nothing that was said."""
+    return reading.intent == "arithmetic" and reading.operation == "plain numbers"
+
+
+def is_courtesy(message: str) -> bool:
+    """Whether a message is a courtesy or an outburst, and asks nothing at all."""
+    reading = read_intent(message)
+    return reading.intent == "social" and reading.operation != "capabilities"
 
 
 @lru_cache(maxsize=2048)
@@ -76,13 +101,17 @@ def _read(message: str, code: str) -> Reading:
         rest = named.get("rest") or ""
         if is_question(about):
             reading = reading._replace(about=about + end)
-        return reading._replace(wrong=named.get("wrong", ""), rest=rest and rest + end)
+        claimed = bool(named.get("claimed"))
+        return reading._replace(wrong=named.get("wrong", ""), rest=rest and rest + end, claimed=claimed)
     return Reading()
 
 
 def without_courtesy(message: str) -> str:
-    """The message without "Thanks. " before it."""
-    return _COURTESY.sub("", message.strip()) or message
+    """The message without "Thanks. ", "This is useless, " or "Hey, so I was wondering " before its question."""
+    text = message.strip()
+    for opening in (_COURTESY, _OUTBURST, _CHATTER):
+        text = opening.sub("", text) or text
+    return text if text != message.strip() else message
 
 
 def is_question(text: str) -> bool:

@@ -61,9 +61,10 @@ def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Cond
 
 def by_last_question(message: str, seen: Sequence[Message], language: str) -> Condensed:
     """A follow-up in a language that the rules do not know: as it stands, with the last question's words beside it."""
-    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
     small = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
-    added = dict.fromkeys(word for word in content_words(last) if word.lower() not in small)
+    asked = (content_words(each.content) for each in reversed(seen) if each.role == "user")
+    named = ([word for word in found if word.lower() not in small] for found in asked)
+    added = dict.fromkeys(next(filter(None, named), ()))
     reason = "it is not in English: searched as it stands, with a light weight on the words of the last question"
     return Condensed(message, tuple(Term(word, OTHER_LANGUAGE) for word in list(added)[:MOST_WORDS]), "literal", reason)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.language import CODES, LONGEST, language, read_language, tidy
+from turnwise.dialogue.writing import one_sided
 from turnwise.text import content_stems, is_content, is_specific, phrases, said_stems, stem, words
 from turnwise.types import Message
 
@@ -60,7 +61,11 @@ _CONTINUE = re.compile(
     r"and)\b(?: (?:about|on|of|into) )?",
     re.I,
 )
-
+_BARE = re.compile(
+    r"(?:(?:and|but|so|ok|okay|please|can you|could you),? ){0,3}"
+    r"(?:explain|clarify|elaborate|expand|(?:(?:some |any )?(?:more |further )?details?))(?:,? please)?\s*[?.!]*",
+    re.I,
+)
 _MORE_ABOUT = re.compile(r"\b(?:more|deeper|elaborate|expand)\b.* (?:about|on|of|into) $", re.I)  # names its subject
 _ELLIPSIS = re.compile(
     r"(?:and )?(?:what|how) about\b|what of\b"
@@ -134,6 +139,10 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
     said = set().union(*(said_stems(each.content) for each in recent))
     continued = _CONTINUE.match(message.strip())
     rest = message.strip()[continued.end() :] if continued else ""
+    if bare := _BARE.fullmatch(message.strip()):
+        return Seen(0.85, f"“{bare[0]}” asks for more of what was said", pointing=True, certain=True)
+    if one_sided(message):
+        return Seen(0.85, "it compares without naming both sides", pointing=True, certain=True)
     specific = set(filter(is_specific, words(rest)))
     more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # of something named
     elliptic = _ELLIPSIS.match(message.strip()) and len(specific) <= 2 and len(_names(f"_ {rest}")) <= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -34,13 +35,22 @@ _COMPARING = re.compile(
 _SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
 _ELLIPSIS = re.compile(
     r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
-    r"for|on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|is|are|do|does|did|can|could)\b)"
-    r"([^?.!]{2,80}?)\s*[?.!]*",
+    r"for|on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|whats|hows|"
+    r"wheres|whos|is|are|do|does|did|can|could)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
 # The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
+)
+_WHICH = re.compile(r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: one)?\s*[?.!]*", re.I)
+# One side of a comparison, in whatever spelling: "and whats the diff with gpt".
+_ONE_SIDED = re.compile(
+    r"(?:(?:and|so|but|ok|okay),? ){0,2}(?:what['’]?s|what is|what are|how is|is there)? ?(?:the |an? |any )?"
+    r"(?:diffs?|differences?) (?:with|to|from|vs\.?|versus) "
+    r"((?!(?:respect|regards?|the|an?|and|without|my|your|our|this|that|these|those|it|its|them)\b)"
+    r"[\w.-]{2,30}(?: [\w.-]{2,30}){0,2}?)\s*[?.!]*",
+    re.I,
 )
 _COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
 
@@ -90,6 +100,8 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
         noun = _COMPARING.search(message)
         if noun and noun[1]:
             return f"{message[: noun.end()]} between {both}{message[noun.end() :]}"
+        if _WHICH.fullmatch(message.strip()):
+            return f"{message.strip().rstrip('?.!')}, {spans[0]} or {spans[1]}?"
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
@@ -109,10 +121,15 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
 
 
 def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
-    """The two subjects of a comparison that names neither, the earlier first; else none."""
+    """The two subjects of a comparison that names neither: those that were compared last, else the last two."""
     if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
         return []
     own = {stem(word) for word in words(message)}
+    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    if _COMPARING.search(last):
+        for pair in itertools.pairwise(phrases(last[:LONGEST_QUESTION])):
+            if _side_by_side(*pair, last):
+                return [(each, 0.8) for each in pair]
     subjects: list[str] = []
     for each in reversed(seen):
         found = subject(each.content) if each.role == "user" else ""
@@ -125,7 +142,10 @@ def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
 
 
 def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject."""
+    """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject. "And the difference
+    to GPT?": the subject of the last question compared with another."""
+    if other := one_sided(message):
+        return _both_sides(other, seen)
     found = _ELLIPSIS.fullmatch(message.strip())
     last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
     asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
@@ -136,6 +156,22 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
     reason = f"it asks the last question again, of “{found[1]}” instead of “{last[start:end]}”"
     return Condensed(last[:start] + found[1] + last[end:], added, "rules", reason)
+
+
+def one_sided(message: str) -> str:
+    """The one side that a comparison names: "GPT" in "what's the difference to GPT?"; else nothing."""
+    found = _ONE_SIDED.fullmatch(message.strip())
+    return found[1] if found else ""
+
+
+def _both_sides(other: str, seen: Sequence[Message]) -> Condensed | None:
+    own = {stem(word) for word in words(other)}
+    asked = (subject(each.content) for each in reversed(seen) if each.role == "user")
+    side = next((found for found in asked if found and not {stem(word) for word in words(found)} <= own), "")
+    if not side:
+        return None
+    reason = f"it compares “{other}” with “{side}”, which was asked about last"
+    return Condensed(f"What is the difference between {side} and {other}?", terms([(side, 0.8)]), "rules", reason)
 
 
 # --- readings -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from turnwise.config import Settings
 from turnwise.dialogue.earlier import asked_again, returned_to
-from turnwise.dialogue.intent import read_intent
+from turnwise.dialogue.intent import read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
@@ -164,22 +164,28 @@ def search_query(
     asked = [each.content[:LONGEST_ASKED] for each in history[-RECENT:] if each.role == "user"][-MOST_ASKED:]
     leaning = (understanding.follow_up.confidence - TALK_FROM) / (TALK_FULLY - TALK_FROM)
     weight = settings.talk_weight * min(1.0, max(TALK_LEAST, leaning)) if understanding.intent != "clarify" else 0.0
-    return SearchQuery(message, added, condensed.query, " ".join([*asked, message]) if asked else "", weight)
+    question = _question(message, understanding)
+    return SearchQuery(question, added, condensed.query, " ".join([*asked, question]) if asked else "", weight)
 
 
 def _given_or_alone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:
     if given is not None and given.strip():
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
     if understanding.intent not in LEANING:
-        return Condensed(message, (), "literal", understanding.follow_up.reason)
+        return Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
     return None
+
+
+def _question(message: str, understanding: Understanding) -> str:
+    """What is asked in a message, without the courtesy or the chatter before it."""
+    return without_courtesy(message) if understanding.intent in ("new_question", "follow_up") else message
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
     said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history))
     follow_up = understanding.follow_up
     return Asked(
-        message,
+        _question(message, understanding),
         said,
         understanding.intent,
         follow_up.confidence,
@@ -210,7 +216,7 @@ def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> C
         return None
     if asked.intent == "clarify":
         return asked_again(asked.message, reading, seen, follow_up)
-    return returned_to(reading, seen, follow_up)
+    return returned_to(reading, seen)
 
 
 def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:

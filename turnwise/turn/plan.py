@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from turnwise.dialogue.earlier import mentions, sentences_about
-from turnwise.dialogue.intent import read_intent
+from turnwise.dialogue.intent import is_courtesy, read_intent
 from turnwise.dialogue.language import says
 from turnwise.text import one_line
 from turnwise.types import Condensed, Message, Plan, SearchQuery, Step, Understanding
@@ -79,7 +79,7 @@ def _sides(question: str) -> tuple[str, ...]:
 def _recall(which: str, about: str, history: Sequence[Message], language: str) -> Plan:
     """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
     remembered = "the conversation itself answers"
-    asked = [each.content for each in history if each.role == "user"]
+    asked = [each.content for each in history if each.role == "user" and not is_courtesy(each.content)]
     if which == "said":
         said = sentences_about(about, history)
         if not said:

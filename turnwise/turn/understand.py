@@ -9,7 +9,7 @@ from typing import Any
 from turnwise.config import Settings
 from turnwise.dialogue.earlier import mentions
 from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic, read_follow_up
-from turnwise.dialogue.intent import Reading, read_intent, without_courtesy
+from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import window
@@ -46,6 +46,8 @@ def understand(
     prediction: Prediction | None = None
     if reading.intent in ("social", "recall"):
         follow_up = _decided(recent, 0.0, "it asks nothing of the documents")
+    elif is_sum(reading):
+        follow_up = _decided(recent, 0.0, "a sum leans on nothing that was said")
     elif reading.intent == "reform":
         follow_up = _decided(recent, 0.95, "it asks for the last answer in another form")
     elif not settings.follow_up:
@@ -79,7 +81,8 @@ def _in_context(reading: Reading, history: Sequence[Message], settings: Settings
     """The reading, unless there is nothing for it to correct or to go back to: then it is a plain question."""
     if reading.intent == "clarify" and not (settings.follow_up and history):
         return Reading()
-    if reading.intent == "refer_back" and not (settings.follow_up and mentions(reading.about, history)):
+    said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
+    if reading.intent == "refer_back" and not said:
         return Reading()
     return reading
 
