@@ -12,6 +12,7 @@ from turnwise.text import one_line
 from turnwise.types import Condensed, Message, Plan, SearchQuery, Step, Understanding
 
 READING = "another reading"  # of an ambiguous message: searched, and not a side of a comparison
+LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
 LISTED = 30  # questions that a memory of all lists at most
 
 _SIDE = r"([^,.?!]{2,60}?)"
@@ -79,7 +80,9 @@ def _sides(question: str) -> tuple[str, ...]:
 def _recall(which: str, about: str, history: Sequence[Message], language: str) -> Plan:
     """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
     remembered = "the conversation itself answers"
-    asked = [each.content for each in history if each.role == "user" and not is_courtesy(each.content)]
+    said_by_user = [each.content for each in history if each.role == "user"]
+    old, recent = said_by_user[:-LOOKED_AT], said_by_user[-LOOKED_AT:]  # of a very long talk not all is read again
+    asked = [*old, *(text for text in recent if not is_courtesy(text))]
     if which == "said":
         said = sentences_about(about, history)
         if not said:
