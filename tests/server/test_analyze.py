@@ -137,7 +137,7 @@ def test_an_old_topic_no_longer_pulls(address: str, at: Any) -> None:
     """Seconds, milliseconds, ISO 8601 with a zone or without one all tell the same time."""
     assert moment(at) == 1e9
     history = [{**each, "created_at": at} for each in EDIFEST]
-    assert not analyzed(address, "details?", history)["is_follow_up"]
+    assert not analyzed(address, "which workshops", history)["is_follow_up"]
     assert analyzed(address, "and what about the second one?", history)["is_follow_up"]
 
 
@@ -149,12 +149,12 @@ def test_a_time_that_cannot_be_hurts_nothing(address: str, at: Any) -> None:
     if at == 10**400 or at != at or at == float("inf"):
         return  # no JSON
     history = [{**each, "created_at": at} for each in EDIFEST]
-    assert analyzed(address, "details?", history)["is_follow_up"]
+    assert analyzed(address, "which workshops", history)["is_follow_up"]
 
 
 def test_now_is_not_long_ago(address: str) -> None:
     history = [{**each, "created_at": datetime.now(UTC).isoformat()} for each in EDIFEST]
-    assert analyzed(address, "details?", history)["is_follow_up"]
+    assert analyzed(address, "which workshops", history)["is_follow_up"]
 
 
 def test_metadata_comes_through() -> None:
