@@ -397,7 +397,7 @@ Examined = Callable[..., dict[str, dict[str, str]]]
 def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     findings = examined("--library", birds)
     assert {check: finding["status"] for check, finding in findings.items()} == dict.fromkeys(
-        ["turnwise", "sqlite", "disk", "library", "embedder", "model", "privacy"], "ok"
+        ["turnwise", "sqlite", "disk", "library", "embedder", "condenser", "model", "privacy"], "ok"
     )
     assert findings["library"]["message"] == f"{birds}: 2 documents in 2 passages"
     assert "hash checked" in findings["embedder"]["message"]

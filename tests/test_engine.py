@@ -110,7 +110,8 @@ def test_search_finds_passages_without_a_conversation(sample_engine: Engine) -> 
 def test_a_history_of_the_caller_is_taken_as_it_is(sample_engine: Engine) -> None:
     history = (Message("user", "What is BERT?"), Message("assistant", "A model."))
     reply = sample_engine.run(sample_engine.answer(TurnRequest("How does it work?", history)))
-    assert (reply.turn, reply.condensed_query, reply.conversation_id) == (2, "How does BERT work?", None)
+    assert (reply.turn, reply.conversation_id) == (2, None)
+    assert reply.condensed_query.startswith("How does BERT work")
 
 
 def test_it_says_who_answers(sample_engine: Engine) -> None:

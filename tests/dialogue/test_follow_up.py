@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.config import Settings
-from turnwise.dialogue.follow_up import HIGH, LOOKED_BACK, LOW, MEDIUM, closeness, combine, fade
+from turnwise.dialogue.follow_up import HIGH, LOOKED_BACK, LOW, MEDIUM, closeness, combine, fade, previous_topic
 from turnwise.engine import Engine
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import FollowUp, Message, Prediction
@@ -306,3 +306,14 @@ def test_the_work_does_not_grow_with_the_conversation() -> None:
         counts.append(len(embedded))
         assert max(map(len, embedded)) <= 600
     assert counts[0] == counts[1] <= LOOKED_BACK + 1
+
+
+def test_the_words_of_a_page_are_keywords_and_its_markup_is_not() -> None:
+    """SPEC B4: style sheets and tags never become topics."""
+    style = "<style>.card { margin: 4px; color: red; padding: 2em } .title { font-weight: bold }</style>" * 5
+    answer = f'{style}<div class="card"><h2>Edifest</h2> is our <b>annual festival</b>.</div>'
+    topic, keywords = previous_topic((Message("user", "What is <b>edifest</b>?"), Message("assistant", answer)))
+    assert topic == "edifest"
+    assert any("festival" in word for word in keywords)
+    artefacts = {"margin", "color", "padding", "div", "class", "card", "style", "font", "weight", "px", "title"}
+    assert not artefacts & {part for word in keywords for part in word.replace("-", " ").split()}

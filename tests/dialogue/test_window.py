@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spoken import long_talk, said
 
+from turnwise.dialogue.topics import plain
 from turnwise.dialogue.window import CALLED_BACK, RECENT, window
 from turnwise.types import Message
 
 
+def read(messages: Sequence[Message]) -> list[Message]:
+    """The messages as they are seen: an answer without markup and citations."""
+    return [Message(each.role, each.content if each.role == "user" else plain(each.content)) for each in messages]
+
+
 def test_a_short_conversation_is_seen_whole() -> None:
     history = long_talk(9)
-    assert window("How deep is it?", history) == history
+    assert window("How deep is it?", history) == read(history)
     assert window("How deep is it?", ()) == []
 
 
 def test_of_a_long_one_the_recent_turns_and_the_first_question_are_seen() -> None:
     history = long_talk(500)
-    assert window("How deep is it?", history) == [history[0], *history[-RECENT:]]
+    assert window("How deep is it?", history) == read([history[0], *history[-RECENT:]])
 
 
 @pytest.mark.parametrize("turn", [2, 200, 460, 489])
@@ -29,7 +36,7 @@ def test_a_turn_is_seen_again_when_the_message_says_a_word_of_it_that_nobody_sai
     history = long_talk(500, **{f"turn_{turn}": "What do herons eat?", f"answer_{turn}": "Fish and frogs. [2]"})
     place = 2 * (turn - 1)
     seen = window("Earlier you mentioned a heron. Where does it live?", history)
-    assert seen == [history[0], *history[place : place + 2], *history[-RECENT:]]
+    assert seen == read([history[0], *history[place : place + 2], *history[-RECENT:]])
     assert window("What else is there about frogs?", history) == seen, "a word of the answer brings back its question"
 
 
@@ -41,13 +48,22 @@ def test_the_last_time_that_a_word_was_said_counts() -> None:
 
 
 def test_what_was_said_a_moment_ago_calls_nothing_back() -> None:
-    history = long_talk(100, turn_20="What do herons eat?", turn_99="Do herons swim?")
-    assert window("And herons?", history) == [history[0], *history[-RECENT:]]
+    history = long_talk(100, turn_20="What do herons eat?", turn_95="How long do herons live by a river?")
+    assert window("And herons?", history) == read([history[0], *history[-RECENT:]])
+
+
+def test_what_was_before_a_change_of_subject_is_left_out_unless_the_message_reaches_across() -> None:
+    history = long_talk(9, turn_8="Do herons swim?")
+    assert window("Where does it nest?", history) == read(history[14:])
+    assert window("How do they differ?", history) == read(history)
+    assert window("Where did you say it ends, earlier?", history) == read(history)
+    correction = long_talk(9, turn_8="No, I meant the heron")
+    assert window("Where does it nest?", correction)[0] == correction[0]
 
 
 def test_a_general_word_calls_nothing_back() -> None:
     history = long_talk(100, turn_20="What is the best example of a thing?")
-    assert window("What is the best example?", history) == [history[0], *history[-RECENT:]]
+    assert window("What is the best example?", history) == read([history[0], *history[-RECENT:]])
 
 
 def test_a_message_full_of_words_calls_back_a_few_turns_only() -> None:
@@ -64,9 +80,9 @@ def test_it_is_a_part_of_the_conversation_in_its_order(message: str, said: list[
     history = [Message(role, f"{content} {place}") for place, (role, content) in enumerate(said)]  # type: ignore[arg-type]
     seen = window(message, history)
     assert len(seen) <= RECENT + 1 + CALLED_BACK
-    places = [history.index(each) for each in seen]
+    places = [history.index(each) for each in seen if each.role == "user"]
     assert places == sorted(set(places))
-    assert seen[len(seen) - min(RECENT, len(history)) :] == history[-RECENT:]
+    assert all(read([each]) == [each] for each in seen if each.role == "user")
 
 
 def test_a_hostile_history_takes_no_longer() -> None:

@@ -113,7 +113,10 @@ def test_the_history_of_the_next_turn_has_sources_but_no_records(store: Embedded
     accepted = store.accept("c", "Why?")
     assert [turn.number for turn in accepted.turns] == [1, 2]
     assert [turn.record for turn in accepted.turns] == [{}, {}]
-    assert accepted.messages() == (Message("user", "What floats?"), Message("assistant", "Oil [3].", (SOURCE,)))
+    at = accepted.turns[0].timestamp
+    asked, answered = accepted.messages()
+    assert asked == Message("user", "What floats?", at=at)
+    assert answered == Message("assistant", "Oil [3].", (SOURCE,), at)
 
 
 def test_a_turn_that_failed_keeps_its_error(store: EmbeddedStore) -> None:
@@ -250,7 +253,7 @@ def test_the_next_message_does_not_wait_for_a_dead_process(path: Path, store: Em
     end(accept_elsewhere(path))
     accepted = store.accept("c", "After")
     assert [turn.status for turn in accepted.turns] == ["interrupted", "pending"]
-    assert accepted.messages() == (Message("user", "Never answered"),)
+    assert [(each.role, each.content) for each in accepted.messages()] == [("user", "Never answered")]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell")

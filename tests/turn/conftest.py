@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from turnwise.app import build
+from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.models.extractive import ExtractiveAnswerer
@@ -24,6 +27,25 @@ def talk(sample_engine: Engine) -> Callable[..., tuple[Reply, ...]]:
         return tuple(chat.ask(message) for message in messages)
 
     return talk
+
+
+@pytest.fixture(scope="session")
+def tutor_engine(sample_library: Path) -> Iterator[Engine]:
+    """An engine over the sample library with the preset of the machine-learning tutor."""
+    with build(Settings(library=str(sample_library), preset="tutor")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def lesson(tutor_engine: Engine) -> Callable[..., tuple[Reply, ...]]:
+    """As `talk`, with the tutor."""
+
+    @cache
+    def lesson(*messages: str) -> tuple[Reply, ...]:
+        chat = tutor_engine.chat()
+        return tuple(chat.ask(message) for message in messages)
+
+    return lesson
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import TypeVar
 
+from turnwise.engine import Engine
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Accepted, Answered, Delta, Failed, Message, Reply, StageTrace, TurnEvent, TurnRequest
 
@@ -58,6 +59,11 @@ async def until_said(turn: AsyncGenerator[TurnEvent, None], words: str) -> None:
 
 async def until_accepted(turn: AsyncGenerator[TurnEvent, None]) -> None:
     assert isinstance(await anext(turn), Accepted)
+
+
+def after(engine: Engine, *contents: str) -> Reply:
+    """The reply to the last of these, where a caller sends the others, said in turns, as the history."""
+    return engine.run(engine.answer(TurnRequest(contents[-1], said(*contents[:-1]))))
 
 
 def stage(reply: Reply, name: str) -> StageTrace:

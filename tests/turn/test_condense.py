@@ -16,7 +16,7 @@ from talking import said
 from turnwise.config import Settings
 from turnwise.models.condenser import JOINTS
 from turnwise.text import content_stems
-from turnwise.turn.condense import QueryCondenser, condense, search_query
+from turnwise.turn.condense import TALK_LEAST, QueryCondenser, condense, search_query
 from turnwise.turn.understand import understand
 from turnwise.types import Condensed, Edit, Message, Prediction, SearchQuery, Term
 
@@ -143,9 +143,10 @@ def test_what_was_asked_before_counts_in_the_search_as_far_as_the_message_leans_
     leaning = asked("How does it work?", BERT)
     assert (leaning.talk, leaning.talk_weight) == ("What is BERT? How does it work?", Settings().talk_weight)
     alone = asked("What is the opening time of the municipal swimming pool in Riverside?", BERT)
-    assert alone.talk_weight < 0.2 * leaning.talk_weight
+    assert alone.talk_weight == pytest.approx(TALK_LEAST * leaning.talk_weight)
     assert asked("How does it work?", BERT, talk_weight=0.0).talk_weight == 0.0
     assert asked("What is BERT?", ()).talk == ""
+    assert asked("No, I meant GPT", BERT).talk_weight == 0.0, "it takes back what was asked before"
     long = tuple(Message("user", f"What is thing number {number}? {'x' * 400}") for number in range(500))
     assert len(asked("How does it work?", long).talk) < 2000
 

@@ -1,10 +1,10 @@
 """Write a trained condenser as an int8 ONNX graph with its card.
 
-    python training/condenser/export.py RUN FOLDER     (RUN.npz, RUN.json and RUN.held.npz, as train.py left them)
+    python training/condenser/export.py RUN FOLDER     (RUN.npz and RUN.json, as train.py left them)
 
 FOLDER gets condenser.onnx and condenser.json. The graph holds the very int8 weights, scaled by output channel, that
-train.py saved; activations are quantised as they come. It takes one conversation at a time, unpadded. The thresholds
-are chosen on the held-out conversations. Needs `onnx`; no torch.
+train.py saved; activations are quantised as they come. It takes one conversation at a time, unpadded. Needs `onnx`; no
+torch.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
-VERSION = "1"
+VERSION = "2"
 WIDTH, HEADS, FACTS, EDITS = 384, 12, 10, 17
 POSITIONS = 192
-MOST_FALSE_CHANGES = 0.005  # on held-out topic switches, which are easier than those of people
-REWRITTEN = ("held_qrecc", "held_cast19", "held_ikat23")
 
 
 class Graph:
@@ -123,59 +121,15 @@ def plain(weights: dict[str, np.ndarray], name: str) -> np.ndarray:
     return weights[f"{name}|int8"].astype(np.float32) * weights[f"{name}|scale"]
 
 
-def thresholds(held: dict[str, np.ndarray]) -> dict[str, float]:
-    """`needs_context`: the best accuracy, as the mean over the sets. `change` and `term`: the best F1 of added words
-    among those that change at most MOST_FALSE_CHANGES of the questions after a topic switch."""
-    grid = np.arange(0.1, 0.91, 0.02)
-    sets = sorted({name.split(".")[0] for name in held})
-    accuracy = [np.mean([right(held, name, gate) for name in sets]) for gate in grid]
-    found = {"needs_context": float(grid[int(np.argmax(accuracy))])}
-    wanted = {name: int(held[f"{name}.wanted"].sum()) for name in REWRITTEN}
-    choices = []
-    for gate in grid:
-        for threshold in grid:
-            switch = sigmoid(held["held_switch.context"]) >= gate
-            switch &= (sigmoid(held["held_switch.missing"]) >= threshold).any(1)
-            figure = np.mean([f1(held, name, count, gate, threshold) for name, count in wanted.items()])
-            if switch.mean() <= MOST_FALSE_CHANGES:
-                choices.append((float(figure), float(gate), float(threshold)))
-    _, found["change"], found["term"] = max(choices)
-    return {name: round(value, 2) for name, value in found.items()}
-
-
-def right(held: dict[str, np.ndarray], name: str, gate: float) -> float:
-    judged = held[f"{name}.judged"]
-    known = judged >= 0
-    return float(np.mean((sigmoid(held[f"{name}.context"])[known] >= gate) == (judged[known] == 1)))
-
-
-def f1(held: dict[str, np.ndarray], name: str, wanted: int, gate: float, threshold: float) -> float:
-    chosen = sigmoid(held[f"{name}.missing"]) >= threshold
-    chosen &= (sigmoid(held[f"{name}.context"]) >= gate)[:, None]
-    return float(2 * (chosen & (held[f"{name}.labels"] == 1)).sum() / max(1, chosen.sum() + wanted))
-
-
-def sigmoid(values: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.nan_to_num(values.astype(np.float32), nan=-30.0)))
-
-
 def main(run: Path, folder: Path) -> None:
     with np.load(run.with_suffix(".npz")) as packed:
         weights = {name: packed[name] for name in packed.files}
-    with np.load(run.with_suffix(".held.npz")) as packed:
-        held = {name: packed[name] for name in packed.files}
     record = json.loads(run.with_suffix(".json").read_text())
     folder.mkdir(parents=True, exist_ok=True)
     save(build(weights, int(record["settings"]["wide"])), folder / "condenser.onnx")
     digest = hashlib.sha256((folder / "condenser.onnx").read_bytes()).hexdigest()
-    card = {
-        "version": VERSION,
-        "sha256": digest,
-        "thresholds": thresholds(held),
-        "settings": record["settings"],
-    }
+    card = {"version": VERSION, "sha256": digest, "settings": record["settings"]}
     (folder / "condenser.json").write_text(json.dumps(card, indent=1) + "\n")
-    print(json.dumps(card["thresholds"]))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from turnwise.app import build, library_folder
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
+from turnwise.types import Message, TurnRequest
 
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
 
@@ -43,6 +44,7 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
     yield _disk(library_folder(settings))
     yield _library(settings, named["library"] != "default")
     yield _embedder(settings)
+    yield _condenser(settings)
     yield _model(settings, named, environment)
     yield _privacy(settings)
 
@@ -94,6 +96,16 @@ def _embedder(settings: Settings) -> Finding:
         return Finding("embedder", "fail", str(error), error.hint)
     checked = f"your own, from {settings.embedder}" if settings.embedder else "the pinned weights, hash checked"
     return Finding("embedder", "ok", f"{name} ({checked})")
+
+
+def _condenser(settings: Settings) -> Finding:
+    """Whether a follow-up can be read with the trained model that came with the package."""
+    try:
+        with _library_or_stand_in(dataclasses.replace(settings, base_url="")) as engine:
+            engine.analyze(TurnRequest("How does it work?", (Message("user", "What is BERT?"),)))
+    except TurnwiseError as error:
+        return Finding("condenser", "fail", str(error), error.hint)
+    return Finding("condenser", "ok", "the trained weights of this package, hash checked")
 
 
 @contextmanager

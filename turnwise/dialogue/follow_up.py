@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.language import named
 from turnwise.dialogue.signs import by_pattern
+from turnwise.dialogue.topics import plain
 from turnwise.text import content_stems, is_specific, phrases, stem, words
 from turnwise.types import FollowUp, Message
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Embed = Callable[[str], "Vectors"]
 LONGEST = 600  # characters of a message that are compared
+MOST_IF_NAMED = 0.45  # confidence in a follow-up of "what is X?", which stands alone on any turn
+OPENING = 400  # characters of an answer whose words stand for its topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,16 @@ def read_follow_up(message: str, recent: Sequence[Message], known: Known) -> Fol
     semantic = closeness(message, recent, known.embed) if known.embed and not seen.certain else None
     signals = {"pattern": seen.confidence, "semantic": semantic, "model": known.model}
     confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, known.model)
+    if seen.named:
+        confidence = min(confidence, MOST_IF_NAMED)
     fading = 1.0 if seen.pointing else fade(known.idle, known.memory_seconds)
-    confidence = round(confidence * fading, 2)
+    before, confidence = confidence, round(confidence * fading, 2)
     is_follow_up = confidence >= known.threshold
     signal = known.topic_signal and known.language == "en" and not is_follow_up
     left = signal and _leaves(message, recent, topic, semantic)
     if is_follow_up:
         reason = seen.reason or ("it belongs to what was said" if semantic else "it fits what was said before")
-    elif fading < 1 and confidence / fading >= known.threshold:
+    elif fading < 1 and before >= known.threshold:
         reason = f"it may have leant on “{topic}”, but that was {_spoken_time(known.idle or 0)} ago"
     else:
         reason = f"it stands by itself and leaves “{topic}”" if left else "it stands by itself"
@@ -150,7 +155,8 @@ def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float
 def previous_topic(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """The topic in force before this message, and the words that stand for it."""
     asked = [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
-    topic = next((found for text in reversed(asked) if (found := named(text))), "")
+    topic = next((found for text in reversed(asked) if (found := named(plain(text)))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
-    keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in phrases(answer[:400]))]))
+    named_there = phrases(plain(answer)[:OPENING])
+    keywords = list(dict.fromkeys([topic.lower(), *(found.lower() for found in named_there)]))
     return topic, tuple(word for word in keywords if word)[:6]

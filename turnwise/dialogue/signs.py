@@ -7,8 +7,9 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from turnwise.dialogue.language import CODES, LONGEST, language, tidy
+from turnwise.dialogue.language import CODES, LONGEST, language, read_language, tidy
 from turnwise.text import content_stems, is_content, is_specific, phrases, said_stems, stem, words
 from turnwise.types import Message
 
@@ -95,6 +96,7 @@ WEIGHTS = {
     "short": 0.21,
     "long": -1.23,
 }
+NAMING = 5  # words of a question that does no more than name its subject
 POINTING = {"personal", "personal_after_name", "personal_after_phrase", "demonstrative", "one", "place", "comparison"}
 POINTING |= {"other", "opening"}
 _SPOKEN = {
@@ -123,6 +125,7 @@ class Seen:
     reason: str
     pointing: bool
     certain: bool = False
+    named: bool = False  # no more than "what is X?", with nothing that points back
 
 
 def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
@@ -141,7 +144,9 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
     found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
     confidence = round(min(0.95, max(0.05, confidence)), 2)
-    return Seen(confidence, _explain(found), pointing=bool(POINTING & found.keys()))
+    pointing = bool(POINTING & found.keys())
+    named = "named" in found and not pointing and len(words(message)) <= NAMING
+    return Seen(confidence, _explain(found), pointing, named=named)
 
 
 def _by_phrases(message: str, code: str) -> Seen:
@@ -155,6 +160,15 @@ def _by_phrases(message: str, code: str) -> Seen:
     if pronoun:
         return Seen(0.75, f"“{pronoun[0].strip()}” refers to something said before", pointing=True, certain=True)
     return Seen(0.2, "", pointing=False, certain=True)
+
+
+@lru_cache(maxsize=1024)
+def opens_subject(message: str) -> bool:
+    """Whether a message names what it is about and points at nothing before it."""
+    if _CONTINUE.match(message.strip()) or read_language(message) != "en":
+        return False
+    found = signs(message, set(), set())
+    return not found.keys() & {*POINTING, "definite", "nothing_specific"}
 
 
 def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:

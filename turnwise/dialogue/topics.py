@@ -7,6 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from turnwise.dialogue.language import read_language
+from turnwise.dialogue.naming import names
 from turnwise.text import CITATION, is_specific, one_line, phrases, sentences, stem, subject, words
 
 LONGEST = 6000  # characters of a text that are looked at
@@ -107,14 +109,18 @@ def library_vocabulary(titles: Iterable[str], headings: Iterable[str]) -> Vocabu
 
 def subject_of(text: str) -> str:
     """What a question is about by its own words; empty where they name nothing, or only what was said before."""
-    found = subject(plain(text))
+    text = plain(text)
+    code = read_language(text)
+    found = subject(text) if code == "en" else names(text, code)
     return one_line(found, LONGEST_TOPIC) if _meaningful(found) else ""
 
 
 def subject_of_answer(answer: str) -> str:
     """What an answer is about by its own words: the first thing that it names."""
-    for sentence in sentences(plain(answer))[:3]:
-        for phrase in phrases(sentence):
+    text = plain(answer)
+    code = read_language(text)
+    for sentence in sentences(text)[:3]:
+        for phrase in phrases(sentence) if code == "en" else [names(sentence, code)]:
             if _meaningful(phrase) and not all(map(_of_markup, words(phrase))):
                 return one_line(phrase, LONGEST_TOPIC)
     return ""

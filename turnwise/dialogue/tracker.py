@@ -110,6 +110,9 @@ class ConversationTracker:
         ]
         # Of "I know backpropagation, but not overfitting" the topic is what the user does not know.
         known = {topic for each in clauses if each.shown not in (None, "confused") for topic in each.topics}
+        if named and known.issuperset(named):
+            asked = (self._own(each.text, named[0]) for each in clauses if not each.shown and cues.asks(each.text))
+            named = (*named, *_as_before(before.topics, [each for each in asked if each]))
         topic = next((each for each in named if each not in known), named[0] if named else before.topic)
         mood, evidence = cues.mood_of(message)
         phase = None if aside else cues.phase_of(message, again=topic in before.covered)
@@ -128,11 +131,12 @@ class ConversationTracker:
         )
 
     def _answered(self, before: ConversationState, said: Message, asked: str, library: Vocabulary) -> ConversationState:
-        mentioned = self._named.find(plain(said.content))
-        topic = before.topic or (mentioned[0] if mentioned else subject_of_answer(said.content))
+        aside = read_intent(asked)[0] in _ASIDE or cues.declines(said.content)  # what it says is of itself
+        mentioned = () if aside else self._named.find(plain(said.content))
+        topic = before.topic or (mentioned[0] if mentioned else "" if aside else subject_of_answer(said.content))
         questions = cues.questions_asked(said.content)
         kind = cues.response_type(said.content, questions)
-        treats = read_intent(asked)[0] not in _ASIDE and kind != "clarification" and not cues.declines(said.content)
+        treats = not aside and kind != "clarification"
         treated = (topic, *_as_before(before.topics, self._find(cues.ends(asked), library))) if treats else ()
         return dataclasses.replace(
             before,
@@ -151,10 +155,17 @@ class ConversationTracker:
         text = plain(cues.ends(message))
         if found := self._find(text, library):
             return found
-        own = subject_of(cues.without_cues(text)) if not in_force or cues.asks(message) else ""
-        # A single common word in a question ("what activities are included") is rather a part of what is talked about.
-        passing = in_force and " " not in own and own.islower() and not cues.asks_about(own, message)
-        return (own,) if own and not passing else ()
+        own = self._own(text, in_force) if not in_force or cues.asks(message) else ""
+        return (own,) if own else ()
+
+    def _own(self, text: str, in_force: str) -> str:
+        """What a text is about by its own words, where it is not a part of the topic in force.
+
+        A single common word in a question ("what activities are included") is rather such a part.
+        """
+        own = subject_of(cues.without_cues(text))
+        passing = in_force and " " not in own and own.islower() and not cues.asks_about(own, text)
+        return "" if passing else own
 
     def _find(self, text: str, library: Vocabulary) -> tuple[str, ...]:
         return self._named.find(text) or library.find(text)
@@ -190,7 +201,7 @@ class ConversationTracker:
 
     def _guidance(self, before: ConversationState, state: ConversationState, message: str) -> tuple[str, ...]:
         level, topic = knowledge_of(state), state.topic
-        continuity = "same" if topic == before.topic else "returning" if topic in before.topics else "new"
+        continuity = "same" if topic == before.topic else "returning" if topic in before.covered else "new"
         said: list[tuple[str, str]] = [
             ("mood", "" if state.mood == level else state.mood),  # confusion about the topic is spoken of below
             ("turn", "first" if state.turn == 1 else "early" if state.turn <= 3 else "later"),

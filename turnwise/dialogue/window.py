@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
-from turnwise.dialogue.intent import asks_documents
-from turnwise.text import is_specific, stem, words, words_like
+from turnwise.dialogue.intent import asks_documents, read_intent
+from turnwise.dialogue.signs import opens_subject
+from turnwise.dialogue.topics import plain
+from turnwise.text import is_specific, said_stems, stem, words, words_like
 from turnwise.types import Message
 
 RECENT = 20  # messages
@@ -15,16 +19,48 @@ CALLING = 8  # words that may call back
 LONGEST = 1200  # characters of a message that are looked at
 
 
+# What a message may say that reaches across topics: a comparison, several things, or something before.
+_ACROSS = re.compile(
+    r"\b(?:compar\w+|diff\w*|overlap\w*|relat\w+|similar\w*|versus|vs|both|either|neither|between|two|three|they|them|"
+    r"their|these|those|earlier|before|previous\w*|back|again|first|former|latter|other|same|common|than|instead)\b",
+    re.I,
+)
+
+
 def window(message: str, history: Sequence[Message]) -> list[Message]:
     """At most 25 messages, in the order they were said: the recent ones, the first question, and the earlier turns that
-    the message calls back to, by a word that was not said since."""
+    the message calls back to, by a word that was not said since. What was talked about before the last change of
+    subject is left out, unless the message reaches across."""
     start = max(0, len(history) - RECENT)
     kept = _called_back(message, history, start) if start else set()
+    asked = [place for place in range(start, len(history)) if _asks(history[place])]
+    changed = 0 if _ACROSS.search(message) else _last_change(history, asked)
     first = next((position for position in range(start) if _asks(history[position])), None)
-    if first is not None:
+    if first is not None and not changed:
         kept.add(first)
-    kept.update(place for place in range(start, len(history)) if history[place].role != "user" or _asks(history[place]))
-    return [history[position] for position in sorted(kept)]
+    kept.update(asked, (place for place in range(start, len(history)) if history[place].role != "user"))
+    return [_prose(history[place]) for place in sorted(kept) if place >= changed or place < start]
+
+
+def _prose(message: Message) -> Message:
+    """The message, an answer without its markup and citations, of which nothing is to be copied."""
+    text = message.content[:LONGEST] if message.role == "user" else _read_aloud(message.content)
+    return Message(message.role, text)
+
+
+_read_aloud = lru_cache(maxsize=512)(plain)  # the next turn asks for all but the last of these again
+
+
+def _last_change(history: Sequence[Message], asked: Sequence[int]) -> int:
+    """The place of the last question that opened a subject of its own, none of whose words had been asked about; 0
+    where there was none but the first."""
+    for number in range(len(asked) - 1, 0, -1):
+        question = history[asked[number]].content[:LONGEST]
+        if read_intent(question).intent is None and opens_subject(question):
+            before = set().union(*(said_stems(history[place].content) for place in asked[:number]))
+            if not said_stems(question) & before:
+                return asked[number]
+    return 0
 
 
 def _asks(message: Message) -> bool:

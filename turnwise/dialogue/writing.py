@@ -93,11 +93,9 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
-    if possessive := _POSSESSIVE.search(message):
-        body = f"{body[: possessive.start()]}{rest.pop(0)}’s{body[possessive.end() :]}"
-    elif pronoun := _PRONOUN.search(message):
-        start, end = pronoun.span(pronoun.lastindex or 0)
-        body = body[:start] + rest.pop(0) + body[end:]
+    if pointing := _pointing(message):
+        start, end = pointing.span(pointing.lastindex or 0)
+        body = body[:start] + rest.pop(0) + ("’s" if pointing.re is _POSSESSIVE else "") + body[end:]
     elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
     elif edit and edit.joint is None:
@@ -167,8 +165,17 @@ def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> 
 
 def _pronoun(message: str) -> str:
     """The word that a phrase takes the place of, in lower case; empty where there is none."""
-    found = _POSSESSIVE.search(message) or _PRONOUN.search(message)
+    found = _pointing(message)
     return found[found.lastindex or 0].lower() if found else ""
+
+
+def _pointing(message: str) -> re.Match[str] | None:
+    """The pronoun that a phrase can take the place of: one whose own sentence or clause is not preceded by another that
+    names what it may stand for."""
+    found = _POSSESSIVE.search(message) or _PRONOUN.search(message)
+    before = message[: found.start(found.lastindex or 0)] if found else ""
+    clause = max(before.rfind(mark) for mark in ".?!;,")
+    return None if clause > 0 and phrases(before[:clause]) else found
 
 
 def _alike(one: str, other: str, seen: Sequence[Message]) -> bool:

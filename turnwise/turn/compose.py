@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from turnwise.dialogue.intent import read_intent
 from turnwise.text import CITATION, points, without_citations
 from turnwise.types import ConversationState, Evidence, Hit, Message, Passage, Plan, Prompt, Source
 
@@ -97,9 +98,15 @@ def _highest(history: Sequence[Message]) -> int:
 
 
 def _last_answer(said: Sequence[Message]) -> Message | None:
-    """The answer that "that" means: the last that cited something, not a courtesy after it."""
-    answers = [each for each in said if each.role == "assistant" and each.content.strip()]
-    return next((each for each in reversed(answers) if CITATION.search(each.content)), answers[-1] if answers else None)
+    """The answer that "that" means: the last to a question, not to a courtesy after it."""
+    answers: list[Message] = []
+    courtesy = False
+    for each in said:
+        if each.role == "user":
+            courtesy = read_intent(each.content).intent in ("social", "recall")
+        elif each.content.strip() and (not courtesy or not answers):
+            answers.append(each)
+    return answers[-1] if answers else None
 
 
 def _evidence_of(answer: Message) -> tuple[Evidence, ...]:

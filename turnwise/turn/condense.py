@@ -20,7 +20,7 @@ from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
 from turnwise.dialogue.window import LONGEST, window
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_words, one_line, stem, without_citations, words
+from turnwise.text import content_words, one_line, stem, words
 from turnwise.types import (
     Condensed,
     FollowUp,
@@ -40,8 +40,8 @@ T = TypeVar("T")
 LEANING: frozenset[Intent] = frozenset({"follow_up", "clarify", "refer_back"})  # the intents that lean on what was said
 REWRITTEN = 0.8  # how much a word counts that a language model added
 REMEMBERED = 256  # condensed messages that are kept
-# What was asked before counts in the search from the first confidence in a follow-up on, and fully from the second on.
-TALK_FROM, TALK_FULLY = 0.1, 0.4
+# What was asked before counts in the search the more, the surer a follow-up is, and fully from the second of these on.
+TALK_FROM, TALK_FULLY, TALK_LEAST = 0.1, 0.4, 0.4
 RECENT, MOST_ASKED, LONGEST_ASKED = 20, 8, 200  # messages looked at for that, questions taken, characters of each
 
 
@@ -163,7 +163,7 @@ def search_query(
     added = tuple(Term(term.text, min(1.0, term.weight * settings.added_weight)) for term in condensed.added)
     asked = [each.content[:LONGEST_ASKED] for each in history[-RECENT:] if each.role == "user"][-MOST_ASKED:]
     leaning = (understanding.follow_up.confidence - TALK_FROM) / (TALK_FULLY - TALK_FROM)
-    weight = settings.talk_weight * min(1.0, max(0.0, leaning))
+    weight = settings.talk_weight * min(1.0, max(TALK_LEAST, leaning)) if understanding.intent != "clarify" else 0.0
     return SearchQuery(message, added, condensed.query, " ".join([*asked, message]) if asked else "", weight)
 
 
@@ -176,7 +176,7 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, _uncited(each.content[:LONGEST])) for each in window(message, history))
+    said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history))
     follow_up = understanding.follow_up
     return Asked(
         message,
@@ -187,9 +187,6 @@ def _asked(message: str, history: Sequence[Message], understanding: Understandin
         understanding.language,
         understanding.prediction,
     )
-
-
-_uncited = lru_cache(maxsize=512)(without_citations)  # the next turn asks for all but the last of these again
 
 
 def _embedded(asked: Asked) -> Condensed:

@@ -1,0 +1,90 @@
+"""Naming: what a text in another language than English names. Small words and verbs name nothing."""
+
+from __future__ import annotations
+
+import re
+
+from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
+from turnwise.dialogue.language import named
+
+LONGEST = 400  # characters that are looked at
+_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_BREAK = re.compile(r"[^\s'’\-«»„“”\"]")
+# After these comes a noun. German "das" and "die" may be pronouns ("warum ist das wichtig"): there a capital tells.
+_ARTICLES = {
+    language: frozenset(text.split())
+    for language, text in {
+        "de": "der den dem des ein eine einen einem einer eines im zum zur vom beim",
+        "fr": "le la les l un une des du au aux d de",
+        "es": "el la los las un una unos unas del al de",
+        "pt": "o a os as um uma uns umas do da dos das no na nos nas ao à aos às de",
+    }.items()
+}
+_JOINED = re.compile(r" (?:de la |de l['’]|de |du |des |d['’]|del |da |do |dos |das )([^\W_]+)", re.I)
+_DEFINES = re.compile(
+    r"(?:was|wer) (?:ist|sind|war|waren)|qu['’]est-ce que?|c['’]est quoi|qui (?:est|était)|(?:qué|que) (?:es|son)"
+    r"|(?:quién|quien) (?:es|era|fue)|(?:o )?que (?:é|são)|quem (?:é|era|foi)",
+    re.I,
+)
+_TAKES_PRONOUN = frozenset(("quem", "qui"))  # "quem o inventou": what follows is no article but the pronoun of a verb
+
+_REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|教えて|説明")
+_UNSPACED = re.compile(  # no hiragana: it joins and inflects
+    f"(?:(?![{''.join(sorted(FUNCTION_CHARACTERS))}谁誰何几幾])[a-zA-Z0-9\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff])+"
+)
+_INFLECTED = tuple("しすさせ了")  # what a verb goes on with
+
+
+def names(text: str, code: str) -> str:
+    """The first thing that a text names in a language; empty where it has but small words and verbs."""
+    looked_at = text[:LONGEST]
+    if code in ("zh", "ja"):
+        return _unspaced(looked_at)
+    return _spaced(looked_at, code) if code in _ARTICLES else named(looked_at)
+
+
+def _spaced(text: str, code: str) -> str:
+    """The longest run of words that an article or a question for what something is introduces, or that has a name."""
+    found: list[str] = []
+    run: list[re.Match[str]] = []
+    before: list[str] = []  # the small words before the run
+    end = 0
+    for word in [*_WORD.finditer(text), None]:
+        broken = word is None or bool(_BREAK.search(text[end : word.start()]))
+        small = word is not None and word[0].lower() in FUNCTION_WORDS[code]
+        if run and (broken or small):
+            if nouns := _nouns(text, run, before, code):
+                found.append(nouns)
+            run, before = [], []
+        if word is not None:
+            before = [] if broken and not run else before
+            end = word.end()
+            if small:
+                before.append(word[0].lower())
+            else:
+                run.append(word)
+    return max(found, key=lambda phrase: len(phrase.split()), default="")
+
+
+def _nouns(text: str, run: list[re.Match[str]], before: list[str], code: str) -> str:
+    """A run of words as far as it names something: in German up to its last capital, "Modell" of "Modell trainiert"."""
+    capitals = [word for word in run if word[0][0].isupper() and (word.start() or word[0].isupper())]
+    pronoun = len(before) > 1 and before[-2] in _TAKES_PRONOUN
+    introduced = bool(before) and before[-1] in _ARTICLES[code] and not pronoun
+    if not (capitals or introduced or _DEFINES.fullmatch(_line_before(text, run[0]))):
+        return ""
+    last = capitals[-1] if capitals and code == "de" else run[-1]
+    joined = None if code == "de" else _JOINED.match(text, last.end())  # "descente de gradient"
+    whole = joined is not None and joined[1].lower() not in FUNCTION_WORDS[code]
+    return text[run[0].start() : joined.end() if joined and whole else last.end()]
+
+
+def _line_before(text: str, word: re.Match[str]) -> str:
+    return " ".join(text[max(0, word.start() - 40) : word.start()].replace("¿", "").split())
+
+
+def _unspaced(text: str) -> str:
+    """The longest run of characters but those that ask, join or inflect, and but a verb."""
+    text = _REQUESTS.sub(" ", text)
+    found = [run[0] for run in _UNSPACED.finditer(text) if not text.startswith(_INFLECTED, run.end())]
+    return max((each for each in found if len(each) > 1), key=len, default="")
