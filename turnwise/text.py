@@ -134,7 +134,7 @@ def phrases(text: str) -> list[str]:
         specific = word is not None and is_specific(word[0])
         if run and (word is None or not specific or _PHRASE_BREAK.search(text[end : word.start()])):
             start = run[0].start()
-            asked = _AUXILIARY.search(text[max(0, start - 16) : start]) and _AFTER_VERB.match(text, end)
+            asked = _AFTER_VERB.match(text, end) and _AUXILIARY.search(text[max(0, start - 16) : start])
             last = run[-2] if asked and len(run) > 1 and run[-1][0].islower() else run[-1]
             found.append(text[start : last.end()])
             run = []
