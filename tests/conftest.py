@@ -10,11 +10,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+
+hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no fault
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session", autouse=True)
