@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spoken import long_talk, said
 
 from turnwise.dialogue.topics import plain
-from turnwise.dialogue.window import CALLED_BACK, RECENT, window
+from turnwise.dialogue.window import CALLED_BACK, RECENT, last_change, window
 from turnwise.types import Message
+
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
 
 
 def read(messages: Sequence[Message]) -> list[Message]:
@@ -54,11 +59,24 @@ def test_what_was_said_a_moment_ago_calls_nothing_back() -> None:
 
 def test_what_was_before_a_change_of_subject_is_left_out_unless_the_message_reaches_across() -> None:
     history = long_talk(9, turn_8="Do herons swim?")
-    assert window("Where does it nest?", history) == read(history[14:])
-    assert window("How do they differ?", history) == read(history)
-    assert window("Where did you say it ends, earlier?", history) == read(history)
-    correction = long_talk(9, turn_8="No, I meant the heron")
-    assert window("Where does it nest?", correction)[0] == correction[0]
+    assert last_change("Where does it nest?", history) == 14
+    assert window("Where does it nest?", history, 14) == read(history[14:])
+    assert last_change("How do they differ?", history) == 0
+    assert last_change("Where did you say it ends, earlier?", history) == 0
+    assert last_change("Where does it nest?", long_talk(9, turn_8="No, I meant the heron")) == 0
+
+
+def test_a_question_that_is_near_in_meaning_opens_no_new_subject() -> None:
+    history = long_talk(9, turn_8="Do herons swim?")
+
+    def embed(text: str) -> Vectors:
+        angle = angles["heron" in text]
+        return np.array([np.cos(angle), np.sin(angle)], dtype=np.float32)
+
+    angles = {False: 0.0, True: 1.4}
+    assert last_change("Where does it nest?", history, embed) == 14
+    angles[True] = 0.5
+    assert last_change("Where does it nest?", history, embed) == 0
 
 
 def test_a_general_word_calls_nothing_back() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from turnwise.dialogue.intent import asks_documents, read_intent
 from turnwise.dialogue.signs import opens_subject
@@ -12,11 +13,18 @@ from turnwise.dialogue.topics import plain
 from turnwise.text import is_specific, said_stems, stem, words, words_like
 from turnwise.types import Message
 
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
+
+Embed = Callable[[str], "Vectors"]
+
 RECENT = 20  # messages
 CALLED_BACK = 4  # earlier messages that the words of the message call back at most
 SEARCHED = 2000  # earlier messages that are searched for those words
 CALLING = 8  # words that may call back
 LONGEST = 1200  # characters of a message that are looked at
+NEAR = 0.5  # cosine from which two questions are of one conversation; of unrelated ones 95 % are below it
+LOOKED_BACK = 4  # questions that are compared
 
 
 # What a message may say that reaches across topics: a comparison, several things, or something before.
@@ -27,19 +35,37 @@ _ACROSS = re.compile(
 )
 
 
-def window(message: str, history: Sequence[Message]) -> list[Message]:
-    """At most 25 messages, in the order they were said: the recent ones, the first question, and the earlier turns that
-    the message calls back to, by a word that was not said since. What was talked about before the last change of
-    subject is left out, unless the message reaches across."""
+def window(message: str, history: Sequence[Message], since: int = 0) -> list[Message]:
+    """At most 25 messages, in the order they were said: the recent ones from `since` on, the first question, and the
+    earlier turns that the message calls back to, by a word that was not said since."""
     start = max(0, len(history) - RECENT)
     kept = _called_back(message, history, start) if start else set()
-    asked = [place for place in range(start, len(history)) if _asks(history[place])]
-    changed = 0 if _ACROSS.search(message) else _last_change(history, asked)
     first = next((position for position in range(start) if _asks(history[position])), None)
-    if first is not None and not changed:
+    if first is not None and not since:
         kept.add(first)
-    kept.update(asked, (place for place in range(start, len(history)) if history[place].role != "user"))
-    return [_prose(history[place]) for place in sorted(kept) if place >= changed or place < start]
+    recent = range(max(start, since), len(history))
+    kept.update(place for place in recent if history[place].role != "user" or _asks(history[place]))
+    return [_prose(history[place]) for place in sorted(kept)]
+
+
+def last_change(message: str, history: Sequence[Message], embed: Embed | None = None) -> int:
+    """The place of the last question that opened a subject of its own, none of whose words had been asked about before
+    and, where that can be told, far from all that was meant; 0 where there was none, or the message reaches across."""
+    if _ACROSS.search(message):
+        return 0
+    asked = [place for place in range(max(0, len(history) - RECENT), len(history)) if _asks(history[place])]
+    for number in range(len(asked) - 1, 0, -1):
+        question = history[asked[number]].content[:LONGEST]
+        before = [history[place].content[:LONGEST] for place in asked[:number]]
+        if read_intent(question).intent is None and opens_subject(question) and _apart(question, before, embed):
+            return asked[number]
+    return 0
+
+
+def _apart(question: str, before: Sequence[str], embed: Embed | None) -> bool:
+    if said_stems(question) & set().union(*map(said_stems, before)):
+        return False
+    return embed is None or all(float(embed(question) @ embed(text)) < NEAR for text in before[-LOOKED_BACK:])
 
 
 def _prose(message: Message) -> Message:
@@ -49,18 +75,6 @@ def _prose(message: Message) -> Message:
 
 
 _read_aloud = lru_cache(maxsize=512)(plain)  # the next turn asks for all but the last of these again
-
-
-def _last_change(history: Sequence[Message], asked: Sequence[int]) -> int:
-    """The place of the last question that opened a subject of its own, none of whose words had been asked about; 0
-    where there was none but the first."""
-    for number in range(len(asked) - 1, 0, -1):
-        question = history[asked[number]].content[:LONGEST]
-        if read_intent(question).intent is None and opens_subject(question):
-            before = set().union(*(said_stems(history[place].content) for place in asked[:number]))
-            if not said_stems(question) & before:
-                return asked[number]
-    return 0
 
 
 def _asks(message: Message) -> bool:

@@ -182,7 +182,7 @@ def _question(message: str, understanding: Understanding) -> str:
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history))
+    said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history, understanding.since))
     follow_up = understanding.follow_up
     return Asked(
         _question(message, understanding),

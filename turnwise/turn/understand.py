@@ -12,7 +12,7 @@ from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic
 from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import ConversationTracker
-from turnwise.dialogue.window import window
+from turnwise.dialogue.window import last_change, window
 from turnwise.types import Condenser, Embedder, FollowUp, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
@@ -44,6 +44,7 @@ def understand(
     language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
     reading = _in_context(read_intent(message, language), history, settings)
     prediction: Prediction | None = None
+    since = 0
     if reading.intent in ("social", "recall"):
         follow_up = _decided(recent, 0.0, "it asks nothing of the documents")
     elif is_sum(reading):
@@ -54,15 +55,17 @@ def understand(
         follow_up = _decided(recent, 0.0, "follow-ups are not looked for (the setting is off)")
     else:
         asked = without_courtesy(message)
+        embed = senses.embedder.embed_query if senses.embedder else None
+        since = last_change(message, history, embed) if language == "en" and reading.intent is None else 0
         if senses.condenser and recent and language == "en":
-            prediction = senses.condenser.predict(asked, window(message, history))
+            prediction = senses.condenser.predict(asked, window(message, history, since))
         if reading.intent in ("clarify", "refer_back"):
             follow_up = _decided(recent, 0.9, f"it {reading.reason}")
         else:
             known = Known(
                 settings.follow_up_threshold,
                 language,
-                senses.embedder.embed_query if senses.embedder else None,
+                embed,
                 prediction.needs_context if prediction else None,
                 idle_seconds(history, now),
                 settings.memory_seconds,
@@ -74,7 +77,7 @@ def understand(
         intent = "follow_up" if follow_up.is_follow_up else "new_question"
         operation, reason = "", follow_up.reason
     state = senses.tracker.update(senses.tracker.read(history), message, follow_up, intent)
-    return Understanding(intent, operation, follow_up, state, reason, language, prediction)
+    return Understanding(intent, operation, follow_up, state, reason, language, prediction, since)
 
 
 def _in_context(reading: Reading, history: Sequence[Message], settings: Settings) -> Reading:
