@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from turnwise.dialogue.window import window
 from turnwise.errors import WeightsError
 from turnwise.models import condenser as condensing
 from turnwise.models.condenser import (
@@ -172,6 +173,14 @@ def test_what_is_read_does_not_grow_with_the_conversation(model: condensing._Mod
     assert max(map(len, read)) <= LONGEST_TEXT
     assert len(layout.ids) <= LONGEST
     assert len(layout.mentions) == len(layout.facts) == len(layout.places) <= MOST_MENTIONS
+
+
+def test_all_that_a_window_of_the_dialogue_holds_is_read() -> None:
+    """Also the earlier turns that the message calls back to."""
+    heron = [Message("user", "What do herons eat?"), Message("assistant", "Frogs.")]
+    seen = window("What else is there about frogs?", [Message("user", "What is a river?"), *heron, *talk(500)])
+    assert heron[0] in seen
+    assert condensing.window(seen) == seen
 
 
 def test_a_message_is_taken_apart_once(model: condensing._Model) -> None:

@@ -147,6 +147,8 @@ def test_what_was_asked_before_counts_in_the_search_as_far_as_the_message_leans_
     assert alone.talk_weight == pytest.approx(TALK_LEAST * leaning.talk_weight)
     assert asked("How does it work?", BERT, talk_weight=0.0).talk_weight == 0.0
     assert asked("What is BERT?", ()).talk == ""
+    thanked = (*BERT, Message("user", "thanks!"), Message("assistant", "You’re welcome."))
+    assert asked("How does it work?", thanked).talk == leaning.talk
     assert asked("No, I meant GPT", BERT).talk_weight == 0.0, "it takes back what was asked before"
     long = tuple(Message("user", f"What is thing number {number}? {'x' * 400}") for number in range(500))
     assert len(asked("How does it work?", long).talk) < 2000

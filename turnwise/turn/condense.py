@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from turnwise.config import Settings
 from turnwise.dialogue.earlier import asked_again, returned_to
-from turnwise.dialogue.intent import read_intent, without_courtesy
+from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
@@ -145,14 +145,6 @@ def condense(
     return _embedded(_asked(message, history, understanding)) if ready is None else ready
 
 
-def _unwritten(message: str, follow_up: FollowUp) -> Condensed:
-    """A follow-up in a language that the rules cannot write: as it stands, with what was talked about as words."""
-    topic = follow_up.previous_topic
-    terms = tuple(Term(word, round(follow_up.confidence, 2)) for word in topic.split())
-    reason = f"{follow_up.reason}; it is searched as it stands" + (f", with “{topic}”" if topic else "")
-    return Condensed(message, terms, "literal", reason)
-
-
 def search_query(
     message: str, history: Sequence[Message], understanding: Understanding, condensed: Condensed, settings: Settings
 ) -> SearchQuery:
@@ -161,7 +153,8 @@ def search_query(
     if condensed.method == "caller":
         return SearchQuery(condensed.query)
     added = tuple(Term(term.text, min(1.0, term.weight * settings.added_weight)) for term in condensed.added)
-    asked = [each.content[:LONGEST_ASKED] for each in history[-RECENT:] if each.role == "user"][-MOST_ASKED:]
+    said = [each.content for each in history[-RECENT:] if each.role == "user" and asks_documents(each.content)]
+    asked = [text[:LONGEST_ASKED] for text in said[-MOST_ASKED:]]
     leaning = (understanding.follow_up.confidence - TALK_FROM) / (TALK_FULLY - TALK_FROM)
     weight = settings.talk_weight * min(1.0, max(TALK_LEAST, leaning)) if understanding.intent != "clarify" else 0.0
     question = _question(message, understanding)
