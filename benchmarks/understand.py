@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import turnwise
-from turnwise.index.parse import parse
+from turnwise.documents.parse import parse
 from turnwise.text import phrases, sentences
 from turnwise.turn import condense, understand
 from turnwise.turn.run import Parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.pdfs import make_pdf
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
@@ -102,3 +103,8 @@ def sample_engine(sample_library: Path) -> Iterator[Engine]:
     """An engine over the sample library, for whole turns."""
     with build(Settings(library=str(sample_library))) as engine:
         yield engine
+
+
+@pytest.fixture(name="make_pdf")
+def make_pdf_fixture() -> Callable[..., bytes]:
+    return make_pdf

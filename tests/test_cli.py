@@ -314,7 +314,7 @@ def test_the_sample_is_made_on_first_use(sample_library: Path, tmp_path: Path, m
     shutil.copytree(sample_library, tmp_path / "turnwise" / "sample")  # as if made before: its vectors take a while
     assert "BERT" in run("search", "BERT", "--sample").stdout
     (tmp_path / "turnwise" / "sample" / "library.db").unlink()
-    monkeypatch.setattr("turnwise.index.embedded.EmbeddedIndex.embed_pending", lambda *_: 0)
+    monkeypatch.setattr("turnwise.engine.Engine.embed", lambda *_: 0)
     assert "BERT" in run("search", "BERT", "--sample").stdout
 
 
@@ -432,7 +432,7 @@ def test_a_missing_library_fails_only_where_it_was_named(
 def test_vectors_that_are_still_to_be_made_are_a_warning(library: Path, documents: Path, examined: Examined) -> None:
     with build(Settings(library=str(library)), create=True) as engine:
         assert examined("--library", library)["library"]["status"] == "warn"
-        engine.index.add([documents])
+        engine.read(documents)
     finding = examined("--library", library)["library"]
     assert (finding["status"], "2 can so far be found by words only" in finding["message"]) == ("warn", True)
 

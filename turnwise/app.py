@@ -13,7 +13,7 @@ from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
 from turnwise.errors import LibraryError, LibraryNotFound
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.index.embedded import EmbeddedIndex, Progress
+from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
@@ -23,7 +23,7 @@ from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, Embedder
+from turnwise.types import ChatModel, Embedder, Progress
 
 DATABASE = "library.db"
 

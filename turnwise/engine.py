@@ -8,26 +8,27 @@ import uuid
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from turnwise.config import Settings
+from turnwise.documents import ingest
 from turnwise.errors import TurnwiseError
 from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import (
+    AddReport,
     Analysis,
     Answered,
     Conversation,
     ConversationStore,
     Failed,
     Hit,
+    Index,
+    Progress,
     Reply,
     SearchQuery,
     TurnEvent,
     TurnRequest,
 )
-
-if TYPE_CHECKING:
-    from turnwise.index.embedded import AddReport, EmbeddedIndex, Progress
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ class TurnFailed(TurnwiseError):
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
-    def __init__(self, settings: Settings, index: EmbeddedIndex, store: ConversationStore, parts: Parts) -> None:
+    def __init__(self, settings: Settings, index: Index, store: ConversationStore, parts: Parts) -> None:
         self.settings = settings
         self.index = index
         self.store = store
@@ -68,13 +69,25 @@ class Engine:
 
     def add(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
         """Read files and folders into the library. Words can be searched as soon as a file is in; vectors follow."""
-        report = self.index.add([Path(path) for path in paths], progress)
-        self.index.embed_pending(progress)
+        report = self.read(*paths, progress=progress)
+        self.embed(progress)
         return report
+
+    def read(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
+        """The first half of `add`: what is read can be searched by its words."""
+        return ingest.add(self.index, [Path(path) for path in paths], progress)
+
+    def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
+        """The other half: the vectors that are missing, until none is or `stop` is set. Gives how many were made."""
+        return ingest.embed_pending(self.index, progress, stop)
+
+    def pending(self) -> int:
+        """How many passages have no vector yet."""
+        return ingest.pending(self.index)
 
     def remove(self, source: str | Path) -> bool:
         """Take a document out, everywhere. False where the library has none of that path."""
-        return self.index.remove(str(source))
+        return ingest.remove(self.index, str(source))
 
     def search(self, query: str, k: int = 6) -> list[Hit]:
         return self.index.search(SearchQuery(query), k)

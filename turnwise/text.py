@@ -45,6 +45,13 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     write written wrote year diff hey yo um uh pls plz abt im ive whats wanna gonna cant dont doesnt didnt isnt arent
     wasnt werent wont wouldnt couldnt shouldnt havent hasnt hadnt""".split()
 
+_LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+# Control characters, lone surrogates and non-characters cannot be stored or shown; invisible marks (soft hyphens,
+# zero-width spaces, direction overrides, tags) would hide words from the search or from the reader.
+_UNWANTED = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _COMPOUND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _stemmer = Stemmer.Stemmer("english")
@@ -69,6 +76,11 @@ CITATION = re.compile(r"\[(\d{1,4})\]")
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     return str(_stemmer.stemWord(word.lower()))
+
+
+def stems(words: list[str]) -> list[str]:
+    """The stems of many lower-case words at once."""
+    return list(_stemmer.stemWords(words))
 
 
 def words(text: str) -> list[str]:
@@ -197,3 +209,8 @@ def one_line(text: str, limit: int = 80) -> str:
     if len(flat) <= limit:
         return flat
     return flat[:limit].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def clean(text: str) -> str:
+    """The text without what cannot be stored, shown or searched, its lines ended by a plain newline."""
+    return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).translate(_LIGATURES).strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,6 +21,97 @@ Role = Literal["system", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """What a bibliography says of a document: the key it is cited by, its authors, its year and where it is found."""
+
+    key: str = ""
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    url: str = ""
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any] | None) -> Reference | None:
+        """What `dataclasses.asdict` made of a reference, perhaps by way of JSON."""
+        return None if stored is None else cls(**{**stored, "authors": tuple(stored["authors"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage to be: `text` is the document's text from `start` to `end`."""
+
+    text: str
+    heading: str = ""
+    page: int | None = None
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that was read, ready to go into an index. `digest` tells whether it has changed since.
+
+    `date` is its own date where it has one, else the file's: an ISO date, or the beginning of one.
+    """
+
+    source: str  # the path or address it came from
+    title: str
+    digest: str
+    chunks: tuple[Chunk, ...]
+    collection: str = ""
+    tags: tuple[str, ...] = ()
+    date: str = ""
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """A document of an index, as it is listed."""
+
+    id: int
+    source: str
+    title: str
+    passages: int
+    added_at: float
+    collection: str = ""
+    tags: tuple[str, ...] = ()
+    date: str = ""
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    documents: int
+    passages: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that could not be taken in, and why: the error's code, message and hint."""
+
+    source: str
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What became of the files: how many documents were added, updated, unchanged; which were skipped or failed."""
+
+    added: int
+    updated: int
+    unchanged: int
+    passages: int  # in the added and updated documents
+    skipped: tuple[str, ...]  # files met in folders whose kind cannot be read
+    failed: tuple[Failure, ...]
+
+
+Outcome = Literal["added", "updated", "unchanged"]
+Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A piece of a document, as it is indexed and cited. `start` and `end` are offsets in the document's text."""
 
@@ -33,6 +124,27 @@ class Passage:
     page: int | None = None
     start: int = 0
     end: int = 0
+    position: int = 0  # among the passages of its document
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which documents a search looks at: those of one of the collections, with all the tags, whose source fits the
+    pattern ("*/papers/*"), dated from `since` to `until` (ISO dates or beginnings of them, both included). What is
+    empty does not count."""
+
+    collections: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    source: str = ""
+    since: str = ""
+    until: str = ""
+
+    def __bool__(self) -> bool:
+        return self != EVERYTHING
+
+
+EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +167,7 @@ class SearchQuery:
     dense: str = ""
     talk: str = ""
     talk_weight: float = 0.0
+    where: Filter = EVERYTHING
 
     @property
     def question(self) -> str:
@@ -96,6 +209,12 @@ class Source:
     page: int | None
     text: str
     quote: str = ""
+    reference: Reference | None = None
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Source:
+        """What `dataclasses.asdict` made of a source, perhaps by way of JSON."""
+        return cls(**{**stored, "reference": Reference.from_dict(stored.get("reference"))})
 
 
 # --- what was said -----------------------------------------------------------------------------------------------
@@ -461,12 +580,67 @@ class Rewriter(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """A model that reads a question and a passage together."""
+
+    name: str
+
+    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        """How well each passage answers the question; higher is better."""
+        ...
+
+
 class Index(Protocol):
-    def search(self, query: SearchQuery, k: int) -> list[Hit]: ...
+    """A library: documents in and out, and what a search of them finds. Safe for several threads and processes."""
+
+    embedder: Embedder
+
+    def put(self, documents: Iterable[Document]) -> list[Outcome]:
+        """Put documents in, each in place of the one of its source unless the digest is the same. Those of one call
+        are on disk and searchable by their words when it returns."""
+        ...
+
+    def digest(self, source: str) -> str | None:
+        """The digest of the document of that source, None where there is none."""
+        ...
+
+    def remove(self, source: str) -> bool:
+        """Take a document out, everywhere. False where there is none of that source."""
+        ...
+
+    def search(self, query: SearchQuery, k: int) -> list[Hit]:
+        """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
+        ...
 
     def locate(self, sentence: str) -> Passage | None:
         """The passage that holds this sentence: word for word, else all its words."""
         ...
+
+    def passage(self, passage_id: int) -> Passage | None: ...
+
+    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+        """The passage with its neighbours in the document, as many on each side, in order."""
+        ...
+
+    def documents(self) -> list[DocumentInfo]:
+        """Every document, in order of source."""
+        ...
+
+    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The titles of the documents and the headings in them, as far as a library has few."""
+        ...
+
+    def counts(self) -> Counts: ...
+
+    def unembedded(self, limit: int) -> list[tuple[int, str]]:
+        """Passages that have no vector yet, longest first: their ids, and the text to embed."""
+        ...
+
+    def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
+        """Keep the vectors of passages that are still there and have none. Gives how many."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class ChatModel(Protocol):

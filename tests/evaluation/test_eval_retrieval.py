@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from turnwise.config import Settings
+from turnwise.documents.chunk import chunk
 from turnwise.errors import BadRequest
 from turnwise.evaluation import retrieval as suite
 from turnwise.evaluation.data import Entry, PassageQuery, Question, SpanQuery
 from turnwise.evaluation.library import Libraries, whole
 from turnwise.evaluation.run import cache_folder, run
 from turnwise.evaluation.suites import Product
-from turnwise.index.chunk import chunk
 from turnwise.turn.understand import Senses
 from turnwise.types import Hit, Passage
 
@@ -155,7 +155,7 @@ class CountingEmbedder:
 
 
 def test_an_interrupted_run_goes_on_where_it_was(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.index.embedded.EMBEDDED_AT_ONCE", 4)
+    monkeypatch.setattr("turnwise.documents.ingest.EMBEDDED_AT_ONCE", 4)
 
     def embedded(embedder: CountingEmbedder) -> int:
         suite.retrieval(

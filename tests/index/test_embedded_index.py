@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnwise.documents.ingest import add, embed_pending, pending, remove
 from turnwise.errors import LibraryDamaged, LibraryError
-from turnwise.index.embedded import Counts, EmbeddedIndex, ReadyPassage
+from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.sqlite import Database
-from turnwise.types import SearchQuery, Term
+from turnwise.types import Chunk, Counts, Document, SearchQuery, Term
 
 Open = Callable[..., EmbeddedIndex]
 
@@ -30,8 +31,13 @@ def found(index: EmbeddedIndex, query: str, *added: Term, k: int = 5) -> list[st
     return [hit.passage.title for hit in index.search(SearchQuery(query, added), k)]
 
 
-def ready(count: int) -> Iterator[ReadyPassage]:
-    return (ReadyPassage(f"row {n}", f"Title {n}", f"common words and number{n}") for n in range(count))
+def one(source: str, title: str, text: str) -> Document:
+    """A document of one passage."""
+    return Document(source, title, f"{title}\n{text}", (Chunk(text, end=len(text)),))
+
+
+def ready(count: int) -> Iterator[Document]:
+    return (one(f"row {n}", f"Title {n}", f"common words and number{n}") for n in range(count))
 
 
 # --- documents in and out -----------------------------------------------------------------------------------------
@@ -44,10 +50,10 @@ def test_a_mixed_folder_is_read_searched_and_cited(open_index: Open, folder: Pat
     (folder / "notes.txt").write_text("Glaciers carve valleys out of rock.")
     index = open_index(real_embedder)
 
-    report = index.add([folder])
+    report = add(index, [folder])
     assert (report.added, report.updated, report.unchanged, report.passages) == (4, 0, 0, 6)
     assert (report.skipped, report.failed) == ((), ())
-    assert index.embed_pending() == 6
+    assert embed_pending(index) == 6
     assert index.counts() == Counts(documents=4, passages=6, vectors=6)
 
     best = index.search(SearchQuery("Which microbes leaven bread?"), 3)[0]
@@ -66,27 +72,27 @@ def test_a_mixed_folder_is_read_searched_and_cited(open_index: Open, folder: Pat
 def test_an_unchanged_file_is_skipped_and_a_changed_one_replaced(open_index: Open, folder: Path) -> None:
     write(folder, a="# A\n\nOld words about zebras.", b="# B\n\nOther words.")
     index = open_index()
-    index.add([folder])
-    index.embed_pending()
+    add(index, [folder])
+    embed_pending(index)
     before = {document.source: document.id for document in index.documents()}
 
     write(folder, a="# A\n\nNew words about lions.")
-    report = index.add([folder])
+    report = add(index, [folder])
     assert (report.added, report.updated, report.unchanged, report.passages) == (0, 1, 1, 1)
     assert {document.source: document.id for document in index.documents()} == before
     assert found(index, "zebras") == ["B"]  # near by vector only: the word is gone
     assert index.search(SearchQuery("lions"), 1)[0].similarity is None
-    assert index.pending() == 1
-    index.embed_pending()
+    assert pending(index) == 1
+    embed_pending(index)
     assert index.search(SearchQuery("lions"), 1)[0].similarity is not None
 
 
 def test_a_changed_file_that_broke_leaves_the_old_text_in(open_index: Open, folder: Path) -> None:
     write(folder, a="# A\n\nZebras.")
     index = open_index()
-    index.add([folder])
+    add(index, [folder])
     (folder / "a.md").write_bytes(b"\0\0\0")
-    assert [failure.code for failure in index.add([folder]).failed] == ["UnreadableDocument"]
+    assert [failure.code for failure in add(index, [folder]).failed] == ["UnreadableDocument"]
     assert found(index, "zebras") == ["A"]
 
 
@@ -97,7 +103,8 @@ def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(open_index: Open, 
     (folder / "sheet2.xlsx").write_bytes(b"PK")
     seen: list[tuple[str, int, int]] = []
 
-    report = open_index().add(
+    report = add(
+        open_index(),
         [folder, folder / "absent.md", folder / "sheet2.xlsx", Path("nul\0byte.md"), Path("x" * 5000)],
         lambda *progress: seen.append(progress),
     )
@@ -116,7 +123,7 @@ def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(open_index: Open, 
 
 def test_an_unsupported_file_given_by_name_fails(open_index: Open, folder: Path) -> None:
     (folder / "sheet.xlsx").write_bytes(b"PK")
-    (failure,) = open_index().add([folder / "sheet.xlsx"]).failed
+    (failure,) = add(open_index(), [folder / "sheet.xlsx"]).failed
     assert failure.code == "UnsupportedDocument"
     assert ".pdf" in failure.hint
 
@@ -131,7 +138,7 @@ def test_hidden_names_are_passed_over_and_links_count_once(open_index: Open, fol
     (folder / "z.md").symlink_to(folder / "a.md")
     (folder / "nowhere.md").symlink_to(folder / "absent.md")
     index = open_index()
-    report = index.add([folder, folder / "deep", folder / "a.md", folder / "z.md"])
+    report = add(index, [folder, folder / "deep", folder / "a.md", folder / "z.md"])
     assert (report.added, report.failed) == (2, ())
     assert [document.title for document in index.documents()] == ["A", "C"]
 
@@ -141,15 +148,15 @@ def test_a_document_is_removed_by_any_of_its_names(
 ) -> None:
     write(folder, a="# A\n\nZebras.", b="# B\n\nLions.", c="# C\n\nGnus.")
     index = open_index()
-    index.add([folder])
-    index.add_ready(ready(1))
-    index.embed_pending()
+    add(index, [folder])
+    index.put(ready(1))
+    embed_pending(index)
     monkeypatch.chdir(folder)
-    assert index.remove("a.md")
-    assert index.remove(str(folder / "b.md"))
-    assert index.remove("row 0")
-    assert not index.remove("a.md")
-    assert not index.remove("nul\0 \ud800")
+    assert remove(index, "a.md")
+    assert remove(index, str(folder / "b.md"))
+    assert remove(index, "row 0")
+    assert not remove(index, "a.md")
+    assert not remove(index, "nul\0 \ud800")
     assert found(index, "zebras lions gnus") == ["C"]
     assert index.counts() == Counts(1, 1, 1)
 
@@ -160,17 +167,17 @@ def test_a_name_that_is_no_text_is_taken(open_index: Open, folder: Path) -> None
     except OSError:
         pytest.skip("this file system takes no such name")
     index = open_index()
-    assert index.add([folder]).added == 1
+    assert add(index, [folder]).added == 1
     (document,) = index.documents()
-    assert index.remove(document.source)
+    assert remove(index, document.source)
 
 
 def test_ready_passages_go_in_in_bulk_and_are_replaced(open_index: Open) -> None:
     index = open_index()
-    assert index.add_ready(ready(2500)) == 2500
-    assert index.add_ready(ready(2500)) == 0
-    assert index.add_ready([ReadyPassage("row 7", "Title 7", "zebras \ud800\x00")]) == 1
-    assert index.counts() == Counts(2500, 2500, 0)
+    assert index.put(ready(2500)) == ["added"] * 2500
+    assert index.put(ready(2500)) == ["unchanged"] * 2500
+    assert index.put([one("row 7", "Title 7", "zebras"), one("new", "", "lions")]) == ["updated", "added"]
+    assert index.counts() == Counts(2501, 2501, 0)
     (hit,) = index.search(SearchQuery("zebras"), 5)
     assert (hit.passage.source, hit.passage.text) == ("row 7", "zebras")
 
@@ -181,7 +188,7 @@ def test_ready_passages_go_in_in_bulk_and_are_replaced(open_index: Open) -> None
 def test_words_are_found_before_vectors_exist(open_index: Open, folder: Path) -> None:
     write(folder, a="# Animals\n\nZebras graze.")
     index = open_index(OnnxEmbedder(folder=None))
-    index.add([folder])
+    add(index, [folder])
     (hit,) = index.search(SearchQuery("zebra"), 5)
     assert (hit.similarity, hit.lexical_rank, hit.dense_rank) == (None, 1, None)
     assert found(index, "animals") == ["Animals"]  # titles are searched too
@@ -190,7 +197,7 @@ def test_words_are_found_before_vectors_exist(open_index: Open, folder: Path) ->
 
 def test_embedding_stops_when_told_and_goes_on_later(open_index: Open) -> None:
     index = open_index()
-    index.add_ready(ready(150))
+    index.put(ready(150))
     stop = threading.Event()
     seen: list[tuple[str, int, int]] = []
 
@@ -199,71 +206,72 @@ def test_embedding_stops_when_told_and_goes_on_later(open_index: Open) -> None:
         if step[1]:
             stop.set()
 
-    assert index.embed_pending(progress, stop) == 16
+    assert embed_pending(index, progress, stop) == 16
     assert seen == [("embedding", 0, 150), ("embedding", 16, 150)]
-    assert index.embed_pending(stop=stop) == 0
-    assert index.pending() == 134
-    assert index.embed_pending() == 134
-    assert index.embed_pending() == 0
+    assert embed_pending(index, stop=stop) == 0
+    assert pending(index) == 134
+    assert embed_pending(index) == 134
+    assert embed_pending(index) == 0
 
 
 def test_a_killed_process_loses_only_its_last_batch(open_index: Open, tmp_path: Path) -> None:
-    open_index().add_ready(ready(100))
+    open_index().put(ready(100))
     code = """
 import os, sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from conftest import WordEmbedder
+from turnwise.documents.ingest import embed_pending
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.sqlite import Database
 index = EmbeddedIndex(Database(Path(sys.argv[1])), WordEmbedder())
-index.embed_pending(lambda _, done, __: os._exit(9) if done else None)
+embed_pending(index, lambda _, done, __: os._exit(9) if done else None)
 """
     ran = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "library.db", Path(__file__).parent], check=False, timeout=60
     )
     assert ran.returncode == 9
     index = open_index()
-    assert index.pending() == 84
-    assert index.embed_pending() == 84
+    assert pending(index) == 84
+    assert embed_pending(index) == 84
 
 
 def test_several_may_embed_at_once(open_index: Open) -> None:
     indexes = [open_index() for _ in range(3)]
-    indexes[0].add_ready(ready(300))
+    indexes[0].put(ready(300))
     with ThreadPoolExecutor(3) as pool:
-        made = list(pool.map(lambda index: index.embed_pending(), indexes))
+        made = list(pool.map(lambda index: embed_pending(index), indexes))
     assert sum(made) == 300
     assert indexes[1].counts() == Counts(300, 300, 300)
 
 
 def test_a_passage_removed_while_it_is_embedded_is_forgotten(open_index: Open, word_embedder) -> None:
     index = open_index(word_embedder)
-    index.add_ready(ready(3))
+    index.put(ready(3))
     embed = word_embedder.embed_passages
 
     def remove_then_embed(texts):
-        index.remove("row 1")
+        remove(index, "row 1")
         return embed(texts)
 
     word_embedder.embed_passages = remove_then_embed
-    assert index.embed_pending() == 2
+    assert embed_pending(index) == 2
     assert index.counts() == Counts(2, 2, 2)
 
 
 def test_another_embedder_is_refused_until_the_vectors_are_gone(open_index: Open, new_word_embedder) -> None:
     index = open_index()
-    index.add_ready(ready(2))
-    index.embed_pending()
+    index.put(ready(2))
+    embed_pending(index)
     other = open_index(new_word_embedder("other"))
-    for use in (lambda: other.search(SearchQuery("common"), 3), other.embed_pending):
+    for use in (lambda: other.search(SearchQuery("common"), 3), lambda: embed_pending(other)):
         with pytest.raises(LibraryError, match="built with the embedder words, and the one set is other") as caught:
             use()
         assert "embedder" in caught.value.hint
-    index.remove("row 0")
-    index.remove("row 1")
-    other.add_ready(ready(2))
-    assert other.embed_pending() == 2
+    remove(index, "row 0")
+    remove(index, "row 1")
+    other.put(ready(2))
+    assert embed_pending(other) == 2
     with pytest.raises(LibraryError, match="built with the embedder other"):
         index.search(SearchQuery("common"), 3)
 
@@ -276,17 +284,17 @@ def test_an_empty_library_finds_nothing(open_index: Open) -> None:
     assert index.search(SearchQuery("anything"), 5) == []
     assert index.locate("Anything.") is None
     assert index.documents() == []
-    assert index.embed_pending() == 0
-    index.add_ready(ready(2))
-    index.embed_pending()
+    assert embed_pending(index) == 0
+    index.put(ready(2))
+    embed_pending(index)
     assert index.search(SearchQuery("?! …"), 5) == []
     assert index.search(SearchQuery("number1"), 0) == []
 
 
 def test_added_words_count_by_their_weight(open_index: Open) -> None:
     index = open_index()
-    index.add_ready(
-        ReadyPassage(name, name, text)
+    index.put(
+        one(name, name, text)
         for name, text in {
             "both": "zebras and lions in one text",
             "literal": "zebras and some other beasts",
@@ -302,9 +310,7 @@ def test_added_words_count_by_their_weight(open_index: Open) -> None:
 
 def test_weighted_words_add_up_as_bm25_does(open_index: Open) -> None:
     index = open_index()
-    index.add_ready(
-        ReadyPassage(f"{n}", "", "red " * (n % 5) + "green " * (n % 3) + "blue " * (n % 7)) for n in range(60)
-    )
+    index.put(one(f"{n}", "", "red " * (n % 5) + "green " * (n % 3) + "blue " * (n % 7)) for n in range(60))
     connection = index._database.connection()
 
     def scores(match: str) -> dict[int, float]:
@@ -324,14 +330,14 @@ def test_weighted_words_add_up_as_bm25_does(open_index: Open) -> None:
 
 def test_a_question_of_stop_words_still_finds_them(open_index: Open) -> None:
     index = open_index()
-    index.add_ready([ReadyPassage("a", "", "to be or not to be"), ReadyPassage("b", "", "zebras graze")])
+    index.put([one("a", "", "to be or not to be"), one("b", "", "zebras graze")])
     assert [hit.passage.source for hit in index.search(SearchQuery("to be or not to be"), 5)] == ["a"]
 
 
 def test_the_two_rankings_are_fused(open_index: Open) -> None:
     index = open_index()
-    index.add_ready(ready(300))
-    index.embed_pending()
+    index.put(ready(300))
+    embed_pending(index)
     hits = index.search(SearchQuery("number42", dense="common words and number42"), 300)
     assert hits[0].passage.source == "row 42"
     assert hits[0].score == pytest.approx(2 / 61)
@@ -343,16 +349,16 @@ def test_the_two_rankings_are_fused(open_index: Open) -> None:
 
 def test_what_another_connection_adds_and_removes_is_seen(open_index: Open) -> None:
     here, there = open_index(), open_index()
-    there.add_ready(ready(5))
+    there.put(ready(5))
     assert len(here.search(SearchQuery("common words"), 9)) == 5
-    there.embed_pending()
+    embed_pending(there)
     assert all(hit.similarity is not None for hit in here.search(SearchQuery("common words"), 9))
     there.remove("row 3")
     assert {hit.passage.source for hit in here.search(SearchQuery("common words"), 9)} == {
         f"row {n}" for n in (0, 1, 2, 4)
     }
-    there.add_ready(ready(8))
-    there.embed_pending()
+    there.put(ready(8))
+    embed_pending(there)
     hits = here.search(SearchQuery("common words number3"), 9)
     assert len(hits) == 8
     assert hits[0].passage.source == "row 3"
@@ -361,14 +367,14 @@ def test_what_another_connection_adds_and_removes_is_seen(open_index: Open) -> N
 
 def test_searches_go_on_while_others_write(open_index: Open) -> None:
     index = open_index()
-    index.add_ready(ready(50))
+    index.put(ready(50))
     done = threading.Event()
 
     def write_on() -> None:
         for n in range(15):
-            index.add_ready(ReadyPassage(f"extra {n} {m}", "", f"common words extra{m}") for m in range(10))
-            index.embed_pending()
-            index.remove(f"extra {n} 0")
+            index.put(one(f"extra {n} {m}", "", f"common words extra{m}") for m in range(10))
+            embed_pending(index)
+            remove(index, f"extra {n} 0")
         done.set()
 
     def search_on(_: int) -> int:
@@ -393,7 +399,7 @@ def test_a_sentence_is_located_whatever_its_spacing(open_index: Open, folder: Pa
     )
     write(folder, b="They said it is done, i.e. the well-known cafe test.")
     index = open_index()
-    index.add([folder])
+    add(index, [folder])
     located = index.locate(sentence)
     assert located is not None
     assert located.title == "a"
@@ -406,8 +412,8 @@ def test_a_sentence_is_located_whatever_its_spacing(open_index: Open, folder: Pa
 @pytest.fixture(scope="module")
 def hostile_index(tmp_path_factory: pytest.TempPathFactory, new_word_embedder) -> Iterator[EmbeddedIndex]:
     index = EmbeddedIndex(Database(tmp_path_factory.mktemp("hostile") / "library.db"), new_word_embedder())
-    index.add_ready(ready(20))
-    index.embed_pending()
+    index.put(ready(20))
+    embed_pending(index)
     yield index
     index.close()
 

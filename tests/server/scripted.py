@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.index.embedded import Counts, DocumentInfo
 from turnwise.server.run import running
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
@@ -21,9 +20,12 @@ from turnwise.types import (
     Accepted,
     Answered,
     ConversationState,
+    Counts,
     Delta,
+    DocumentInfo,
     Failed,
     FollowUp,
+    Progress,
     Reply,
     Source,
     StageDone,
@@ -47,21 +49,12 @@ class ScriptedIndex:
 
     def __init__(self) -> None:
         self.waiting = 0
-        self.stop: threading.Event | None = None
 
     def counts(self) -> Counts:
         return Counts(2, 10, 10 - self.waiting)
 
     def documents(self) -> list[DocumentInfo]:
         return [DocumentInfo(1, "gpt.md", "GPT", 5, 0.0), DocumentInfo(2, "bert.md", "BERT", 5, 0.0)]
-
-    def pending(self) -> int:
-        return self.waiting
-
-    def embed_pending(self, stop: threading.Event) -> None:
-        self.stop = stop
-        while self.waiting and not stop.is_set():
-            self.waiting -= 1
 
 
 class ScriptedEngine(Engine):
@@ -73,6 +66,11 @@ class ScriptedEngine(Engine):
         super().__init__(settings or Settings(), index, EmbeddedStore(self.database), parts)
         self.script = script
         self.requests: list[TurnRequest] = []
+        self.stop: threading.Event | None = None
+
+    def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:  # noqa: ARG002
+        self.stop = stop
+        return 0
 
     @property
     def model_name(self) -> str:

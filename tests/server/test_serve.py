@@ -81,11 +81,10 @@ def test_listening_to_the_network_comes_with_a_warning(
 
 @pytest.mark.usefixtures("never_runs")
 def test_missing_vectors_are_made_while_it_serves(engine: ScriptedEngine) -> None:
-    index = cast(ScriptedIndex, engine.index)
-    index.waiting = 3
+    cast(ScriptedIndex, engine.index).waiting = 3
     run.serve(engine, port=0)
-    assert index.stop is not None
-    assert index.stop.is_set()
+    assert engine.stop is not None
+    assert engine.stop.is_set()
 
 
 def test_the_library_is_described(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = Settings(library=str(tmp_path_factory.mktemp("library")))
     with build(settings, create=True) as engine:
         sample = Path(str(resources.files("turnwise"))) / "sample"
-        engine.index.add([sample / "bert.md", sample / "gpt.md"])
+        engine.read(sample / "bert.md", sample / "gpt.md")
         with running(engine) as address:
             yield address
 

@@ -21,7 +21,7 @@ from turnwise.errors import DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.engine import Engine
-    from turnwise.index.embedded import AddReport
+    from turnwise.types import AddReport
 
 STOPPED = 130  # the exit status of a command that Ctrl-C ended
 
@@ -89,7 +89,7 @@ def add(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
     so the same command brings a library up to date. The library is made where there is none.
     """
     with place.open(create=True) as engine, Bars() as bars:
-        report = engine.index.add([Path(path) for path in paths], bars)
+        report = engine.read(*paths, progress=bars)
         if as_json:
             say_json(dataclasses.asdict(report))
         else:
@@ -112,13 +112,13 @@ def _tell(report: AddReport) -> None:
 
 def _embed(engine: Engine, bars: Bars) -> None:
     try:
-        if pending := engine.index.pending():
+        if pending := engine.pending():
             bars("embedding", 0, pending)
-            engine.index.embed_pending(bars)
+            engine.embed(bars)
     except KeyboardInterrupt:
         remark(
             "Stopped. All that was read can be searched by its words.\n"
-            f"  {engine.index.pending():,} passages are not searchable by meaning yet;"
+            f"  {engine.pending():,} passages are not searchable by meaning yet;"
             " `turnwise add` or `turnwise serve` goes on with them."
         )
         sys.exit(STOPPED)

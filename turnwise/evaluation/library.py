@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from turnwise.documents.blocks import Block, Parsed
+from turnwise.documents.chunk import chunk
+from turnwise.documents.ingest import embed_pending
 from turnwise.evaluation.data import Entry
 from turnwise.evaluation.suites import Progress
-from turnwise.index.blocks import Block, Parsed
-from turnwise.index.chunk import Chunk, chunk
-from turnwise.index.embedded import EmbeddedIndex, ReadyPassage
+from turnwise.index.embedded import EmbeddedIndex
 from turnwise.sqlite import Database
-from turnwise.types import Embedder
+from turnwise.text import clean
+from turnwise.types import Chunk, Document, Embedder
 
 _PARAGRAPH = re.compile(r"\S.*?(?=\s*(?:\n[ \t]*\n|\Z))", re.S)
 
@@ -31,20 +33,19 @@ class Libraries:
     @contextmanager
     def of_passages(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
         """An index of entries that are passages already; a passage's source is its id."""
-        rows = [ReadyPassage(entry.id, entry.title.strip(), _body(entry)) for entry in entries]
+        rows = [_ready(entry) for entry in entries]
         with self._open(name, _digest(rows)) as index:
             if index.counts().documents < len(rows):
-                index.add_ready(rows)
+                index.put(rows)
             self._embed(name, index)
             yield index
 
     @contextmanager
     def of_documents(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
         """An index of entries that are cut into passages, which carry their offsets in the entry's text."""
-        documents = [(entry.id, _title(entry), chunk(whole(_title(entry), entry.text))) for entry in entries]
+        documents = [_divided(entry) for entry in entries]
         with self._open(name, _digest(documents)) as index:
-            for source, title, chunks in documents:
-                index.add_passages(source, title, chunks, _digest(chunks))
+            index.put(documents)
             self._embed(name, index)
             yield index
 
@@ -59,7 +60,7 @@ class Libraries:
             index.close()
 
     def _embed(self, name: str, index: EmbeddedIndex) -> None:
-        index.embed_pending(lambda _, done, total: self._progress(f"{name} embedding", done, total))
+        embed_pending(index, lambda _, done, total: self._progress(f"{name} embedding", done, total))
 
 
 def whole(title: str, text: str) -> Parsed:
@@ -78,7 +79,17 @@ def _body(entry: Entry) -> str:
     return entry.text.strip().removeprefix(title).strip() or entry.text
 
 
-def _digest(values: Sequence[ReadyPassage | Chunk | tuple[str, str, list[Chunk]]]) -> str:
+def _ready(entry: Entry) -> Document:
+    title, text = clean(entry.title), clean(_body(entry))
+    return Document(entry.id, title, _digest([title, text]), (Chunk(text, end=len(text)),))
+
+
+def _divided(entry: Entry) -> Document:
+    chunks = tuple(chunk(whole(_title(entry), entry.text)))
+    return Document(entry.id, _title(entry), _digest(chunks), chunks)
+
+
+def _digest(values: Sequence[object]) -> str:
     digest = hashlib.sha256()
     for value in values:
         digest.update(repr(value).encode("utf-8", "backslashreplace"))

@@ -2,86 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from turnwise.errors import DocumentError, LibraryError
-from turnwise.index.blocks import clean
-from turnwise.index.chunk import Chunk, chunk
-from turnwise.index.files import find, real_path
+from turnwise.errors import LibraryError
 from turnwise.index.lexical import all_words_match, phrase_match, weighted_matches
-from turnwise.index.parse import parse_bytes, read
 from turnwise.index.schema import MIGRATIONS, PASSAGES, to_passage
 from turnwise.index.vectors import NOTHING_NEAR, Nearness, VectorTable, to_blob
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
-from turnwise.types import Embedder, Hit, Passage, SearchQuery
+from turnwise.types import Counts, Document, DocumentInfo, Embedder, Hit, Outcome, Passage, SearchQuery
+
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
 
 DEPTH = 100  # passages that each of the two rankings hands to the fusion
 FUSION = 60  # the constant of reciprocal rank fusion
-EMBEDDED_AT_ONCE = 16  # passages a transaction, so that chats can write in between and progress is seen
-READY_AT_ONCE = 1000
+PUT_AT_ONCE = 1000  # documents a transaction
 MOST_TITLES = 1000  # documents whose titles name topics
 MOST_HEADINGS = 2000  # passages whose headings do
 
-Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
-Outcome = Literal["added", "updated", "unchanged"]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file that could not be taken in, and why: the error's code, message and hint."""
-
-    source: str
-    code: str
-    message: str
-    hint: str
-
-
-@dataclass(frozen=True, slots=True)
-class AddReport:
-    """What became of the files: how many documents were added, updated, unchanged; which were skipped or failed."""
-
-    added: int
-    updated: int
-    unchanged: int
-    passages: int  # in the added and updated documents
-    skipped: tuple[str, ...]  # files met in folders whose kind cannot be read
-    failed: tuple[Failure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentInfo:
-    id: int
-    source: str
-    title: str
-    passages: int
-    added_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    documents: int
-    passages: int
-    vectors: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyPassage:
-    """A document that is one passage already, as the rows of a benchmark's corpus are."""
-
-    source: str
-    title: str
-    text: str
 
 
 class EmbeddedIndex:
@@ -101,104 +46,51 @@ class EmbeddedIndex:
 
     # --- putting in and taking out --------------------------------------------------------------------------------
 
-    def add(self, paths: Sequence[Path], progress: Progress | None = None) -> AddReport:
-        """Read files and folders, a transaction a document. What cannot be read is reported, and the rest goes on."""
-        found = find(paths)
-        failed = [_failure(path, error) for path, error in found.failed]
-        outcomes: Counter[Outcome] = Counter()
-        passages = 0
-        for done, path in enumerate(found.files, 1):
-            try:
-                outcome, count = self._add_file(path)
-                outcomes[outcome] += 1
-                passages += count
-            except DocumentError as error:
-                failed.append(_failure(path, error))
-            if progress:
-                progress("reading", done, len(found.files))
-        skipped = tuple(_source(path) for path in found.skipped)
-        return AddReport(
-            outcomes["added"], outcomes["updated"], outcomes["unchanged"], passages, skipped, tuple(failed)
-        )
-
-    def add_passages(self, source: str, title: str, chunks: Sequence[Chunk], digest: str) -> Outcome:
-        """Put a document in, in place of the one of that source unless its digest says that it is the same."""
-        with self._database.write() as tx:
-            return _put(tx, source, title, chunks, digest)
-
-    def add_ready(self, rows: Iterable[ReadyPassage]) -> int:
-        """Put many one-passage documents in, quickly. Gives how many were new or changed."""
-        changed = 0
-        for batch in _batches(rows, READY_AT_ONCE):
+    def put(self, documents: Iterable[Document]) -> list[Outcome]:
+        """Put documents in, each in place of the one of its source unless the digest is the same."""
+        outcomes: list[Outcome] = []
+        for batch in _batches(documents, PUT_AT_ONCE):
             with self._database.write() as tx:
-                changed += sum(_put_ready(tx, row) != "unchanged" for row in batch)
-        return changed
+                outcomes += [_put(tx, document) for document in batch]
+        return outcomes
+
+    def digest(self, source: str) -> str | None:
+        rows = self._rows("SELECT hash FROM documents WHERE source = ?", source)
+        return str(rows[0]["hash"]) if rows else None
 
     def remove(self, source: str) -> bool:
-        """Take a document out, named as in `documents()` or by a path. False where there is none of that name."""
+        """Take a document out, everywhere. False where there is none of that source."""
         with self._database.write() as tx:
-            for name in dict.fromkeys((_storable(source), _source(source))):
-                row = tx.execute("SELECT id FROM documents WHERE source = ?", (name,)).fetchone()
-                if row is not None:
-                    _clear(tx, row["id"])
-                    tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
-                    return True
-        return False
-
-    def _add_file(self, path: Path) -> tuple[Outcome, int]:
-        data = read(path)
-        source, digest = _source(path), hashlib.sha256(data).hexdigest()
-        if self._rows("SELECT 1 FROM documents WHERE source = ? AND hash = ?", source, digest):
-            return "unchanged", 0
-        parsed = parse_bytes(path.name, data)
-        chunks = chunk(parsed)
-        return self.add_passages(source, parsed.title, chunks, digest), len(chunks)
+            row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
+            if row is None:
+                return False
+            _clear(tx, row["id"])
+            tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
+        return True
 
     # --- making vectors -------------------------------------------------------------------------------------------
 
-    def embed_pending(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
-        """Make the vectors that are missing, longest passages first, until none is or `stop` is set. Gives how many."""
+    def unembedded(self, limit: int) -> list[tuple[int, str]]:
+        """Passages that have no vector yet, longest first: their ids, and the text to embed."""
         self._require_same_embedder(self._database.connection())
-        made = 0
-        if progress and (waiting := self.pending()):
-            progress("embedding", 0, waiting)
-        while ids := self._pending_ids():
-            for batch in _batches(ids, EMBEDDED_AT_ONCE):
-                if stop is not None and stop.is_set():
-                    return made
-                made += self._embed(batch)
-                if progress:
-                    progress("embedding", made, made + self.pending())
-        return made
-
-    def pending(self) -> int:
-        """How many passages have no vector yet."""
-        counts = self.counts()
-        return counts.passages - counts.vectors
-
-    def _pending_ids(self) -> list[int]:
         rows = self._rows(
-            "SELECT id FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors) ORDER BY length(text) DESC, id"
+            "SELECT id, title, heading, text FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors)"
+            " ORDER BY length(text) DESC, id LIMIT ?",
+            limit,
         )
-        return [row["id"] for row in rows]
+        return [(row["id"], _embedded_text(row)) for row in rows]
 
-    def _embed(self, ids: Sequence[int]) -> int:
-        # Looked up again: another process may have embedded or removed some of them since.
-        rows = self._rows(
-            f"SELECT id, title, heading, text FROM passages WHERE id IN ({_marks(ids)})"
-            " AND id NOT IN (SELECT passage_id FROM vectors)",
-            *ids,
-        )
-        vectors = self.embedder.embed_passages([_embedded_text(row) for row in rows])
+    def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
+        """Keep the vectors of passages that are still there and have none. Gives how many."""
         with self._database.write() as tx:
             self._require_same_embedder(tx)
             tx.execute("INSERT OR REPLACE INTO index_meta VALUES ('embedder', ?)", (self.embedder.name,))
             return sum(
                 tx.execute(
                     "INSERT OR IGNORE INTO vectors (passage_id, vector) SELECT id, ? FROM passages WHERE id = ?",
-                    (to_blob(vector), row["id"]),
+                    (to_blob(vector), passage),
                 ).rowcount
-                for row, vector in zip(rows, vectors, strict=True)
+                for passage, vector in vectors.items()
             )
 
     def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
@@ -251,6 +143,16 @@ class EmbeddedIndex:
 
     def passage(self, passage_id: int) -> Passage | None:
         return self._passages([passage_id]).get(passage_id)
+
+    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+        """The passage with its neighbours in the document, as many on each side, in order."""
+        rows = self._rows(
+            f"{PASSAGES} WHERE document_id = ? AND position BETWEEN ? AND ? ORDER BY position",
+            passage.document_id,
+            passage.position - reach,
+            passage.position + reach,
+        )
+        return [to_passage(row) for row in rows]
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, in order of source."""
@@ -310,31 +212,32 @@ class EmbeddedIndex:
             return self._database.connection().execute(statement, values).fetchall()
 
 
-def _put(tx: sqlite3.Connection, source: str, title: str, chunks: Sequence[Chunk], digest: str) -> Outcome:
-    known = tx.execute("SELECT id, hash FROM documents WHERE source = ?", (source,)).fetchone()
-    if known is not None and known["hash"] == digest:
+def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
+    known = tx.execute("SELECT id, hash FROM documents WHERE source = ?", (document.source,)).fetchone()
+    if known is not None and known["hash"] == document.digest:
         return "unchanged"
     if known is not None:
         _clear(tx, known["id"])
     document_id = tx.execute(
         "INSERT OR REPLACE INTO documents (id, source, title, hash, added_at, passages) VALUES (?, ?, ?, ?, ?, ?)",
-        (known and known["id"], source, title, digest, time.time(), len(chunks)),
+        (
+            known and known["id"],
+            document.source,
+            document.title,
+            document.digest,
+            time.time(),
+            len(document.chunks),
+        ),
     ).lastrowid
     tx.executemany(
         'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text)'
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (document_id, position, title, piece.heading, piece.page, piece.start, piece.end, piece.text)
-            for position, piece in enumerate(chunks)
+            (document_id, position, document.title, piece.heading, piece.page, piece.start, piece.end, piece.text)
+            for position, piece in enumerate(document.chunks)
         ),
     )
     return "added" if known is None else "updated"
-
-
-def _put_ready(tx: sqlite3.Connection, ready: ReadyPassage) -> Outcome:
-    title, text = clean(ready.title), clean(ready.text)
-    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
-    return _put(tx, _storable(ready.source), title, [Chunk(text, "", None, 0, len(text))], digest)
 
 
 def _clear(tx: sqlite3.Connection, document_id: int) -> None:
@@ -355,18 +258,6 @@ def _fused(rankings: Iterable[tuple[Mapping[int, int], float]]) -> dict[int, flo
 def _embedded_text(row: sqlite3.Row) -> str:
     place = " — ".join(part for part in (row["title"], row["heading"]) if part)
     return f"{place}\n{row['text']}" if place else str(row["text"])
-
-
-def _source(path: Path | str) -> str:
-    return _storable(str(real_path(path)))
-
-
-def _storable(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()  # names of files may hold bytes that are no text
-
-
-def _failure(path: Path, error: DocumentError) -> Failure:
-    return Failure(_storable(str(path)), error.code, _storable(str(error)), error.hint)
 
 
 def _marks(values: Sequence[object]) -> str:

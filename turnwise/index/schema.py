@@ -57,7 +57,7 @@ _TABLES = (
 )
 
 PASSAGES = """
-    SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end"
+    SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position
     FROM passages JOIN documents ON documents.id = document_id
 """
 

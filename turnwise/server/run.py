@@ -96,12 +96,12 @@ def _embedding(engine: Engine) -> Iterator[None]:
 
     def work() -> None:
         try:
-            engine.index.embed_pending(stop=stop)
+            engine.embed(stop=stop)
         except TurnwiseError as error:
             log.error("Vectors are not being made: %s %s", error, error.hint)
 
     thread = threading.Thread(target=work, name="embedding")
-    if engine.index.pending():
+    if engine.pending():
         thread.start()
     try:
         yield

@@ -165,7 +165,7 @@ def _turn(row: sqlite3.Row) -> Turn:
         timestamp=row["created_at"],
         number=row["number"],
         status=row["status"],
-        sources=tuple(Source(**source) for source in json.loads(row["sources"] or "[]")),
+        sources=tuple(Source.from_dict(source) for source in json.loads(row["sources"] or "[]")),
         record=json.loads(row["record"] or "{}"),
         error=json.loads(row["error"] or "null"),
     )

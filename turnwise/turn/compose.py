@@ -114,11 +114,30 @@ def _evidence_of(answer: Message) -> tuple[Evidence, ...]:
 
 
 def to_source(number: int, passage: Passage, quote: str) -> Source:
-    return Source(number, passage.id, passage.title, passage.source, passage.heading, passage.page, passage.text, quote)
+    return Source(
+        number,
+        passage.id,
+        passage.title,
+        passage.source,
+        passage.heading,
+        passage.page,
+        passage.text,
+        quote,
+        passage.reference,
+    )
 
 
 def _to_passage(source: Source) -> Passage:
-    return Passage(source.passage_id, 0, source.title, source.source, source.text, source.heading, source.page)
+    return Passage(
+        source.passage_id,
+        0,
+        source.title,
+        source.source,
+        source.text,
+        source.heading,
+        source.page,
+        reference=source.reference,
+    )
 
 
 def cited(text: str, prompt: Prompt, shown: Mapping[int, int]) -> tuple[Source, ...]:

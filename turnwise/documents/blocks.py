@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
-from turnwise.text import one_line
+from turnwise.text import clean, one_line
 
 LONGEST_HEADING = 200
 PART_LEVEL = 2  # a heading of this level or above begins a new part of the document
-
-_LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
-# Control characters, lone surrogates and non-characters cannot be stored or shown; invisible marks (soft hyphens,
-# zero-width spaces, direction overrides, tags) would hide words from the search or from the reader.
-_UNWANTED = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
-)
-_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-
-
-def clean(text: str) -> str:
-    """The text without what cannot be stored, shown or searched, its lines ended by a plain newline."""
-    return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).translate(_LIGATURES).strip()
 
 
 @dataclass(frozen=True, slots=True)

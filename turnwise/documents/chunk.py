@@ -5,24 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, takewhile
 
-from turnwise.index.blocks import Block, Parsed, heading_path
+from turnwise.documents.blocks import Block, Parsed, heading_path
 from turnwise.text import sentences
+from turnwise.types import Chunk
 
 LIMIT = 1200  # characters in a passage, at most: about 200 words
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A passage to be: `text` is the document's text from `start` to `end`."""
-
-    text: str
-    heading: str
-    page: int | None
-    start: int
-    end: int
 
 
 Span = tuple[int, int]  # where a piece of the document's text starts and ends

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from turnwise.index.blocks import Builder
+from turnwise.documents.blocks import Builder
 
 _DROPPED = ["script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "select", "button", "textarea"]
 _BLOCKS = frozenset(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnwise.documents.parse import Parsed, parse, parse_bytes
 from turnwise.errors import DocumentError, EncryptedDocument, UnreadableDocument, UnsupportedDocument
-from turnwise.index.parse import Parsed, parse, parse_bytes
 
 MARKDOWN = """\
 ---

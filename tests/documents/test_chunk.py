@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.index.blocks import Builder, Parsed
-from turnwise.index.chunk import LIMIT, chunk
-from turnwise.index.parse import parse_bytes
+from turnwise.documents.blocks import Builder, Parsed
+from turnwise.documents.chunk import LIMIT, chunk
+from turnwise.documents.parse import parse_bytes
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and runs away. "
 

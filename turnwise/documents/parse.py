@@ -6,8 +6,9 @@ import codecs
 import re
 from pathlib import Path
 
+from turnwise.documents.blocks import Block, Builder, Parsed
 from turnwise.errors import UnreadableDocument, UnsupportedDocument
-from turnwise.index.blocks import Block, Builder, Parsed, clean
+from turnwise.text import clean
 
 __all__ = ["SUPPORTED", "Block", "Parsed", "parse", "parse_bytes"]
 
@@ -55,16 +56,16 @@ def parse_bytes(name: str, data: bytes) -> Parsed:
 def _read_into(builder: Builder, name: str, data: bytes) -> str:
     suffix = Path(name).suffix.lower()
     if suffix in _PDF:
-        from turnwise.index.read_pdf import read_pdf
+        from turnwise.documents.read_pdf import read_pdf
 
         return read_pdf(data, name, builder)
     text = _decode(name, data)
     if suffix in _HTML:
-        from turnwise.index.read_html import read_html
+        from turnwise.documents.read_html import read_html
 
         return read_html(text, builder)
     if suffix in _MARKDOWN:
-        from turnwise.index.read_markdown import read_markdown
+        from turnwise.documents.read_markdown import read_markdown
 
         return read_markdown(text, builder)
     return _read_text(text.replace("\r\n", "\n").replace("\r", "\n"), builder)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from turnwise.documents.parse import SUPPORTED
 from turnwise.errors import DocumentError, UnreadableDocument
-from turnwise.index.parse import SUPPORTED
 
 _IN_NO_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates stand for bytes that are no text
 

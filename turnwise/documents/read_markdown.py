@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from turnwise.index.blocks import Builder
-from turnwise.index.read_html import read_html
+from turnwise.documents.blocks import Builder
+from turnwise.documents.read_html import read_html
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pypdfium2
 
+from turnwise.documents.blocks import Builder
 from turnwise.errors import EncryptedDocument, UnreadableDocument
-from turnwise.index.blocks import Builder, clean
+from turnwise.text import clean
 
 _lock = threading.Lock()  # PDFium must not be entered by two threads at once
 

@@ -1,0 +1,49 @@
+"""The words of texts and questions as every index keeps them, so that all of them rank alike."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+from turnwise.text import content_words, stems, words
+from turnwise.types import SearchQuery
+
+MOST_WORDS = 64  # of a question; a pasted page would make the search slow and no better
+
+_WORD = re.compile(r"[^\W_]+")
+# Scripts that put no spaces between words; their pairs of characters stand for words.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+def indexed_words(text: str) -> list[str]:
+    """The words of a text in order: folded in case and accents, stemmed; of unspaced scripts every two characters."""
+    return stems([piece for word in _WORD.findall(_folded(text)) for piece in _pieces(word)])
+
+
+def weighted_words(query: SearchQuery) -> dict[str, float]:
+    """What to look for, with what each word counts: those of the question 1, those added to it less."""
+    return _weighted(query, content_words) or _weighted(query, words)
+
+
+def _weighted(query: SearchQuery, divide: Callable[[str], list[str]]) -> dict[str, float]:
+    weights = {word: 1.0 for said in divide(query.literal) for word in indexed_words(said)}
+    for term in sorted(query.added, key=lambda term: -term.weight):
+        for word in (word for said in divide(term.text) for word in indexed_words(said)) if term.weight > 0 else ():
+            weights.setdefault(word, min(term.weight, 1.0))
+    return dict(list(weights.items())[:MOST_WORDS])
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+
+
+def _pieces(word: str) -> list[str]:
+    if word.isascii() or not (runs := _UNSPACED.findall(word)):
+        return [word]
+    pairs = [run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))]
+    return pairs + [rest for rest in _UNSPACED.split(word) if rest]
