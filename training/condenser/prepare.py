@@ -10,6 +10,7 @@ what shares a question with them is not trained on. `encoder` needs `safetensors
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import random
 import re
@@ -41,6 +42,8 @@ SHORT = ["What is {}?", "Tell me about {}", "Explain {}", "How does {} work?", "
 SHORT += ["Can you tell me about {}?", "I want to know about {}.", "Why is {} important?", "What does {} mean?"]
 SHORT += ["What is the history of {}?", "What are the benefits of {}?", "How do I find {}?", "Describe {}."]
 SHORT += ["Who is {}?", "Where is {}?", "What do you know about {}?", "Is {} safe?", "How much does {} cost?"]
+MENTIONED = ["I am interested in {}.", "I was reading about {}.", "My friend told me about {}.", "I know {}."]
+MENTIONED += ["I heard about {} today.", "I want to learn about {}.", "We are talking about {} in class.", "I like {}."]
 TOPICS = ["Tell me about {0} {1}", "{0}, {1}", "What do you know about {0}? {1}", "{0}", "Who or what is {0}?"]
 
 
@@ -244,6 +247,7 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
     histories = rewritten + later["labels"] + pools["answered"] + pools["labels_answered"] + near * 4
     histories += pools["lengthened"] + pools["small_answered"]
     pools["switch"] = switched(train, histories, 12000, rnd)
+    pools["paired"] = paired(train, histories, 4000, rnd)
     return pools
 
 
@@ -272,6 +276,27 @@ def switched(sets: dict[str, list[Row]], histories: list[Row], number: int, rnd:
     return rows
 
 
+def paired(sets: dict[str, list[Row]], histories: list[Row], number: int, rnd: random.Random) -> list[Row]:
+    """A message of two sentences, the second of which leans on the first and on nothing before."""
+    pairs: list[tuple[Row, str]] = []
+    for rows in sets.values():
+        for before, row in itertools.pairwise(rows):
+            wanted = missing(row) if row["history"] and row.get("rewrite") else set()
+            first = before.get("rewrite") or ""
+            if wanted and before["conversation_id"] == row["conversation_id"] and wanted <= content_stems(first):
+                pairs.append((row, first))
+            named = [phrase for phrase in phrases(row.get("rewrite") or "") if wanted <= content_stems(phrase)]
+            if wanted and named:
+                pairs.append((row, rnd.choice(MENTIONED).format(named[0])))
+    made: list[Row] = []
+    while len(made) < number:
+        row, first = rnd.choice(pairs)
+        where = rnd.choice(histories) if rnd.random() < 0.8 else row
+        message = f"{first.strip()} {row['question']}"
+        made.append(where | {"question": message, "rewrite": message, "needs_context": False})
+    return made
+
+
 # --- arrays -------------------------------------------------------------------------------------------------------
 
 
@@ -296,7 +321,7 @@ def pack(pools: dict[str, list[Row]]) -> dict[str, np.ndarray]:
 
 
 JUDGED = {"labels", "labels_answered", "small", "small_answered", "varied", "switch", "complete", "held_labels"}
-JUDGED |= {"held_cast19", "held_ikat23", "held_switch"}
+JUDGED |= {"paired", "held_paired", "held_cast19", "held_ikat23", "held_switch"}
 
 
 def add(columns: dict[str, list[int]], layout: Layout, row: Row, pool: int, name: str) -> None:
@@ -336,6 +361,7 @@ def examples(folder: Path, out: Path) -> None:
     histories = later["canard"] + later["qrecc"] + later["ikat23"] * 3 + later["cast19"]
     held = {f"held_{name}": rows for name, rows in later.items()}
     held["held_switch"] = switched(kept, histories, 2000, rnd)
+    held["held_paired"] = paired(kept, histories, 500, rnd)
     np.savez_compressed(out, **pack(pools | held))
 
 
