@@ -12,7 +12,7 @@ from onnx import TensorProto, checker, helper, numpy_helper
 
 from training.packed import Weights, plain
 
-HEADS = 12
+WIDTH, HEADS = 384, 12
 
 # What the matrices are called in bert.py (by layer), and in the exports of others.
 PARTS = {"out": "attention.output.dense", "inner": "intermediate.dense", "outer": "output.dense"}
@@ -133,21 +133,23 @@ class Graph:
         return self("Add", self("Mul", x, self.weight(f"{name}.weight")), self.weight(f"{name}.bias"))
 
 
-def encoder(graph: Graph, reach: Sequence[str], positions: int) -> str:
-    """The nodes of an encoder that reads `ids` (and `types`, where a layer tells them apart); returns its last states.
+def encoder(graph: Graph, reach: Sequence[str], positions: int, ids: str = "ids", types: str = "types") -> str:
+    """The nodes of an encoder that reads the inputs `ids` and `types` (all of the first type, where that is ""), and
+    the name of its last states.
 
     What each layer computes (its keys and values are of all tokens): "all" tokens, the "front" ones (as many as the
     input `front` says, the others stay as they were), or the "first" one alone.
     """
     number = graph.constant
     zero = graph.whole("zero", 0)
-    words = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|values"]), "ids"), to=1)
-    words = graph("Mul", words, graph("Gather", number("words.scale", graph.weights["words.weight|scale"]), "ids"))
-    position = number("positions", plain(graph.weights, "positions.weight")[:positions])
-    position = graph("Slice", position, zero, graph("Shape", "ids", start=1, end=2), zero)
-    x = graph("Add", graph("Add", words, position), graph("Gather", graph.weight("types.weight"), "types"))
+    words = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|values"]), ids), to=1)
+    words = graph("Mul", words, graph("Gather", number("words.scale", graph.weights["words.weight|scale"]), ids))
+    table, kinds = plain(graph.weights, "positions.weight")[:positions], plain(graph.weights, "types.weight")
+    position = number("positions", table if types else table + kinds[0])
+    x = graph("Add", words, graph("Slice", position, zero, graph("Shape", ids, start=1, end=2), zero))
+    if types:
+        x = graph("Add", x, graph("Gather", number("types.weight", kinds), types))
     x = graph.norm(x, "norm")
-    width = plain(graph.weights, "norm.weight").size
     for layer, part in enumerate(reach):
         at = f"layers.{layer}"
         if part == "all":
@@ -158,8 +160,8 @@ def encoder(graph: Graph, reach: Sequence[str], positions: int) -> str:
             axis = graph.whole("one", 1)
             now = graph("Slice", x, zero, end, axis)
             rest = graph("Slice", x, end, graph.whole("most", 2**31), axis) if part == "front" else ""
-            query = graph.linear(now, f"{at}.qkv", slice(0, width), ".query")
-            both = graph.linear(x, f"{at}.qkv", slice(width, None), ".read")
+            query = graph.linear(now, f"{at}.qkv", slice(0, WIDTH), ".query")
+            both = graph.linear(x, f"{at}.qkv", slice(WIDTH, None), ".read")
             key, value = graph("Split", both, outputs=2, axis=2, num_outputs=2).split()
         y = graph.linear(graph.fused("MultiHeadAttention", query, key, value, num_heads=HEADS), f"{at}.out")
         x = now
