@@ -19,7 +19,7 @@ from onnx import helper, save
 from training import bert_onnx, packed
 
 VERSION = "1"
-POSITIONS = 512
+POSITIONS = 256  # as many tokens as the product reads of a text
 
 
 def build(weights: packed.Weights, reach: list[str]) -> object:

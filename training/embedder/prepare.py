@@ -25,9 +25,9 @@ from turnwise.models.embedder import QUERY_PREFIX
 from turnwise.models.weights import pinned_weights
 
 SEED = 13
-KEPT = {"clapnq": 12_707, "cloud": 6_000, "fiqa": 14_000, "govt": 1_000, "doc2dial": 1_400}  # passages of a collection
-MADE, REWRITTEN = 45_000, 22_000  # questions
-MORE = 16_000  # passages of the other documentation
+KEPT = {"clapnq": 12_707, "cloud": 11_000, "fiqa": 15_480, "govt": 1_700, "doc2dial": 1_400}  # passages of a collection
+MADE, REWRITTEN = 60_000, 30_000  # questions
+MORE = 24_000  # passages of the other documentation
 LONGEST = 300  # tokens of a passage that are kept: a little more than is read
 _DIGITS = re.compile(r"^\d{8} \d\d [nvars] [0-9a-f]{2} (\S+) .*? \| (.+)$")
 
