@@ -267,7 +267,8 @@ def main() -> None:
             record = {"settings": settings, "steps": step, "scores": told}
             saving.submit(bert.save, bert.pack(net), net.shape, args.out, name, record)
 
-    train(nets, teacher, texts, args, started + 60 * args.minutes - 10, report)
+    until = max(time.time() + 5, started + 60 * args.minutes - 10)  # the last report and saving take as long
+    train(nets, teacher, texts, args, until, report)
     saving.shutdown()
     print(f"done, {time.time() - started:.0f} s", flush=True)
 
