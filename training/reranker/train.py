@@ -1,0 +1,263 @@
+"""Distil a cross-encoder: the teacher scores every pair of prepare.py, then students learn to score as it does.
+
+    python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6]
+
+A shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). The students share the minutes that the
+teacher's scoring leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every epoch and at the end; the scores
+on the held-out questions are printed and in NAME.json. Needs torch and a GPU; run from the repository's root with it on
+the path. With --limit a few questions do, on any machine, to see that all runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div, log_softmax
+
+from training import bert, packed
+from training.bert import Encoder, Shape
+
+CLS, SEP = 101, 102
+ROOMS = {"student": (112, 28, 14), "teacher": (224, 48, 24)}  # as Room in turnwise/models/reranker.py
+HELD_OUT = 0.05
+
+
+class Pairs:
+    """Questions with their candidates on the device, laid out as the product does it: [CLS] question [SEP] title and
+    chosen pieces [SEP]."""
+
+    def __init__(self, file: Path, device: str, limit: int | None) -> None:
+        flat = packed.read(file)
+        self.device = device
+        self.kind = flat["kind"][:limit]
+        self.count, self.slots = len(self.kind), len(flat["candidates"])
+        at = np.concatenate([[0], np.cumsum(flat["pieces"].astype(np.int64))])
+        sizes = np.add.reduceat(flat["piece_sizes"].astype(np.int64), at[:-1])
+        number = np.concatenate([np.arange(count) for count in flat["pieces"]])
+        self._text = self._table(flat["ids"], sizes)
+        self._piece = self._table(np.repeat(number, flat["piece_sizes"]).astype(np.int16), sizes)
+        self._text_sizes = torch.from_numpy(sizes).to(device)
+        self._title = self._table(flat["title_ids"], flat["title_sizes"].astype(np.int64))
+        self._title_sizes = torch.from_numpy(flat["title_sizes"].astype(np.int64)).to(device)
+        self._question = self._table(flat["question_ids"], flat["question_sizes"].astype(np.int64))
+        self._question_sizes = torch.from_numpy(flat["question_sizes"].astype(np.int64)).to(device)
+        self._candidates = torch.from_numpy(flat["candidates"].T[:limit].astype(np.int64).reshape(-1)).to(device)
+        self._masks = {
+            who: torch.from_numpy(np.ascontiguousarray(flat[who].T[:limit]).view(np.int64).reshape(-1)).to(device)
+            for who in ROOMS
+        }
+
+    def _table(self, values: np.ndarray, sizes: np.ndarray) -> Tensor:
+        table = np.zeros((len(sizes), max(1, sizes.max())), np.int16)  # no token is above 30521
+        table[np.arange(table.shape[1]) < sizes[:, None]] = values
+        return torch.from_numpy(table).to(self.device)
+
+    def laid_out(self, who: str) -> Laid:
+        """All pairs as the student or the teacher reads them."""
+        room, of_question, of_title = ROOMS[who]
+        pairs = self.count * self.slots
+        ids = torch.zeros(pairs, room, dtype=torch.int16, device=self.device)
+        sizes = torch.zeros(pairs, dtype=torch.int64, device=self.device)
+        fronts = torch.zeros(pairs, dtype=torch.int64, device=self.device)
+        for start in range(0, pairs, 16384):
+            rows = torch.arange(start, min(pairs, start + 16384), device=self.device)
+            passage, question = self._candidates[rows], rows // self.slots
+            asked = self._question[question, :of_question].long()
+            asked_kept = _below(asked, self._question_sizes[question])
+            text, mask = self._text[passage].long(), self._masks[who][rows]
+            kept = ((mask[:, None] >> self._piece[passage].long()) & 1).bool() | (mask == 0)[:, None]
+            kept &= _below(text, self._text_sizes[passage])
+            title = self._title[passage, :of_title].long()
+            body, body_kept = (
+                torch.cat([title, text], 1),
+                torch.cat([_below(title, self._title_sizes[passage]), kept], 1),
+            )
+            left = room - 3 - asked_kept.sum(1)
+            body_kept &= body_kept.cumsum(1) <= left[:, None]
+            cls = torch.full((len(rows), 1), CLS, device=self.device)
+            sep, one = torch.full_like(cls, SEP), torch.ones_like(cls).bool()
+            line = torch.cat([cls, asked, sep, body, sep], 1)
+            line_kept = torch.cat([one, asked_kept, one, body_kept, one], 1)
+            place = (line_kept.cumsum(1) - 1).masked_fill(~line_kept, room)  # what is not kept goes beyond the end
+            filled = torch.zeros(len(rows), room + 1, dtype=torch.int64, device=self.device).scatter_(1, place, line)
+            ids[rows], sizes[rows] = filled[:, :room].to(torch.int16), line_kept.sum(1)
+            fronts[rows] = asked_kept.sum(1) + 2
+        return Laid(ids, sizes, fronts)
+
+
+def _below(table: Tensor, sizes: Tensor) -> Tensor:
+    return torch.arange(table.shape[1], device=table.device) < sizes[:, None]
+
+
+class Laid:
+    def __init__(self, ids: Tensor, sizes: Tensor, fronts: Tensor) -> None:
+        self.ids, self.sizes, self.fronts = ids, sizes, fronts
+
+    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        sizes = self.sizes[rows]
+        ids = self.ids[rows, : int(sizes.max())].long()
+        return ids, _below(ids, sizes), self.fronts[rows]
+
+
+@torch.no_grad()
+def scored(net: Encoder, laid: Laid, rows: Tensor, what: str, batch: int = 2048) -> Tensor:
+    """A score for each of the rows, the short ones together."""
+    net.eval()
+    started = time.time()
+    order = rows[laid.sizes[rows].argsort()]
+    scores = torch.zeros(len(laid.sizes), device=rows.device)
+    for number, some in enumerate(order.split(batch)):
+        with torch.autocast(rows.device.type, torch.float16, enabled=rows.device.type == "cuda"):
+            scores[some] = net(*laid.batch(some))
+        if number % 100 == 0:
+            print(f"{what}: {number * batch} of {len(rows)} scored, {time.time() - started:.0f} s", flush=True)
+    return scores[rows]
+
+
+def train(
+    net: Encoder,
+    laid: Laid,
+    aim: Tensor,
+    kind: Tensor,
+    chosen: np.ndarray,
+    args: argparse.Namespace,
+    until: float,
+    epoch_done: Callable[[int], None],
+) -> None:
+    """Until the time is over; the learning rate falls with it."""
+    device = aim.device
+    optimizer = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=0.01, fused=device.type == "cuda")
+    rng = np.random.default_rng(args.seed)
+    started, step, epoch = time.time(), 0, 0
+    slots = torch.arange(aim.shape[1], device=device)
+    net.train()
+    while time.time() < until:
+        total, seen = torch.zeros(3, device=device), 0
+        for some in np.array_split(rng.permutation(chosen), max(1, len(chosen) // args.batch)):
+            gone = min(1.0, (time.time() - started) / (until - started))
+            if gone >= 1.0:
+                break
+            rate = args.rate * min(1.0, (step + 1) / 200) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * gone)))
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            at = torch.from_numpy(some).to(device)
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                said = net(*laid.batch((at[:, None] * len(slots) + slots).reshape(-1))).view(len(at), -1)
+            parts = torch.stack(losses(said, aim[at], kind[at]))
+            optimizer.zero_grad(set_to_none=True)
+            parts.sum().backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            total, seen, step = total + parts.detach(), seen + 1, step + 1
+            if step % 250 == 0:
+                told = [round(value, 4) for value in (total / seen).tolist()]
+                print(f"step {step}, epoch {epoch}, {time.time() - started:.0f} s: {told}", flush=True)
+        epoch += 1
+        epoch_done(epoch)
+        net.train()
+
+
+def losses(said: Tensor, aim: Tensor, kind: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the order within a question as the teacher sees it, of the margins, and of the answers that people gave."""
+    order = sum(
+        heat * kl_div(log_softmax(said / heat, 1), log_softmax(aim / heat, 1), log_target=True, reduction="batchmean")
+        for heat in (1.0, 3.0)
+    )
+    apart = (said - said.mean(1, keepdim=True)) - (aim - aim.mean(1, keepdim=True))
+    margins = 0.05 * apart.square().mean() + 0.01 * (said - aim).square().mean()
+    real = kind == 2
+    told = cross_entropy(said[real], torch.zeros_like(kind[real])) if real.any() else said.sum() * 0
+    return order, margins, 0.1 * told * real.float().mean()
+
+
+def figures(said: Tensor, aim: Tensor, kind: np.ndarray) -> dict[str, float]:
+    """Of held-out questions: how near the order is to the teacher's, and how often what a question came from is first
+    of 15, for the student and the teacher."""
+    best = aim.argsort(1, descending=True)
+    gain = torch.zeros_like(aim).scatter_(
+        1, best[:, :5], torch.tensor([31.0, 15, 7, 3, 1], device=aim.device).expand(len(aim), 5)
+    )
+    fall = 1 / torch.log2(torch.arange(2, 7, device=aim.device).float())
+    mine = gain.gather(1, said.argsort(1, descending=True)[:, :5])
+    ranks = [each.argsort(1).argsort(1).float() for each in (said, aim)]
+    ranks = [each - each.mean(1, keepdim=True) for each in ranks]
+    spearman = (ranks[0] * ranks[1]).sum(1) / ranks[1].square().sum(1)
+    found = {
+        "ndcg@5 to the teacher": float(((mine * fall).sum(1) / (gain.gather(1, best[:, :5]) * fall).sum(1)).mean()),
+        "spearman": float(spearman.mean()),
+        "same first": float((said.argmax(1) == aim.argmax(1)).float().mean()),
+    }
+    for name, number in (("made", 1), ("answers", 2)):
+        of_it = torch.from_numpy(kind == number).to(aim.device)
+        for who, scores in (("student", said), ("teacher", aim)):
+            found[f"{name} first of 15, {who}"] = float((scores[of_it, :15].argmax(1) == 0).float().mean())
+    return {name: round(value, 4) for name, value in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("teacher", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("students", nargs="+", metavar="NAME=SHAPE")
+    parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--batch", type=int, default=48, help="questions")
+    parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--dropout", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, help="questions, to try things out")
+    args = parser.parse_args()
+    started = time.time()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(args.seed)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    args.out.mkdir(parents=True, exist_ok=True)
+    pairs = Pairs(args.data, device, args.limit)
+    teacher = bert.teacher(packed.read(args.teacher)).to(device)
+    print(f"{pairs.count} questions x {pairs.slots}, read in {time.time() - started:.0f} s", flush=True)
+    laid = pairs.laid_out("teacher")
+    every = torch.arange(len(laid.sizes), device=device)
+    aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
+    print(f"scores {aim.mean():.2f} +- {aim.std():.2f}, {time.time() - started:.0f} s", flush=True)
+    with torch.autocast(device, torch.float16, enabled=device == "cuda"):
+        busy = bert.listen(teacher, [laid.batch(every[:: max(1, len(every) // 512)])])
+    del laid
+    laid = pairs.laid_out("student")
+    print(f"student's tokens: {laid.sizes.float().mean():.0f} of a pair on average", flush=True)
+    held = np.random.default_rng(5).random(pairs.count) < HELD_OUT
+    held[:2] = True, False
+    chosen, unseen = np.flatnonzero(~held), np.flatnonzero(held)
+    held_rows = (
+        torch.from_numpy(unseen).to(device)[:, None] * pairs.slots + torch.arange(pairs.slots, device=device)
+    ).view(-1)
+    kind = torch.from_numpy(pairs.kind.astype(np.int64)).to(device)
+    saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
+    for number, each in enumerate(args.students):
+        name, shape = each.split("=")
+        net = bert.student(Shape.read(shape), teacher, busy, args.dropout).to(device)
+        left = started + 60 * args.minutes - time.time()
+        until = time.time() + max(20.0, left / (len(args.students) - number) - 6)
+
+        def epoch_done(epoch: int, net: Encoder = net, name: str = name) -> None:
+            said = scored(net, laid, held_rows, name).view(len(unseen), -1)
+            told = figures(said, aim[torch.from_numpy(unseen).to(device)], pairs.kind[unseen])
+            print(f"{name} epoch {epoch}: {told}", flush=True)
+            settings = {key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "seed")}
+            record = {"settings": settings, "questions": len(chosen), "epochs": epoch, "scores": told}
+            saving.submit(bert.save, bert.pack(net), net.shape, args.out, name, record)
+
+        train(net, laid, aim, kind, chosen, args, until, epoch_done)
+    saving.shutdown()
+    print(f"done, {time.time() - started:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""How well passages answer a question, from a BERT-type ONNX model that reads both together."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from turnwise.errors import WeightsError
+from turnwise.models.weights import pinned_reranker, pinned_weights, sha256
+from turnwise.text import content_stems, sentences, stem
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from turnwise.types import Passage
+
+FOLDER = Path(__file__).parent / "data"
+PIECE = 60  # characters that a piece of a passage has at least, where there are so many
+LONGEST_PIECE = 200
+MOST_PIECES = 64  # pieces of a passage that are looked at
+CHARACTERS = 4.3  # of a token, on average
+REMEMBERED = 4096  # passages whose pieces are remembered
+
+_CLS, _SEP = 101, 102  # of bert-base-uncased
+_WORD = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"\(?\bhttps?://[^\s)\]>]+\)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many tokens a model reads of a question and a passage together, of them at most of the question and of the
+    passage's title and heading."""
+
+    tokens: int
+    question: int
+    title: int
+
+
+STUDENT = Room(tokens=112, question=28, title=14)
+TEACHER = Room(tokens=224, question=48, title=24)
+
+
+# --- what is read of a passage -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A passage in pieces of a sentence or a few, in order, with the stems of the words in each."""
+
+    texts: tuple[str, ...]
+    stems: tuple[frozenset[str], ...]
+    sizes: tuple[int, ...]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def pieces(text: str) -> Pieces:
+    """Short sentences together, long ones divided between words; web addresses are left out."""
+    found: list[str] = []
+    for sentence in sentences(_ADDRESS.sub(" ", text)) or [text]:
+        for part in _parts(" ".join(sentence.split())):
+            if found and len(found[-1]) < PIECE and len(found[-1]) + len(part) < LONGEST_PIECE:
+                found[-1] += " " + part
+            else:
+                found.append(part)
+    del found[MOST_PIECES:]
+    stems = tuple(frozenset(map(stem, _WORD.findall(each.lower()))) for each in found)
+    return Pieces(tuple(found), stems, tuple(len(each) + 1 for each in found))
+
+
+def _parts(sentence: str) -> list[str]:
+    if len(sentence) <= LONGEST_PIECE:
+        return [sentence]
+    count = math.ceil(len(sentence) / LONGEST_PIECE)
+    aim = len(sentence) / count
+    parts, start = [], 0
+    for number in range(1, count):
+        at = sentence.rfind(" ", start + 1, round(number * aim))
+        end = at if at > start else round(number * aim)
+        parts.append(sentence[start:end].strip())
+        start = end
+    return [part for part in (*parts, sentence[start:].strip()) if part]
+
+
+def rarity(question: str, passages: Sequence[Pieces]) -> dict[str, float]:
+    """What each word of the question counts, by its stem: the more, the fewer of the passages have it."""
+    held = [frozenset().union(*each.stems) for each in passages]
+    return {
+        key: math.log1p(len(held) / (1 + sum(key in has for has in held))) for key in sorted(content_stems(question))
+    }
+
+
+def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[int]:
+    """The pieces to read where not all fit into so many characters, in order: those with the rarest words of the
+    question, a word that was not read yet before one that was; then what follows them, then the beginning."""
+    if sum(passage.sizes) <= room:
+        return list(range(len(passage.texts)))
+    held = {number: has for number, each in enumerate(passage.stems) if (has := weights.keys() & each)}
+    chosen: list[int] = []
+    read: set[str] = set()
+
+    def worth(number: int) -> tuple[float, int]:
+        return sum(weights[key] * (0.25 if key in read else 1.0) for key in held[number]), -number
+
+    def take(number: int) -> bool:
+        nonlocal room
+        fits = 0 <= number < len(passage.texts) and number not in chosen and passage.sizes[number] <= room
+        if fits or not chosen:
+            chosen.append(number)
+            room -= passage.sizes[number]
+        return fits
+
+    while held:
+        best = max(held, key=worth)
+        if take(best):
+            read |= held[best]
+        del held[best]
+    for number in (*(each + 1 for each in tuple(chosen)), *range(len(passage.texts))):
+        take(number)
+    return sorted(chosen)
+
+
+def room_for_text(room: Room, question: int, title: int) -> float:
+    """How many characters of the text fit beside so many tokens of the question and of the title."""
+    return (room.tokens - 3 - question - title) * CHARACTERS
+
+
+def titled(title: str, heading: str) -> str:
+    """The line that stands before a passage's text."""
+    return " ".join(f"{title}: {heading}".split()) if title and heading else " ".join((title or heading).split())
+
+
+# --- scoring -----------------------------------------------------------------------------------------------------
+
+
+class OnnxReranker:
+    """A re-ranker that reads its weights at the first question; safe to use from several threads.
+
+    It is the one that comes with the package, made to be quick; with `quality` the larger one that it was distilled
+    from, the pinned ms-marco-MiniLM-L-12-v2.
+    """
+
+    def __init__(self, quality: bool = False, folder: Path = FOLDER, threads: int = 0) -> None:
+        self.name = "ms-marco-MiniLM-L-12-v2" if quality else "turnwise-reranker"
+        self._quality = quality
+        self._folder = folder
+        self._threads = threads or min(4, os.cpu_count() or 1)
+        self._lock = threading.Lock()
+        self._loaded: _Model | None = None
+
+    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        """How well each passage answers the question (a logit): higher is better."""
+        return self._model().scores(question, passages) if passages else []
+
+    def _model(self) -> _Model:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _load(self._folder, self._quality, self._threads)
+            return self._loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The input of the encoder: [CLS] the question [SEP] the title and what is read of the passage [SEP]."""
+
+    ids: list[int]
+    front: int  # tokens up to the first [SEP], with it
+
+
+class _Model:
+    def __init__(self, tokenizer: Tokenizer, session: Any, room: Room, threads: int) -> None:
+        self._tokenizer = tokenizer
+        self._session = session
+        self._room = room
+        self._inputs = {node.name for node in session.get_inputs()}
+        self._pool = ThreadPoolExecutor(threads, "reranker")
+
+    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        # One pair at a time, on as many threads as there are: no padding, no score that depends on the other passages,
+        # and no slower than batches. The longest first, so that the threads end together.
+        pairs = self.pairs(question, passages)
+        order = sorted(range(len(pairs)), key=lambda number: -len(pairs[number].ids))
+        found = dict(zip(order, self._pool.map(self._score, [pairs[number] for number in order]), strict=True))
+        return [found[number] for number in range(len(pairs))]
+
+    def pairs(self, question: str, passages: Sequence[Passage]) -> list[Pair]:
+        held = [pieces(each.text) for each in passages]
+        weights = rarity(question, held)
+        asked = self._tokens([question])[0][: self._room.question]
+        titles = [
+            ids[: self._room.title] for ids in self._tokens([titled(each.title, each.heading) for each in passages])
+        ]
+        read = []
+        for each, title in zip(held, titles, strict=True):
+            chosen = choose(each, weights, room_for_text(self._room, len(asked), len(title)))
+            read.append(" ".join(each.texts[number] for number in chosen))
+        front = [_CLS, *asked, _SEP]
+        left = self._room.tokens - len(front) - 1
+        return [
+            Pair([*front, *[*title, *text][:left], _SEP], len(front))
+            for title, text in zip(titles, self._tokens(read), strict=True)
+        ]
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        encodable = [each.encode("utf-8", "replace").decode("utf-8") for each in texts]  # a lone surrogate would raise
+        return [self._tokenizer.encode(each, add_special_tokens=False).ids for each in encodable]
+
+    def _score(self, pair: Pair) -> float:
+        ids = np.array([pair.ids], dtype=np.int64)
+        types = np.zeros_like(ids)
+        types[0, pair.front :] = 1
+        feed = {"ids": ids, "types": types, "front": np.array([pair.front], dtype=np.int64)}
+        feed |= {"input_ids": ids, "token_type_ids": types, "attention_mask": np.ones_like(ids)}
+        output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
+        return float(output.reshape(-1)[0])
+
+
+def _load(folder: Path, quality: bool, threads: int) -> _Model:
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; without it the runtime reports to its maker
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    hint = "Install turnwise again: its re-ranker belongs to the package."
+    file = pinned_reranker().model if quality else folder / "reranker.onnx"
+    try:
+        if not quality:
+            card = json.loads((folder / "reranker.json").read_text(encoding="utf-8"))
+            if sha256(file) != card["sha256"]:
+                raise WeightsError(f"{file} is not the file that its card names.", hint)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # the threads are ours
+        tokenizer = Tokenizer.from_file(str(pinned_weights().tokenizer))
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    except WeightsError:
+        raise
+    except Exception as error:  # both libraries raise bare exceptions of their own
+        raise WeightsError(f"The re-ranker in {file.parent} cannot be loaded: {error}", hint) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return _Model(tokenizer, session, TEACHER if quality else STUDENT, threads)
