@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from turnwise.documents.chunk import chunk
 from turnwise.evaluation.library import whole
-from turnwise.index.chunk import chunk
 from turnwise.text import content_words, is_content, phrases, sentences
 
 MTRAG = ("clapnq", "cloud", "fiqa", "govt")

@@ -19,8 +19,8 @@ from tokenizers import Tokenizer
 
 from training import packed
 from training.texts import Text, made, passages, rewritten
-from turnwise.index.chunk import chunk
-from turnwise.index.parse import parse
+from turnwise.documents.chunk import chunk
+from turnwise.documents.parse import parse
 from turnwise.models.embedder import QUERY_PREFIX
 from turnwise.models.weights import pinned_weights
 
