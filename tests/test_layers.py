@@ -34,7 +34,7 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
-    "engine": {*CONTRACTS, "documents", "turn.run"},
+    "engine": {*CONTRACTS, "documents", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
         "sqlite",
@@ -61,6 +61,7 @@ LAYERS: dict[str, set[str]] = {
         "dialogue",
         "turn.understand",
         "turn.condense",
+        "turn.retrieve",
     },
     "": {"types", "config", "app", "engine", "models.fake", "dialogue"},  # turnwise itself: the public names
 }

@@ -11,13 +11,14 @@ from turnwise.config import Settings, data_folder
 from turnwise.dialogue.presets import load_preset
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
-from turnwise.errors import LibraryError, LibraryNotFound
+from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.openai_chat import OpenAIChat
+from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
@@ -37,7 +38,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
     senses = dataclasses.replace(
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
     )
-    parts = Parts(settings, index, store, guard, chat_models(settings, embedder), senses, query_condenser(settings))
+    models, condenser = chat_models(settings, embedder), query_condenser(settings)
+    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
     return Engine(settings, index, store, parts)
 
 
@@ -54,6 +56,17 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> Engine
 
 def embedder_of(settings: Settings) -> OnnxEmbedder:
     return OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
+
+
+def reranker_of(settings: Settings) -> OnnxReranker | None:
+    """Who puts what a search finds in order, if anyone."""
+    match settings.rerank:
+        case "off":
+            return None
+        case "quick" | "quality":
+            return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
+        case other:
+            raise ConfigError(f"'rerank' cannot be {other!r}.", "Set it to quick, quality or off.")
 
 
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from turnwise.config import Settings
 from turnwise.documents import ingest
 from turnwise.errors import TurnwiseError
+from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import (
     AddReport,
@@ -90,7 +91,8 @@ class Engine:
         return ingest.remove(self.index, str(source))
 
     def search(self, query: str, k: int = 6) -> list[Hit]:
-        return self.index.search(SearchQuery(query), k)
+        """The best k passages for a question, as a turn would find them."""
+        return find(SearchQuery(query), k, self.index.search, self._parts.reranker)
 
     def chat(self, conversation_id: str | None = None) -> Chat:
         """A conversation kept in the library; a new one where no id is given."""

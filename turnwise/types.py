@@ -548,6 +548,7 @@ class TurnRequest:
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
     condensed_query: str | None = None
+    where: Filter = EVERYTHING  # the documents that may answer
 
 
 # --- contracts ---------------------------------------------------------------------------------------------------

@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
-from turnwise.turn.retrieve import MOST, retrieve
-from turnwise.types import Hit, Passage, Plan, SearchQuery, Step
+from collections.abc import Sequence
+from typing import Any, cast
+
+from turnwise.turn.retrieve import CANDIDATES, MOST, last_cited, retrieve
+from turnwise.types import Hit, Message, Passage, Plan, SearchQuery, Source, Step
+
+SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
 
 
-def hits(*ids: int) -> list[Hit]:
-    return [Hit(Passage(number, 0, "", "", ""), 1.0) for number in ids]
+def hits(*ids: int, fall: float = 0.1) -> list[Hit]:
+    return [Hit(Passage(number, 0, "", "", ""), 1.0 - fall * place) for place, number in enumerate(ids)]
+
+
+def saying(*texts: str) -> list[Hit]:
+    return [Hit(Passage(number, 0, "", "", text), 1.0) for number, text in enumerate(texts, 1)]
 
 
 FOUND = {"both": hits(1, 2, 3, 4, 5, 6), "left": hits(1, 11, 12, 13, 14, 15), "right": hits(21, 2, 22, 23, 24, 25)}
+FOUND |= {"many": hits(*range(1, 31)), "equal": hits(1, 2, 3, fall=0.0), "nothing": []}
+FOUND["twice"] = saying(SENTENCE, f"{SENTENCE}.", "Another matter altogether, with nothing in common.", "Yes.")
 
 
-def retrieved(*questions: str, k: int = 6) -> list[int]:
+class Shelf:
+    """An index that finds what is written above."""
+
+    def search(self, query: SearchQuery, k: int) -> list[Hit]:
+        return FOUND[query.question][:k]
+
+    def passage(self, passage_id: int) -> Passage | None:
+        return Passage(passage_id, 0, "", "", "") if passage_id < 100 else None
+
+
+class Judge:
+    """A re-ranker that gives the points it is told."""
+
+    name = "judge"
+
+    def __init__(self, **points: float) -> None:
+        self.points = {int(name[1:]): points[name] for name in points}
+        self.read: list[int] = []
+
+    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        assert question
+        self.read += [passage.id for passage in passages]
+        return [self.points.get(passage.id, 0.0) for passage in passages]
+
+
+def retrieved(*questions: str, k: int = 6, judge: Judge | None = None, cited: Sequence[int] = ()) -> list[int]:
     steps = tuple(Step("search", SearchQuery(question)) for question in questions)
-    found = retrieve(Plan(steps, ""), lambda query, most: FOUND[query.question][:most], k)
+    found = retrieve(Plan(steps, ""), cast(Any, Shelf()), k, judge, cited)
     return [hit.passage.id for hit in found]
 
 
@@ -34,7 +70,31 @@ def test_no_answer_draws_on_more_than_eight() -> None:
 
 
 def test_a_plan_without_a_search_finds_nothing() -> None:
-    def search(query: SearchQuery, k: int) -> list[Hit]:
-        raise AssertionError(f"searched for {query} and {k}")
+    nowhere = cast(Any, None)
+    assert retrieve(Plan((Step("say", detail="Welcome."), Step("reform", detail="list")), ""), nowhere, 6) == []
 
-    assert retrieve(Plan((Step("say", detail="Welcome."), Step("reform", detail="list")), ""), search, 6) == []
+
+def test_the_re_ranker_orders_the_best_of_a_search() -> None:
+    assert retrieved("both", judge=Judge(p3=30.0, p6=33.0), k=3) == [3, 6, 1]
+    judge = Judge(p20=99.0)
+    assert retrieved("many", judge=judge, k=2) == [1, 2]
+    assert judge.read == list(range(1, CANDIDATES + 1))
+
+
+def test_what_the_last_answer_cited_is_found_again() -> None:
+    assert retrieved("both", cited=[77, 101], k=7) == [1, 2, 3, 4, 5, 77, 6]
+    assert retrieved("equal", cited=[3], k=3) == [3, 1, 2]
+    assert retrieved("nothing", cited=[77], k=3) == [77]
+
+
+def test_of_passages_that_say_the_same_the_best_stays() -> None:
+    assert retrieved("twice", k=3) == [1, 3, 4]
+
+
+def test_the_last_answers_sources_are_those_of_the_last_answer() -> None:
+    def said(*ids: int) -> Message:
+        return Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in ids))
+
+    assert last_cited([said(1), Message("user", "yes")]) == (1,)
+    assert last_cited([said(1), said(2, 3), Message("user", "yes")]) == (2, 3)
+    assert last_cited([Message("user", "yes")]) == ()

@@ -28,7 +28,7 @@ def retrieval(
     libraries = Libraries(cache, embedder, progress)
     figures: dict[str, ByWay] = {}
     for name, part in chosen(_parts(folder), only).items():
-        figures[name] = part(name, libraries, product.asks, progress)
+        figures[name] = part(name, libraries, product, progress)
     for name in dict.fromkeys(name.split("/")[0] for name in figures if "/" in name):
         large = [figures[f"{name}/{domain}"] for domain in MEAN_OF if f"{name}/{domain}" in figures]
         if large:
@@ -36,7 +36,7 @@ def retrieval(
     return figures
 
 
-Part = Callable[[str, Libraries, Way, Progress], ByWay]
+Part = Callable[[str, Libraries, Product, Progress], ByWay]
 
 
 def _parts(folder: Path) -> dict[str, Part]:
@@ -75,17 +75,22 @@ def _whole_history(asked: data.Question) -> SearchQuery:
 
 
 def _passages(
-    corpus: Path, queries: list[data.PassageQuery], name: str, libraries: Libraries, product: Way, progress: Progress
+    corpus: Path,
+    queries: list[data.PassageQuery],
+    name: str,
+    libraries: Libraries,
+    product: Product,
+    progress: Progress,
 ) -> ByWay:
     """A passage is found by its id."""
-    ways: dict[str, Way] = {"last_turn": _last_turn, "given_rewrite": _given_rewrite, "turnwise": product}
+    ways: dict[str, Way] = {"last_turn": _last_turn, "given_rewrite": _given_rewrite, "turnwise": product.asks}
     if not any(query.asked.rewrite for query in queries):
         del ways["given_rewrite"]
     figures = {}
     with libraries.of_passages(name, data.entries(corpus)) as index:
         for way, ask in ways.items():
             asked = watched(queries, f"{name} {way}", progress)
-            found = [[hit.passage.source for hit in index.search(ask(query.asked), DEPTH)] for query in asked]
+            found = [[hit.passage.source for hit in product.find(ask(query.asked), DEPTH, index)] for query in asked]
             figures[way] = _passage_figures(queries, found)
     return figures
 
@@ -113,15 +118,20 @@ def _passage_figures(queries: Sequence[data.PassageQuery], found: Sequence[list[
 
 
 def _documents(
-    documents: Path, queries: list[data.SpanQuery], name: str, libraries: Libraries, product: Way, progress: Progress
+    documents: Path,
+    queries: list[data.SpanQuery],
+    name: str,
+    libraries: Libraries,
+    product: Product,
+    progress: Progress,
 ) -> ByWay:
     """The gold is found once a passage of its document overlaps one of its spans."""
-    ways: dict[str, Way] = {"last_turn": _last_turn, "whole_history": _whole_history, "turnwise": product}
+    ways: dict[str, Way] = {"last_turn": _last_turn, "whole_history": _whole_history, "turnwise": product.asks}
     figures: ByWay = {}
     with libraries.of_documents(name, data.entries(documents)) as index:
         for way, ask in ways.items():
             asked = watched(queries, f"{name} {way}", progress)
-            found = [[_overlaps(hit, query) for hit in index.search(ask(query.asked), DEPTH)] for query in asked]
+            found = [[_overlaps(hit, query) for hit in product.find(ask(query.asked), DEPTH, index)] for query in asked]
             figures[way] = {"n": len(queries)} | {
                 str(metric): mean(metric(ranking, {True}) for ranking in found) for metric in (recall(5), mrr(10))
             }

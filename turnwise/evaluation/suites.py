@@ -14,8 +14,9 @@ from turnwise.evaluation import data
 from turnwise.evaluation.metrics import Tally, added_terms, decisions, mean, overlap, percentile, rouge1_recall
 from turnwise.turn.condense import condense as condense_stage
 from turnwise.turn.condense import search_query
+from turnwise.turn.retrieve import find
 from turnwise.turn.understand import Senses, understand
-from turnwise.types import Condensed, Message, SearchQuery, Understanding
+from turnwise.types import Condensed, Hit, Index, Message, Reranker, SearchQuery, Understanding
 
 T = TypeVar("T")
 Figures = dict[str, float]
@@ -28,6 +29,7 @@ class Product:
 
     settings: Settings
     senses: Senses
+    reranker: Reranker | None = None
 
     def understand(self, message: str, history: Sequence[Message]) -> Understanding:
         return understand(message, history, self.settings, self.senses)
@@ -39,6 +41,9 @@ class Product:
         message, history = asked.question, asked.history
         understood = self.understand(message, history)
         return search_query(message, history, understood, condense_stage(message, history, understood), self.settings)
+
+    def find(self, query: SearchQuery, k: int, index: Index) -> list[Hit]:
+        return find(query, k, index.search, self.reranker)
 
 
 def followup(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:

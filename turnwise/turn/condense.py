@@ -22,7 +22,9 @@ from turnwise.dialogue.window import LONGEST, window
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_words, one_line, stem, words
 from turnwise.types import (
+    EVERYTHING,
     Condensed,
+    Filter,
     FollowUp,
     Intent,
     Message,
@@ -146,19 +148,25 @@ def condense(
 
 
 def search_query(
-    message: str, history: Sequence[Message], understanding: Understanding, condensed: Condensed, settings: Settings
+    message: str,
+    history: Sequence[Message],
+    understanding: Understanding,
+    condensed: Condensed,
+    settings: Settings,
+    where: Filter = EVERYTHING,
 ) -> SearchQuery:
     """What is searched: the literal message, the added words at less weight, the condensed question as a vector, and,
-    the more the message leans on the conversation, all that the user asked of late."""
+    the more the message leans on the conversation, all that the user asked of late; in the documents of `where`."""
     if condensed.method == "caller":
-        return SearchQuery(condensed.query)
+        return SearchQuery(condensed.query, where=where)
     added = tuple(Term(term.text, min(1.0, term.weight * settings.added_weight)) for term in condensed.added)
     said = [each.content for each in history[-RECENT:] if each.role == "user" and asks_documents(each.content)]
     asked = [text[:LONGEST_ASKED] for text in said[-MOST_ASKED:]]
     leaning = (understanding.follow_up.confidence - TALK_FROM) / (TALK_FULLY - TALK_FROM)
     weight = settings.talk_weight * min(1.0, max(TALK_LEAST, leaning)) if understanding.intent != "clarify" else 0.0
     question = _question(message, understanding)
-    return SearchQuery(question, added, condensed.query, " ".join([*asked, question]) if asked else "", weight)
+    talk = " ".join([*asked, question]) if asked else ""
+    return SearchQuery(question, added, condensed.query, talk, weight, where)
 
 
 def _given_or_alone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:

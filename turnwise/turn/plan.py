@@ -9,7 +9,7 @@ from turnwise.dialogue.earlier import mentions, sentences_about
 from turnwise.dialogue.intent import is_courtesy, read_intent
 from turnwise.dialogue.language import says
 from turnwise.text import one_line
-from turnwise.types import Condensed, Message, Plan, SearchQuery, Step, Understanding
+from turnwise.types import Condensed, Filter, Message, Plan, SearchQuery, Step, Understanding
 
 READING = "another reading"  # of an ambiguous message: searched, and not a side of a comparison
 LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
@@ -41,7 +41,7 @@ def plan(
         case "social":
             return _say(says(language, operation), "a courtesy needs no search")
         case "recall":
-            return _recall(operation, read_intent(message, language).about, history, language)
+            return _recall(operation, read_intent(message, language).about, history, language, query.where)
         case "reform" if not any(each.role == "assistant" and each.content.strip() for each in history):
             return _say(says(language, "nothing_to_reform"), "nothing was said")
         case "reform":
@@ -58,8 +58,9 @@ def _say(words: str, reason: str) -> Plan:
 
 def _searches(condensed: Condensed, query: SearchQuery) -> Plan:
     sides = _sides(condensed.query)
-    steps = (Step("search", query), *(Step("search", SearchQuery(side)) for side in sides))
-    steps += tuple(Step("search", SearchQuery(other), detail=READING) for other in condensed.candidates)
+    steps = (Step("search", query), *(Step("search", SearchQuery(side, where=query.where)) for side in sides))
+    readings = (SearchQuery(other, where=query.where) for other in condensed.candidates)
+    steps += tuple(Step("search", reading, detail=READING) for reading in readings)
     reasons = [f"a comparison: also one search each for “{'” and “'.join(sides)}”"] if sides else []
     if condensed.candidates:
         reasons.append(f"it has other readings: also searched as “{'” and “'.join(condensed.candidates)}”")
@@ -77,7 +78,7 @@ def _sides(question: str) -> tuple[str, ...]:
 # --- memories -----------------------------------------------------------------------------------------------------
 
 
-def _recall(which: str, about: str, history: Sequence[Message], language: str) -> Plan:
+def _recall(which: str, about: str, history: Sequence[Message], language: str, where: Filter) -> Plan:
     """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
     remembered = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
@@ -86,9 +87,8 @@ def _recall(which: str, about: str, history: Sequence[Message], language: str) -
     if which == "said":
         said = sentences_about(about, history)
         if not said:
-            return Plan(
-                (Step("search", SearchQuery(about)),), f"nothing was said about “{about}” yet, so it is searched"
-            )
+            step = Step("search", SearchQuery(about, where=where))
+            return Plan((step,), f"nothing was said about “{about}” yet, so it is searched")
         return _say(_listed(says(language, "said", about=about), said, "- "), remembered)
     if not asked:
         return _say(says(language, "nothing_asked"), remembered)

@@ -17,7 +17,7 @@ from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import retrieve
+from turnwise.turn.retrieve import last_cited, retrieve
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
@@ -30,6 +30,7 @@ from turnwise.types import (
     Failed,
     Index,
     Reply,
+    Reranker,
     TurnEvent,
     TurnRequest,
 )
@@ -48,6 +49,7 @@ class Parts:
     models: Sequence[ChatModel]
     senses: Senses = field(default_factory=Senses)
     condenser: QueryCondenser = field(default_factory=QueryCondenser)
+    reranker: Reranker | None = None
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -73,7 +75,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("condense") as stage:
             condensed = await parts.condenser.condense(message, history, understood, request.condensed_query)
-            query = search_query(message, history, understood, condensed, settings)
+            query = search_query(message, history, understood, condensed, settings, request.where)
             added = {term.text: term.weight for term in query.added}
             asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
             stage.decide(condensed.method, condensed.reason, added=added, **asked)
@@ -85,7 +87,10 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("retrieve") as stage:
-            hits = await asyncio.to_thread(retrieve, planned, parts.index.search, settings.evidence)
+            cited_last = last_cited(history) if understood.follow_up.is_follow_up else ()
+            hits = await asyncio.to_thread(
+                retrieve, planned, parts.index, settings.evidence, parts.reranker, cited_last
+            )
             searched = [step.query.question for step in planned.steps if step.query]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
