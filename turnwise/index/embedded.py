@@ -10,6 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnwise.errors import LibraryError
+from turnwise.index import fusion
+from turnwise.index.fusion import DEPTH
 from turnwise.index.lexical import all_words_match, phrase_match, weighted_matches
 from turnwise.index.schema import MIGRATIONS, PASSAGES, to_passage
 from turnwise.index.vectors import NOTHING_NEAR, Nearness, VectorTable, to_blob
@@ -20,8 +22,6 @@ from turnwise.types import Counts, Document, DocumentInfo, Embedder, Hit, Outcom
 if TYPE_CHECKING:
     from turnwise.types import Vectors
 
-DEPTH = 100  # passages that each of the two rankings hands to the fusion
-FUSION = 60  # the constant of reciprocal rank fusion
 PUT_AT_ONCE = 1000  # documents a transaction
 MOST_TITLES = 1000  # documents whose titles name topics
 MOST_HEADINGS = 2000  # passages whose headings do
@@ -115,16 +115,9 @@ class EmbeddedIndex:
         if query.talk and query.talk_weight > 0:
             talk = SearchQuery(query.talk)
             rankings += [(each, query.talk_weight) for each in (self._lexical(talk), self._nearness(talk).ranks(DEPTH))]
-        scores = _fused(rankings)
-        # Equals are common while vectors are being made: then the passage that has the words goes first.
-        best = sorted(scores, key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
-        best = best[: max(k, 0)]
-        found, cosines = self._passages(best), nearness.cosines_of(best)
-        return [
-            Hit(found[passage], scores[passage], cosines.get(passage), lexical.get(passage), dense.get(passage))
-            for passage in best
-            if passage in found  # it may have been removed since
-        ]
+        scores = fusion.fused(rankings)
+        best = fusion.best(scores, lexical, k)
+        return fusion.hits(best, scores, lexical, dense, nearness.cosines_of(best), self._passages(best))
 
     def locate(self, sentence: str) -> Passage | None:
         """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
@@ -244,15 +237,6 @@ def _clear(tx: sqlite3.Connection, document_id: int) -> None:
     """Delete a document's passages and, by cascade, their vectors; the counter tells other searchers."""
     tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,))
     tx.execute("UPDATE index_meta SET value = value + 1 WHERE name = 'removals'")
-
-
-def _fused(rankings: Iterable[tuple[Mapping[int, int], float]]) -> dict[int, float]:
-    """Reciprocal rank fusion of weighted rankings: the score of every passage that stands in one."""
-    scores: dict[int, float] = {}
-    for ranking, weight in rankings:
-        for passage, rank in ranking.items():
-            scores[passage] = scores.get(passage, 0.0) + weight / (FUSION + rank)
-    return scores
 
 
 def _embedded_text(row: sqlite3.Row) -> str:
