@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import uuid
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import services
 from tests.pdfs import make_pdf
 from turnwise.app import build
 from turnwise.config import Settings
@@ -103,6 +105,22 @@ def sample_engine(sample_library: Path) -> Iterator[Engine]:
     """An engine over the sample library, for whole turns."""
     with build(Settings(library=str(sample_library))) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[services.PostgresServer]:
+    """A PostgreSQL of our own with pgvector; where there is none to be had, the test is skipped and says why."""
+    try:
+        with services.postgres() as server:
+            yield server
+    except services.CannotInstall as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: services.PostgresServer) -> str:
+    """The address of a new, empty database."""
+    return postgres_server.create(f"test_{uuid.uuid4().hex}")
 
 
 @pytest.fixture(name="make_pdf")
