@@ -124,9 +124,7 @@ class Database:
         options = f"{given.get('options') or ''} -c search_path={SCHEMA},public -c client_min_messages=warning"
         defaults = {"connect_timeout": PATIENCE, "keepalives_idle": 30, "tcp_user_timeout": 30_000}
         parameters: dict[str, Any] = {"application_name": "turnwise", **defaults, **given, "options": options}
-        made: Connection = self._driver.connect(
-            **parameters, autocommit=True, row_factory=self._driver.rows.dict_row
-        )
+        made: Connection = self._driver.connect(**parameters, autocommit=True, row_factory=self._driver.rows.dict_row)
         return made
 
     @contextmanager

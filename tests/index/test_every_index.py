@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -150,7 +148,9 @@ def test_titles_and_headings_are_the_terms_until_the_library_changes(open_index:
 
 def test_vectors_are_asked_for_longest_first_and_kept_once(open_index: Open, new_word_embedder: type) -> None:
     index = open_index()
-    index.put([one("a", "A", "short"), one("b", "", "a longer text"), Document("c", "C", "1", (Chunk("mid text", "H"),))])
+    index.put(
+        [one("a", "A", "short"), one("b", "", "a longer text"), Document("c", "C", "1", (Chunk("mid text", "H"),))]
+    )
     waiting = index.unembedded(10)
     assert [text for _, text in waiting] == ["a longer text", "C — H\nmid text", "A\nshort"]
     assert index.unembedded(1) == waiting[:1]
@@ -226,7 +226,10 @@ def test_added_words_count_by_their_weight(open_index: Open) -> None:
 def test_what_was_asked_before_counts_by_its_weight(open_index: Open) -> None:
     index = open_index()
     index.put([one("a", "A", "zebras run"), one("b", "B", "lions run")])
-    assert [hit.passage.title for hit in index.search(SearchQuery("run", talk="lions", talk_weight=0.8), 2)] == ["B", "A"]
+    assert [hit.passage.title for hit in index.search(SearchQuery("run", talk="lions", talk_weight=0.8), 2)] == [
+        "B",
+        "A",
+    ]
 
 
 def test_a_sentence_is_located_whatever_its_spacing(open_index: Open) -> None:
@@ -267,7 +270,9 @@ def test_several_write_and_search_at_once(open_index: Open) -> None:
     def work(number: int) -> None:
         index = indexes[number]
         for n in range(15):
-            index.put([one(f"{number} {n}", f"T{n}", f"common words of {number}"), one("shared", "S", f"common {number} {n}")])
+            index.put(
+                [one(f"{number} {n}", f"T{n}", f"common words of {number}"), one("shared", "S", f"common {number} {n}")]
+            )
             if n % 3 == 0:
                 index.remove(f"{number} {n}")
             assert index.search(SearchQuery("common"), 5)

@@ -71,7 +71,7 @@ class PostgresIndex:
     def put(self, documents: Iterable[Document]) -> list[Outcome]:
         """Put documents in, each in place of the one of its source unless the digest is the same."""
         outcomes: list[Outcome] = []
-        for batch in _batches(map(_storable, documents)):
+        for batch in _batches(map(storable_document, documents)):
             with self._database.write(lock="library") as tx:
                 outcomes += _put(tx, batch)
             tidy(self._database)
@@ -87,9 +87,9 @@ class PostgresIndex:
             row = tx.execute("SELECT id FROM documents WHERE key = %s", (key_of(storable(source)),)).fetchone()
             if row is None:
                 return False
-            _clear(tx, [row["id"]])
+            clear(tx, [row["id"]])
             tx.execute("DELETE FROM documents WHERE id = %s", (row["id"],))
-            _changed(tx)
+            changed(tx)
         tidy(self._database)
         return True
 
@@ -244,17 +244,17 @@ def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
     keys = [key_of(document.source) for document in documents]
     rows = tx.execute("SELECT key, id, hash FROM documents WHERE key = ANY(%s)", (keys,)).fetchall()
     known = {bytes(row["key"]): row for row in rows}
-    changed = [
+    new = [
         (key, document)
         for key, document in zip(keys, documents, strict=True)
         if key not in known or known[key]["hash"] != document.digest
     ]
-    if changed:
-        _clear(tx, [known[key]["id"] for key, _ in changed if key in known])
-        ids = _write_documents(tx, changed)
+    if new:
+        clear(tx, [known[key]["id"] for key, _ in new if key in known])
+        ids = [write_row(tx, key, document, time.time()) for key, document in new]
         pieces = [
             (document_id, document, position, piece)
-            for document_id, (_, document) in zip(ids, changed, strict=True)
+            for document_id, (_, document) in zip(ids, new, strict=True)
             for position, piece in enumerate(document.chunks)
         ]
         passages = _new_ids(tx, len(pieces))
@@ -269,43 +269,37 @@ def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
                 for passage, (_, document, _, piece) in zip(passages, pieces, strict=True)
             ),
         )
-        _changed(tx)
-    new = {key for key, _ in changed}
-    return ["unchanged" if key not in new else "updated" if key in known else "added" for key in keys]
+        changed(tx)
+    written = {key for key, _ in new}
+    return ["unchanged" if key not in written else "updated" if key in known else "added" for key in keys]
 
 
-def _write_documents(tx: Connection, documents: Iterable[tuple[bytes, Document]]) -> list[int]:
-    """Rows of documents, new or in place of their old ones; their ids."""
-    cursor = tx.cursor()
-    cursor.executemany(
+def write_row(tx: Connection, key: bytes, document: Document, added_at: float, document_id: int | None = None) -> int:
+    """The row of a document, under the id it has or is to have, else under a new one; the id."""
+    values = (
+        key,
+        document.source,
+        document.title,
+        document.digest,
+        added_at,
+        len(document.chunks),
+        document.collection,
+        list(document.tags),
+        document.date,
+        json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
+    )
+    new: LiteralString = "nextval(pg_get_serial_sequence('documents', 'id'))"
+    row = tx.execute(
         "INSERT INTO documents"
-        " (key, source, title, hash, added_at, passages, collection, tags, date, reference)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference)"
+        f" VALUES ({new if document_id is None else '%s'}, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (key) DO UPDATE SET (title, hash, added_at, passages, collection, tags, date, reference) ="
         " (excluded.title, excluded.hash, excluded.added_at, excluded.passages, excluded.collection, excluded.tags,"
         " excluded.date, excluded.reference) RETURNING id",
-        [
-            (
-                key,
-                document.source,
-                document.title,
-                document.digest,
-                time.time(),
-                len(document.chunks),
-                document.collection,
-                list(document.tags),
-                document.date,
-                json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
-            )
-            for key, document in documents
-        ],
-        returning=True,
-    )
-    ids: list[int] = []
-    while True:
-        ids += [row["id"] for row in cursor.fetchall()]
-        if not cursor.nextset():
-            return ids
+        values if document_id is None else (document_id, *values),
+    ).fetchone()
+    assert row is not None
+    return int(row["id"])
 
 
 def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk]]) -> None:
@@ -313,9 +307,7 @@ def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk
     columns = '(id, document_id, position, heading, page, start, "end", text)'
     with tx.cursor().copy(f"COPY passages {columns} FROM STDIN") as copy:
         for passage, document, position, piece in passages:
-            copy.write_row(
-                (passage, document, position, piece.heading, piece.page, piece.start, piece.end, piece.text)
-            )
+            copy.write_row((passage, document, position, piece.heading, piece.page, piece.start, piece.end, piece.text))
 
 
 def searched_words(document: Document, piece: Chunk) -> list[str]:
@@ -332,13 +324,13 @@ def _new_ids(tx: Connection, count: int) -> list[int]:
     return [row["id"] for row in rows]
 
 
-def _clear(tx: Connection, documents: Sequence[int]) -> None:
+def clear(tx: Connection, documents: Sequence[int]) -> None:
     """Delete the passages of documents and, by cascade, their vectors."""
     rows = tx.execute("DELETE FROM passages WHERE document_id = ANY(%s) RETURNING id", (list(documents),)).fetchall()
     write_removed(tx, [row["id"] for row in rows])
 
 
-def _changed(tx: Connection) -> None:
+def changed(tx: Connection) -> None:
     tx.execute("UPDATE index_meta SET value = (value::bigint + 1)::text WHERE name = 'changes'")
 
 
@@ -365,8 +357,7 @@ def _allowed(connection: Connection, where: Filter) -> npt.NDArray[np.int32] | N
         return None
     fits, values = condition(where)
     rows = connection.execute(
-        f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits}"
-        f" LIMIT {FEW + 1}",
+        f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits} LIMIT {FEW + 1}",
         values,
     ).fetchall()
     return np.array([row["id"] for row in rows], dtype=np.int32) if len(rows) <= FEW else None
@@ -400,9 +391,7 @@ def _lexical(
     return {passage: rank for rank, passage in enumerate(kept[:DEPTH], 1)}
 
 
-def _near(
-    connection: Connection, question: str | None, where: Filter, only: npt.NDArray[np.int32] | None
-) -> list[int]:
+def _near(connection: Connection, question: str | None, where: Filter, only: npt.NDArray[np.int32] | None) -> list[int]:
     """The passages nearest to a question, the nearest first."""
     if question is None:
         return []
@@ -456,7 +445,7 @@ def _passages_and_cosines(
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-def _storable(document: Document) -> Document:
+def storable_document(document: Document) -> Document:
     reference = document.reference
     return dataclasses.replace(
         document,

@@ -145,7 +145,9 @@ def tidy(database: Database) -> None:
     searches and writes go on."""
     while True:
         with database.write() as tx:
-            found = tx.execute("SELECT pg_try_advisory_xact_lock(%s, hashtext('segments')) AS free", (LOCKS,)).fetchone()
+            found = tx.execute(
+                "SELECT pg_try_advisory_xact_lock(%s, hashtext('segments')) AS free", (LOCKS,)
+            ).fetchone()
             if not found or not found["free"]:
                 return
             # In this order: then the segment of every removed passage is among those seen.
