@@ -144,7 +144,8 @@ def fill(index: PostgresIndex, library: Library) -> None:
 
 def measure(index: PostgresIndex, library: Library, questions: list[tuple[str, np.ndarray]]) -> None:
     print(f"{platform.machine()}, Python {platform.python_version()}, {len(questions)} questions\n")
-    first = index.search(SearchQuery("0"), 0) or index._database.rows("SELECT min(id) AS id FROM passages")[0]["id"]
+    (row,) = index._database.rows("SELECT min(id) AS first FROM passages")
+    first = row["first"]
     asked = [SearchQuery(question) for question, _ in questions]
     some = Filter(collections=("c7",))
     most = Filter(collections=tuple(f"c{n}" for n in range(90)))

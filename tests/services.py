@@ -1,5 +1,5 @@
-"""A real PostgreSQL with pgvector for tests and benchmarks: found, or installed where that is possible, and started on a
-temporary folder.
+"""A real PostgreSQL with pgvector for tests and benchmarks: found, or installed where that is possible, and started on
+a temporary folder.
 
 Debian's packages are used. Where pgvector is not packaged for the release, it is built from the source package of a
 newer one, without the processor options of the machine that builds (OPTFLAGS=""), which others may lack.

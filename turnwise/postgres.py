@@ -39,7 +39,7 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.name = _name(url)
+        self.name = name_of(url)
         self.closed = threading.Event()
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._idle: list[Connection] = []
@@ -164,7 +164,7 @@ def _usable(connection: Connection) -> bool:
     return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
 
 
-def _name(url: str) -> str:
+def name_of(url: str) -> str:
     """The address without a password, as messages may show it."""
     try:
         parts = urlsplit(url)
@@ -187,7 +187,7 @@ _HINTS = (
     (r"password|authentication|role \".*\" does not exist", "Check the user and the password in `database`."),
     (r"database \".*\" does not exist", "Create it: createdb -h HOST -U USER DATABASE"),
     (r"too many|remaining connection slots", "Raise max_connections of the server, or run fewer processes."),
-    (r"administrator command|closed the connection|terminating|is lost", "The server was stopped or restarted. Ask again."),
+    (r"administrator command|closed the connection|terminating|is lost", "The server was restarted. Try again."),
     (r"starting up|recovery", "The server is starting. Try again in a moment."),
     (r"No space left|disk full", "Free some room on the disk of the server."),
     (r"", "Start the server, or check the address in `database`."),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli.copy import copy
 from turnwise.cli.place import Place, as_json, placed
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
@@ -230,6 +231,9 @@ def serve(place: Place, host: str | None, port: int | None) -> None:
         serve_engine(engine)
 
 
+turnwise.add_command(copy)
+
+
 @turnwise.command("eval")
 @click.argument("suite", metavar="SUITE")
 @click.option("--data", "folder", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The data files.")
@@ -285,7 +289,7 @@ def doctor(place: Place, as_json: bool) -> None:
 def config(place: Place, as_json: bool) -> None:
     """Show every setting: its value, who set it, and what it means."""
     _, found = place.settings()
-    origins = [dataclasses.replace(each, value=_without_password(each.value)) for each in found]
+    origins = [dataclasses.replace(each, value=_as_shown(each.value)) for each in found]
     if as_json:
         say_json({each.name: {"value": each.value, "origin": each.origin, "about": each.about} for each in origins})
         return
@@ -295,7 +299,7 @@ def config(place: Place, as_json: bool) -> None:
         say(f"    {each.about}", dim=True)
 
 
-def _without_password(value: Any) -> Any:
+def _as_shown(value: Any) -> Any:
     return re.sub(r"//[^/@]*@", "//…@", value) if isinstance(value, str) else value
 
 

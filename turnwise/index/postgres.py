@@ -251,7 +251,7 @@ def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
     ]
     if new:
         clear(tx, [known[key]["id"] for key, _ in new if key in known])
-        ids = [write_row(tx, key, document, time.time()) for key, document in new]
+        ids = write_rows(tx, ((None, time.time(), document) for _, document in new))
         pieces = [
             (document_id, document, position, piece)
             for document_id, (_, document) in zip(ids, new, strict=True)
@@ -274,32 +274,41 @@ def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
     return ["unchanged" if key not in written else "updated" if key in known else "added" for key in keys]
 
 
-def write_row(tx: Connection, key: bytes, document: Document, added_at: float, document_id: int | None = None) -> int:
-    """The row of a document, under the id it has or is to have, else under a new one; the id."""
-    values = (
-        key,
-        document.source,
-        document.title,
-        document.digest,
-        added_at,
-        len(document.chunks),
-        document.collection,
-        list(document.tags),
-        document.date,
-        json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
-    )
-    new: LiteralString = "nextval(pg_get_serial_sequence('documents', 'id'))"
-    row = tx.execute(
+def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Document]]) -> list[int]:
+    """The rows of documents: their ids, None for the one it has or a new one, when they were added, and the rest.
+    Gives the ids."""
+    cursor = tx.cursor()
+    cursor.executemany(
         "INSERT INTO documents"
         " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference)"
-        f" VALUES ({new if document_id is None else '%s'}, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " VALUES (coalesce(%s, nextval(pg_get_serial_sequence('documents', 'id'))::integer),"
+        " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (key) DO UPDATE SET (title, hash, added_at, passages, collection, tags, date, reference) ="
         " (excluded.title, excluded.hash, excluded.added_at, excluded.passages, excluded.collection, excluded.tags,"
         " excluded.date, excluded.reference) RETURNING id",
-        values if document_id is None else (document_id, *values),
-    ).fetchone()
-    assert row is not None
-    return int(row["id"])
+        [
+            (
+                number,
+                key_of(document.source),
+                document.source,
+                document.title,
+                document.digest,
+                added_at,
+                len(document.chunks),
+                document.collection,
+                list(document.tags),
+                document.date,
+                json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
+            )
+            for number, added_at, document in documents
+        ],
+        returning=True,
+    )
+    ids: list[int] = []
+    while True:
+        ids += [row["id"] for row in cursor.fetchall()]
+        if not cursor.nextset():
+            return ids
 
 
 def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk]]) -> None:
@@ -472,7 +481,7 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
             yield list(batch.values())
             batch, size = {}, 0
         batch[document.source] = document
-        size += len(document.chunks) + 1
+        size += max(len(document.chunks), 1)
     if batch:
         yield list(batch.values())
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnwise.index.postgres import changed, claim, clear, searched_words, storable_document, write_passages, write_row
-from turnwise.index.postgres_schema import VECTOR_INDEX, key_of
+from turnwise.index.postgres import changed, claim, clear, searched_words, storable_document, write_passages, write_rows
+from turnwise.index.postgres_schema import VECTOR_INDEX
 from turnwise.index.postings import tidy, write_segment
 from turnwise.types import Document
 
@@ -41,8 +41,7 @@ def load_documents(database: Database, documents: Sequence[Kept]) -> None:
     with database.write(lock="library") as tx:
         clear(tx, [each.id for each in documents])
         tx.execute("DELETE FROM documents WHERE id = ANY(%s)", ([each.id for each in documents],))
-        for each in documents:
-            write_row(tx, key_of(each.document.source), each.document, each.added_at, each.id)
+        write_rows(tx, ((each.id, each.added_at, each.document) for each in documents))
         write_passages(tx, ((passage, each.id, position, piece) for passage, each, position, piece in pieces))
         # A passage that comes back is no longer removed.
         tx.execute("DELETE FROM removed WHERE passage_id = ANY(%s)", ([passage for passage, *_ in pieces],))
@@ -80,6 +79,8 @@ def finish_vectors(database: Database) -> None:
     with database.write(lock="library") as tx:
         tx.execute(f"SET LOCAL maintenance_work_mem = '{MEMORY}'")
         tx.execute(VECTOR_INDEX)
+        for table in ("documents", "passages"):
+            tx.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), greatest(max(id), 1)) FROM {table}")
         tx.execute("ANALYZE vectors, passages, documents, postings, segments")
 
 
@@ -87,3 +88,8 @@ def _sent(vector: bytes) -> bytes:
     """Values in half precision as pgvector takes them in: their number, and each with the greater byte first."""
     values = np.frombuffer(vector, dtype=np.float16)
     return struct.pack(">hh", len(values), 0) + values.astype(">f2").tobytes()
+
+
+def received(vector: bytes) -> bytes:
+    """The other way: what pgvector gives out as values in half precision."""
+    return np.frombuffer(vector[4:], dtype=">f2").astype(np.float16).tobytes()

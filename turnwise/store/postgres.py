@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LEASE = 30.0  # seconds after which the turn of a machine that is gone is free
 
+_INTERRUPTED = dump(ConversationError("The program stopped before this message was answered.", "Ask again.").to_dict())
+
 log = logging.getLogger("turnwise.store")
 
 
@@ -206,6 +208,45 @@ class PostgresStore:
                 log.warning("The leases of %d turns could not be renewed: %s", len(held), error)
 
 
+def load_conversation(database: Database, conversation: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> None:
+    """Write the turns of a conversation of another store that are not here. What is being answered there is here as
+    interrupted."""
+    key = key_of(conversation["id"])
+    with database.write(lock=f"conversation {key.hex()}") as tx:
+        tx.execute(
+            "INSERT INTO conversations (key, id, title, created_at, last_activity) VALUES (%s, %s, %s, %s, %s)"
+            " ON CONFLICT (key) DO UPDATE"
+            " SET last_activity = greatest(conversations.last_activity, excluded.last_activity)",
+            (
+                key,
+                storable(conversation["id"]),
+                storable(conversation["title"]),
+                conversation["created_at"],
+                conversation["last_activity"],
+            ),
+        )
+        tx.cursor().executemany(
+            "INSERT INTO turns"
+            " (conversation, number, prompt, response, status, created_at, answered_at, owner, sources, error, record)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s) ON CONFLICT DO NOTHING",
+            [
+                (
+                    key,
+                    turn["number"],
+                    storable(turn["prompt"]),
+                    None if turn["response"] is None else storable(turn["response"]),
+                    "interrupted" if turn["status"] == "pending" else turn["status"],
+                    turn["created_at"],
+                    turn["answered_at"],
+                    turn["sources"],
+                    _INTERRUPTED if turn["status"] == "pending" else turn["error"],
+                    turn["record"],
+                )
+                for turn in turns
+            ],
+        )
+
+
 def create_conversations(tx: Connection) -> None:
     # `key` is a hash of the id, for ids may be longer than an index takes.
     tx.execute(
@@ -238,11 +279,10 @@ def _last_turn(connection: Connection, key: bytes) -> dict[str, Any] | None:
 
 
 def _interrupt(tx: Connection, key: bytes, number: int) -> None:
-    error = ConversationError("The program stopped before this message was answered.", "Ask again.")
     tx.execute(
         "UPDATE turns SET status = 'interrupted', error = %s"
         " WHERE conversation = %s AND number = %s AND status = 'pending'",
-        (dump(error.to_dict()), key, number),
+        (_INTERRUPTED, key, number),
     )
 
 
