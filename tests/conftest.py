@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-import uuid
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -112,15 +111,17 @@ def postgres_server() -> Iterator[services.PostgresServer]:
     """A PostgreSQL of our own with pgvector; where there is none to be had, the test is skipped and says why."""
     try:
         with services.postgres() as server:
+            server.create("tests")
             yield server
     except services.CannotInstall as reason:
         pytest.skip(str(reason))
 
 
 @pytest.fixture
-def postgres_url(postgres_server: services.PostgresServer) -> str:
-    """The address of a new, empty database."""
-    return postgres_server.create(f"test_{uuid.uuid4().hex}")
+def postgres_url(postgres_server: services.PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    yield postgres_server.url("tests")
+    postgres_server.empty("tests")
 
 
 @pytest.fixture(name="make_pdf")

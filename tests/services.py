@@ -56,6 +56,17 @@ class PostgresServer:
             connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
 
+    def empty(self, name: str) -> None:
+        """Take all of Turnwise's out of a database, whoever still holds on to it."""
+        import psycopg
+
+        with psycopg.connect(self.url(name), autocommit=True, options="-c client_min_messages=warning") as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            connection.execute("DROP SCHEMA IF EXISTS turnwise CASCADE")
+
     def start(self) -> None:
         options = " ".join(f"-c {name}={value}" for name, value in OPTIONS.items())
         log = self.folder / "log"
