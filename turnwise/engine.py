@@ -15,12 +15,14 @@ from turnwise.documents import ingest
 from turnwise.errors import TurnwiseError
 from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import (
+    EVERYTHING,
     AddReport,
     Analysis,
     Answered,
     Conversation,
     ConversationStore,
     Failed,
+    Filter,
     Hit,
     Index,
     Progress,
@@ -89,8 +91,9 @@ class Engine:
         """Take a document out, everywhere. False where the library has none of that path."""
         return ingest.remove(self.index, str(source))
 
-    def search(self, query: str, k: int = 6) -> list[Hit]:
-        return self.index.search(SearchQuery(query), k)
+    def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
+        """The passages that a search finds in the documents that the filter lets through."""
+        return self.index.search(SearchQuery(query, where=where), k)
 
     def chat(self, conversation_id: str | None = None) -> Chat:
         """A conversation kept in the library; a new one where no id is given."""

@@ -52,11 +52,11 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
 
 def _sqlite() -> Finding:
     try:
-        sqlite3.connect(":memory:").execute("CREATE VIRTUAL TABLE words USING fts5(text)")
+        sqlite3.connect(":memory:").execute("SELECT value FROM json_each('[1]')")
     except sqlite3.OperationalError as error:
-        hint = "Use a Python whose SQLite has FTS5, such as the one of your distribution or of python.org."
-        return Finding("sqlite", "fail", f"{sqlite3.sqlite_version} cannot search text: {error}", hint)
-    return Finding("sqlite", "ok", f"{sqlite3.sqlite_version} with full-text search (FTS5)")
+        hint = "Use a Python whose SQLite has JSON, such as the one of your distribution or of python.org."
+        return Finding("sqlite", "fail", f"{sqlite3.sqlite_version} is too old: {error}", hint)
+    return Finding("sqlite", "ok", sqlite3.sqlite_version)
 
 
 def _disk(folder: Path) -> Finding:
@@ -73,11 +73,16 @@ def _library(settings: Settings, named: bool) -> Finding:
     try:
         with build(dataclasses.replace(settings, base_url="", embedder="")) as engine:
             counts = engine.index.counts()
+            check = getattr(engine.index, "check", list)  # of an index that keeps files beside its database
+            wrong = "; ".join(check())
     except LibraryNotFound as error:
         return Finding("library", "fail" if named else "warn", str(error), error.hint)
     except (LibraryError, ConfigError) as error:
         return Finding("library", "fail", str(error), error.hint)
     held = f"{library_place(settings)}: {counts.documents:,} documents in {counts.passages:,} passages"
+    if wrong:
+        hint = "Remove the folder library.index beside library.db; it is made again from the library."
+        return Finding("library", "fail", f"{held}, but {wrong}", hint)
     if not counts.documents:
         return Finding("library", "warn", held, "Add some: turnwise add DOCUMENTS")
     if pending := counts.passages - counts.vectors:

@@ -196,18 +196,24 @@ def chat(place: Place, conversation: str | None, as_json: bool) -> None:
 @turnwise.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", default=6, metavar="N", type=click.IntRange(1), help="Most passages to show [default: 6].")
+@click.option("--collection", "collections", metavar="NAME", multiple=True, help="Only of this collection, or these.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only what has this tag; with several, all of them.")
+@click.option("--source", metavar="PATTERN", default="", help='Only of paths or addresses like this: "*/papers/*".')
+@click.option("--since", metavar="DATE", default="", help="Only of this date or later: 2020, 2020-05 or 2020-05-31.")
+@click.option("--until", metavar="DATE", default="", help="Only of this date or earlier.")
 @as_json
 @placed(sample=True)
-def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool) -> None:
+def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, **where: Any) -> None:
     """Show the passages that a search finds.
 
     The best come first; no answer is made of them.
     """
     from turnwise.cli.talk import standing
     from turnwise.text import one_line
+    from turnwise.types import Filter
 
     with place.open() as engine:
-        hits = engine.search(" ".join(query), limit)
+        hits = engine.search(" ".join(query), limit, Filter(**where))
     for rank, hit in enumerate(hits, 1):
         if as_json:
             say_json(dataclasses.asdict(hit))

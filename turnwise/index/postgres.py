@@ -96,16 +96,16 @@ class PostgresIndex:
     # --- making vectors -------------------------------------------------------------------------------------------
 
     def unembedded(self, limit: int) -> list[tuple[int, str]]:
-        """Passages that have no vector yet, longest first: their ids, and the text to embed."""
+        """The next passages that have no vector yet, longest first: their ids, and the text to embed."""
         with self._database.connection() as connection:
             self._require_same_embedder(connection)
             rows = connection.execute(
                 "SELECT passages.id, title, heading, text FROM passages JOIN documents ON documents.id = document_id"
                 " WHERE NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)"
-                " ORDER BY length(text) DESC, passages.id LIMIT %s",
+                " ORDER BY passages.id LIMIT %s",
                 (limit,),
             ).fetchall()
-        return [(row["id"], _embedded_text(row)) for row in rows]
+        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
         """Keep the vectors of passages that are still there and have none. Gives how many."""

@@ -144,7 +144,26 @@ def condition(where: Filter) -> tuple[LiteralString, dict[str, Any]]:
 
 
 def pattern(glob: str) -> str:
-    """A pattern of a source, such as "*/papers/*", as a regular expression: * is any text, ? any character, and all
-    else is itself."""
-    special = {"*": ".*", "?": "."}
-    return "".join(["^", *(special.get(c) or re.sub(r"([^\w\s/])", r"\\\1", c) for c in glob), "$"])
+    """A pattern of a source, such as "*/papers/*", as a regular expression: * is any text, ? any character, [a-z] and
+    [^a-z] one of these or another, and all else is itself."""
+    parts = [_part(*found.groups()) for found in _GLOB.finditer(glob)]
+    return _NEVER if None in parts else "".join(["^", *(part or "" for part in parts), "$"])
+
+
+_GLOB = re.compile(r"(\*)|(\?)|\[(\^?)(\]?[^\]]*)\]|(.)", re.S)
+_NEVER = "$.^"
+
+
+def _part(any_text: str, any_one: str, other: str, among: str, itself: str) -> str | None:
+    """A part of a pattern; None where nothing fits it, as a bracket that is not closed."""
+    if any_text or any_one:
+        return ".*" if any_text else "."
+    if itself:
+        return None if itself == "[" else _escaped(itself)
+    ranges = re.findall(r"(.)-(.)|(.)", among, re.S)
+    kept = [_escaped(one) or f"{_escaped(low)}-{_escaped(high)}" for low, high, one in ranges if one or low <= high]
+    return f"[{other}{''.join(kept)}]" if kept else "." if other else None
+
+
+def _escaped(character: str) -> str:
+    return character if character.isalnum() or character.isspace() else "".join(f"\\{each}" for each in character)
