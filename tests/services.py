@@ -24,7 +24,6 @@ PASSWORD = "on this machine only"
 OPTIONS = {
     "fsync": "off",  # what a power cut would do is not tested here
     "full_page_writes": "off",
-    "synchronous_commit": "off",
     "shared_buffers": "512MB",
     "max_wal_size": "4GB",
     "max_connections": "60",

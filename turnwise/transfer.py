@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, LiteralString, TypeVar
@@ -18,7 +18,15 @@ from turnwise.app import DATABASE, build, embedder_of, library_folder
 from turnwise.config import Settings
 from turnwise.errors import LibraryDamaged, LibraryError
 from turnwise.index.postgres import PostgresIndex
-from turnwise.index.postgres_load import Kept, begin_vectors, finish_vectors, load_documents, load_vectors, received
+from turnwise.index.postgres_load import (
+    Kept,
+    begin_vectors,
+    finish_vectors,
+    load_documents,
+    load_vectors,
+    received,
+    reserve_ids,
+)
 from turnwise.postgres import Database as Postgres
 from turnwise.postgres import storable
 from turnwise.sqlite import Database as Sqlite
@@ -33,6 +41,9 @@ PASSAGE = 'id, document_id, position, heading, page, start, "end", text'
 TURN = "number, prompt, response, status, created_at, answered_at, sources, error, record"
 
 T = TypeVar("T")
+Row = tuple[Any, ...]
+Side = tuple[str, Iterable[Row], Iterable[Row]]  # what is compared, here and there: the same values in the same order
+Listed = list[tuple[DocumentInfo, str]]  # documents with their digests
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +61,38 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
     """Copy the library in the folder of the settings to a database. Raises LibraryError where another one is there."""
     settings = dataclasses.replace(settings, base_url="", database="")
     with build(settings) as origin:
-        documents = origin.index.documents()
-        digests = {document.id: origin.index.digest(document.source) or "" for document in documents}
+        documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents()]
     source = Sqlite(library_folder(settings) / DATABASE)
     target = Postgres(to)
     try:
-        PostgresIndex(target, embedder_of(settings))
+        index = PostgresIndex(target, embedder_of(settings))
         PostgresStore(target)
-        _copy_documents(source, target, documents, digests, progress)
+        given = {row["name"]: row["seq"] for row in _rows(source, "SELECT name, seq FROM sqlite_sequence")}
+        reserve_ids(target, given.get("documents", 0), given.get("passages", 0))
+        _copy_documents(source, target, documents, progress)
         _copy_vectors(source, target, progress)
         _copy_conversations(source, target, progress)
-        return _compared(source, target, progress)
+        digests = {row["id"]: row["hash"] for row in target.rows("SELECT id, hash FROM documents")}
+        there = [(each, digests[each.id]) for each in index.documents()]
+        return _compared([("documents", _described(documents), _described(there)), *_sides(source, target)], progress)
     finally:
         target.close()
         source.close()
 
 
-def _copy_documents(
-    source: Sqlite,
-    target: Postgres,
-    documents: list[DocumentInfo],
-    digests: dict[int, str],
-    progress: Progress | None,
-) -> None:
-    there = {row["id"]: row for row in target.rows("SELECT id, source, hash, passages FROM documents")}
-    names = {document.id: storable(document.source) for document in documents}
+def _copy_documents(source: Sqlite, target: Postgres, documents: Listed, progress: Progress | None) -> None:
+    there = {row["id"]: row for row in target.rows("SELECT id, source, hash FROM documents")}
+    names = {document.id: storable(document.source) for document, _ in documents}
     if any(names.get(number) != row["source"] for number, row in there.items()):
         raise LibraryError(f"{target.name} holds documents that are not of this library.", "Copy to an empty database.")
     missing = [
-        document
-        for document in documents
-        if document.id not in there or there[document.id]["hash"] != storable(digests[document.id])
+        (document, digest)
+        for document, digest in documents
+        if document.id not in there or there[document.id]["hash"] != storable(digest)
     ]
     done = len(documents) - len(missing)
     for batch in _batches(missing, DOCUMENTS_AT_ONCE):
-        load_documents(target, [_kept(source, document, digests[document.id]) for document in batch])
+        load_documents(target, [_kept(source, document, digest) for document, digest in batch])
         done += len(batch)
         if progress:
             progress("copying documents", done, len(documents))
@@ -141,33 +149,24 @@ def _copy_conversations(source: Sqlite, target: Postgres, progress: Progress | N
 # --- comparing ----------------------------------------------------------------------------------------------------
 
 
-def _compared(source: Sqlite, target: Postgres, progress: Progress | None) -> Copied:
+def _compared(sides: Sequence[Side], progress: Progress | None) -> Copied:
     """How much was copied. Raises LibraryDamaged where the two sides differ."""
     counts: dict[str, int] = {}
-    compared = list(_sides(source, target))
-    for done, (what, here, there) in enumerate(compared, 1):
+    for done, (what, here, there) in enumerate(sides, 1):
         (counts[what], digest), (count, other) = _digest(here), _digest(there)
         if (counts[what], digest) != (count, other):
             raise LibraryDamaged(
-                f"The copy differs: of {what} {counts[what]:,} are in the folder and {count:,} in {target.name}"
+                f"The copy differs: of {what} {counts[what]:,} are in the folder and {count:,} in the database"
                 f"{', with other contents' if count == counts[what] else ''}.",
                 "Copy again while nothing is added. If that does not help, copy to an empty database.",
             )
         if progress:
-            progress("comparing", done, len(compared))
+            progress("comparing", done, len(sides))
     return Copied(**counts)
 
 
-def _sides(
-    source: Sqlite, target: Postgres
-) -> Iterator[tuple[str, Iterator[tuple[Any, ...]], Iterator[tuple[Any, ...]]]]:
-    """What is compared: its name, and its rows on both sides, the same values in the same order."""
+def _sides(source: Sqlite, target: Postgres) -> list[Side]:
     both: tuple[tuple[str, LiteralString, LiteralString], ...] = (
-        (
-            "documents",
-            "SELECT id, source, title, hash, added_at, passages FROM documents ORDER BY id",
-            "SELECT id, source, title, hash, added_at, passages FROM documents ORDER BY id",
-        ),
         (
             "passages",
             f"SELECT {PASSAGE} FROM passages ORDER BY id",
@@ -185,17 +184,21 @@ def _sides(
         ),
         (
             "turns",
-            "SELECT conversation_id, number, prompt, response, created_at, sources, record"
+            "SELECT conversation_id, number, prompt, response, turns.created_at, sources, record"
             " FROM turns JOIN conversations ON id = conversation_id ORDER BY conversations.rowid, number",
             "SELECT id, number, prompt, response, turns.created_at, sources, record"
             " FROM turns JOIN conversations ON key = conversation ORDER BY place, number",
         ),
     )
-    for what, here, there in both:
-        yield what, map(tuple, _rows(source, here)), _stream(target, there)
+    return [(what, map(tuple, _rows(source, here)), _stream(target, there)) for what, here, there in both]
 
 
-def _stream(target: Postgres, statement: LiteralString) -> Iterator[tuple[Any, ...]]:
+def _described(documents: Listed) -> Iterator[Row]:
+    ordered = sorted(documents, key=lambda each: each[0].id)
+    return ((*dataclasses.astuple(document), digest) for document, digest in ordered)
+
+
+def _stream(target: Postgres, statement: LiteralString) -> Iterator[Row]:
     """The rows of a query, however many: a part at a time."""
     with target.write() as tx, tx.cursor("streamed", binary=True) as cursor:
         cursor.execute(statement)
@@ -203,13 +206,20 @@ def _stream(target: Postgres, statement: LiteralString) -> Iterator[tuple[Any, .
             yield tuple(received(value) if name == "vector" else value for name, value in row.items())
 
 
-def _digest(rows: Iterable[tuple[Any, ...]]) -> tuple[int, str]:
+def _digest(rows: Iterable[Row]) -> tuple[int, str]:
     """How many rows, and a hash of them all."""
     count, digest = 0, hashlib.sha256()
     for row in rows:
         count += 1
-        digest.update(repr(tuple(storable(value) if isinstance(value, str) else value for value in row)).encode())
+        digest.update(repr(_stored(row)).encode())
     return count, digest.hexdigest()
+
+
+def _stored(value: Any) -> Any:
+    """A value with its texts as the database keeps them."""
+    if isinstance(value, tuple):
+        return tuple(map(_stored, value))
+    return storable(value) if isinstance(value, str) else value
 
 
 def _rows(source: Sqlite, statement: str, *values: Any) -> Iterator[sqlite3.Row]:

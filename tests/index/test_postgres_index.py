@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import sqlite3
 import subprocess
 import sys
@@ -207,6 +208,19 @@ def test_a_filter_holds_for_words_and_for_meaning(
     assert all(hit.lexical_rank and hit.dense_rank for hit in hits)
 
 
+def test_a_filter_is_asked_again_when_the_library_has_changed(index: PostgresIndex) -> None:
+    query = SearchQuery("zebras", where=Filter(collections=("papers",)))
+    for count, document in enumerate(LIBRARY[:2]):
+        assert len(index.search(query, 5)) == count
+        index.put([document])
+        assert len(index.search(query, 5)) == count + 1
+    index.remove(LIBRARY[0].source)
+    assert [hit.passage.source for hit in index.search(query, 5)] == [LIBRARY[1].source]
+    for n in range(20):
+        assert index.search(SearchQuery("zebras", where=Filter(collections=(f"c{n}",))), 5) == []
+    assert len(index._filters) <= module.REMEMBERED
+
+
 def test_a_filter_that_few_fit_finds_them_among_many(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEW", 0)
     index.put(one(f"{n}", f"zebra number{n}", collection="rare" if n % 100 == 0 else "") for n in range(1500))
@@ -249,12 +263,16 @@ def test_what_is_known_of_a_document_comes_back(index: PostgresIndex) -> None:
 
 
 def test_odd_texts_are_kept_as_far_as_they_can_be(index: PostgresIndex) -> None:
-    odd = "zebra \x00 \ud800 \\N \t\\. 'x' \u2028 " + "界" * 5 + " " + "verylong" * 2000
+    noise = "".join(map(chr, random.Random(1).sample(range(0x4E00, 0x9FFF), 5000)))  # nothing to compress
+    odd = noise + " zebra \x00 \ud800 \\N \t\\. 'x' \u2028 " + "界" * 5 + " " + "verylong" * 2000
     assert index.put([one(odd * 3, odd, tags=(odd,), collection=odd, date=odd)]) == ["added"]
     assert index.put([one(odd * 3, odd, tags=(odd,), collection=odd, date=odd)]) == ["unchanged"]
     (hit,) = index.search(SearchQuery("zebra " + "verylong" * 2000), 1)
     assert hit.passage.text == odd.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
-    assert index.locate("zebra \x00") is not None or index.locate("zebra") is not None
+    assert index.search(SearchQuery("zebra", where=Filter((odd,), (odd,), "*", odd, odd)), 1)
+    assert index.search(SearchQuery("zebra", where=Filter(source="*\x00*\ud800*")), 1)
+    assert index.search(SearchQuery("zebra", where=Filter(tags=("\x00",))), 1) == []
+    assert index.locate("zebra") == hit.passage
     assert index.remove(odd * 3)
     assert index.counts() == Counts(0, 0, 0)
 

@@ -19,6 +19,7 @@ from turnwise.index.postgres_schema import (
     VECTOR_INDEX,
     condition,
     key_of,
+    label,
     to_info,
     to_passage,
 )
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 PUT_AT_ONCE = 1000  # passages a transaction, about
 MOST_TITLES = 1000  # documents whose titles name topics
 MOST_HEADINGS = 2000  # passages whose headings do
-FEW = 10_000  # passages that a filter leaves up to which their vectors are all compared
+FEW = 5000  # passages that a filter leaves up to which their vectors are all compared
+REMEMBERED = 8  # filters: a conversation asks with the same one again
 BREADTH = 200  # candidates that the search for near vectors keeps in hand (hnsw.ef_search)
 FARTHEST = 200_000  # vectors that it looks at before it gives up on a filter (hnsw.max_scan_tuples)
 TELLING = 8  # rare words of a sentence by which the passages that may hold it are found
@@ -47,6 +49,7 @@ SEARCHED: LiteralString = """
     SELECT coalesce(sum(passages), 0)::integer AS passages, coalesce(sum(words), 0)::bigint AS words,
         (SELECT count(*) FROM removed) AS removed,
         (SELECT value FROM index_meta WHERE name = 'embedder') AS embedder,
+        (SELECT value FROM index_meta WHERE name = 'changes') AS changes,
         EXISTS (SELECT FROM vectors) AS embedded
     FROM segments
 """
@@ -58,9 +61,10 @@ class PostgresIndex:
     def __init__(self, database: Database, embedder: Embedder) -> None:
         self._database = database
         self.embedder = embedder
+        self._filters: dict[tuple[Filter, str], tuple[npt.NDArray[np.int32] | None]] = {}
         self._terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._terms_of = ""
-        self._terms_lock = threading.Lock()
+        self._lock = threading.Lock()
         database.migrate("index", MIGRATIONS)
 
     def close(self) -> None:
@@ -140,7 +144,7 @@ class PostgresIndex:
         with self._database.connection() as connection:
             state = connection.execute(SEARCHED).fetchone()
             assert state is not None
-            only = _allowed(connection, query.where)
+            only = self._allowed(connection, query.where, state["changes"])
             question = self._question(query, state)
             lexical = _lexical(connection, query, state, only)
             near = _near(connection, question, query.where, only)
@@ -156,6 +160,18 @@ class PostgresIndex:
             chosen = best(scores, lexical, k)
             passages, cosines = _passages_and_cosines(connection, chosen, question)
         return hits(chosen, scores, lexical, _ranks(near), cosines, passages)
+
+    def _allowed(self, connection: Connection, where: Filter, changes: str) -> npt.NDArray[np.int32] | None:
+        """The passages that a filter leaves, where they are few; None where there are many, or no filter. What was
+        found is remembered until the library changes."""
+        if not where:
+            return None
+        known = self._filters.get((where, changes))
+        if known is None:
+            known = (_fitting(connection, where),)
+            with self._lock:
+                self._filters = dict([*self._filters.items(), ((where, changes), known)][-REMEMBERED:])
+        return known[0]
 
     def _question(self, query: SearchQuery, state: Mapping[str, Any]) -> str | None:
         """The vector to look near; None where there is nothing to compare or to ask."""
@@ -211,7 +227,7 @@ class PostgresIndex:
         """The titles of the documents and the headings in them, as far as a library has few; the same value again
         until the library changes."""
         (row,) = self._database.rows("SELECT value FROM index_meta WHERE name = 'changes'")
-        with self._terms_lock:
+        with self._lock:
             if self._terms_of != row["value"]:
                 titles = self._database.rows("SELECT title FROM documents ORDER BY id LIMIT %s", MOST_TITLES)
                 headings = self._database.rows(
@@ -360,16 +376,16 @@ def claim(tx: Connection, embedder: str, dimension: int) -> None:
 # --- searching ----------------------------------------------------------------------------------------------------
 
 
-def _allowed(connection: Connection, where: Filter) -> npt.NDArray[np.int32] | None:
-    """The passages that a filter leaves, where they are few; None where there are many, or no filter."""
-    if not where:
-        return None
+def _fitting(connection: Connection, where: Filter) -> npt.NDArray[np.int32] | None:
     fits, values = condition(where)
-    rows = connection.execute(
-        f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits} LIMIT {FEW + 1}",
+    row = connection.execute(
+        "SELECT coalesce(array_agg(id), '{}') AS ids FROM ("
+        f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits}"
+        f" LIMIT {FEW + 1}) AS fitting",
         values,
-    ).fetchall()
-    return np.array([row["id"] for row in rows], dtype=np.int32) if len(rows) <= FEW else None
+    ).fetchone()
+    assert row is not None
+    return np.array(row["ids"], dtype=np.int32) if len(row["ids"]) <= FEW else None
 
 
 def _lexical(
@@ -461,8 +477,8 @@ def storable_document(document: Document) -> Document:
         source=storable(document.source),
         title=storable(document.title),
         digest=storable(document.digest),
-        collection=storable(document.collection),
-        tags=tuple(map(storable, document.tags)),
+        collection=label(document.collection),
+        tags=tuple(map(label, document.tags)),
         date=storable(document.date),
         reference=reference and dataclasses.replace(reference, authors=tuple(map(storable, reference.authors))),
         chunks=tuple(

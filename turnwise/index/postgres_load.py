@@ -30,6 +30,13 @@ class Kept:
     passages: tuple[tuple[int, int], ...]
 
 
+def reserve_ids(database: Database, documents: int, passages: int) -> None:
+    """Give new documents and passages ids above these, which were given elsewhere."""
+    with database.write(lock="library") as tx:
+        for table, highest in (("documents_id_seq", documents), ("passages_id_seq", passages)):
+            tx.execute("SELECT setval(%s, greatest(nextval(%s), %s))", (table, table, highest))
+
+
 def load_documents(database: Database, documents: Sequence[Kept]) -> None:
     """Put documents in under their own ids, in place of those that have these ids."""
     documents = [Kept(each.id, each.added_at, storable_document(each.document), each.passages) for each in documents]
@@ -79,8 +86,6 @@ def finish_vectors(database: Database) -> None:
     with database.write(lock="library") as tx:
         tx.execute(f"SET LOCAL maintenance_work_mem = '{MEMORY}'")
         tx.execute(VECTOR_INDEX)
-        for table in ("documents", "passages"):
-            tx.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), greatest(max(id), 1)) FROM {table}")
         tx.execute("ANALYZE vectors, passages, documents, postings, segments")
 
 
