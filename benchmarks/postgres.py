@@ -1,6 +1,8 @@
 """How fast and how alike a library in PostgreSQL searches: 100,000 made-up passages on a server of its own.
 
-    python benchmarks/postgres.py [--passages 100000] [--queries 200]
+    python benchmarks/postgres.py [--passages 100000] [--queries 200] [--embedded]
+
+With --embedded the same passages go into a library in a folder too, and the best ten of both are compared.
 
 Words follow Zipf's law, vectors stand in clusters; a question is 3 to 12 content words of a passage with a vector near
 its. Milliseconds depend on the machine, what else runs on it included. Needs what the PostgreSQL tests need.
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,10 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.services import postgres
 from turnwise.index import postgres as under_test
+from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.postgres import PostgresIndex
 from turnwise.index.postgres_load import begin_vectors, finish_vectors, load_vectors
 from turnwise.index.words import indexed_words, weighted_words
 from turnwise.postgres import Database
+from turnwise.sqlite import Database as Sqlite
 from turnwise.types import Chunk, Document, Filter, SearchQuery
 
 VOCABULARY = 100_000
@@ -112,14 +117,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--embedded", action="store_true", help="compare with the embedded index")
     arguments = parser.parse_args()
     library = Library(arguments.passages)
     questions = library.questions(arguments.queries)
     with postgres() as server:
         index = PostgresIndex(Database(server.create("benchmark")), MadeUp(questions))
         fill(index, library)
-        measure(index, library, questions)
+        results = measure(index, library, questions)
         index.close()
+    if arguments.embedded:
+        with tempfile.TemporaryDirectory() as folder:
+            compare(Path(folder), library, questions, results)
 
 
 def fill(index: PostgresIndex, library: Library) -> None:
@@ -142,7 +151,10 @@ def fill(index: PostgresIndex, library: Library) -> None:
     print(f"on disk: {size['size']}; segments of words: {row['count']}\n")
 
 
-def measure(index: PostgresIndex, library: Library, questions: list[tuple[str, np.ndarray]]) -> None:
+def measure(
+    index: PostgresIndex, library: Library, questions: list[tuple[str, np.ndarray]]
+) -> tuple[list[list[int]], ...]:
+    """What was found for each question by words, and by both together."""
     print(f"{platform.machine()}, Python {platform.python_version()}, {len(questions)} questions\n")
     (row,) = index._database.rows("SELECT min(id) AS first FROM passages")
     first = row["first"]
@@ -166,7 +178,7 @@ def measure(index: PostgresIndex, library: Library, questions: list[tuple[str, n
     print(f"{'':32} {'p50 ms':>8} {'p95 ms':>8}")
     by_words = timed("BM25", words, asked)
     by_meaning = timed("vectors", meaning, asked)
-    timed("both, fused, with their texts", hybrid(Filter()), asked)
+    by_both = timed("both, fused, with their texts", hybrid(Filter()), asked)
     timed("the same within 1 % of all", hybrid(some), asked)
     timed("the same within 90 % of all", hybrid(most), asked)
 
@@ -179,6 +191,31 @@ def measure(index: PostgresIndex, library: Library, questions: list[tuple[str, n
         recall = [shared(true[:depth], [each - first for each in found], depth)
                   for true, found in zip(nearest, by_meaning, strict=True)]  # fmt: skip
         print(f"nearest {depth} vectors found: {np.mean(recall):.3f}")
+    return [[each - first for each in found] for found in by_words], [
+        [each - first for each in found] for found in by_both
+    ]
+
+
+def compare(
+    folder: Path,
+    library: Library,
+    questions: list[tuple[str, np.ndarray]],
+    results: tuple[list[list[int]], ...],
+) -> None:
+    """How much of the best ten an embedded library shares."""
+    index = EmbeddedIndex(Sqlite(folder / "library.db"), MadeUp(questions))
+    index.put(library.documents())
+    first = index._rows("SELECT min(id) FROM passages")[0][0]
+    for start in range(0, len(library.vectors), 5000):
+        index.put_vectors(dict(enumerate(library.vectors[start : start + 5000], first + start)))
+    index.settle()
+    asked = [SearchQuery(question) for question, _ in questions]
+    by_words = [list(index._lexical.ranks(weighted_words(query), 100)) for query in asked]
+    by_both = [[hit.passage.id for hit in index.search(query, 10)] for query in asked]
+    for name, ours, theirs in zip(("words", "both"), results, (by_words, by_both), strict=True):
+        overlaps = [shared([each - first for each in there], here) for here, there in zip(ours, theirs, strict=True)]
+        print(f"top ten shared with the embedded index, by {name}: {np.mean(overlaps):.3f}")
+    index.close()
 
 
 def timed(name: str, search: Callable[[SearchQuery], Any], queries: Sequence[SearchQuery]) -> list[Any]:

@@ -82,7 +82,8 @@ def test_the_version() -> None:
 
 
 def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
-    assert list(turnwise.commands) == ["add", "remove", "ask", "chat", "search", "serve", "eval", "doctor", "config"]
+    verbs = ["add", "remove", "ask", "chat", "search", "serve", "copy", "eval", "doctor", "config"]
+    assert list(turnwise.commands) == verbs
 
 
 @pytest.mark.parametrize("verb", list(turnwise.commands))

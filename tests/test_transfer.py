@@ -49,7 +49,10 @@ def test_a_copied_library_answers_and_goes_on_as_before(library: Path, postgres_
     copied = copy(settings, postgres_url)
     with build(settings) as here, build(Settings(database=postgres_url)) as there:
         counts = here.index.counts()
-        assert copied == Copied(counts.documents, counts.passages, counts.vectors, 2, 3)
+        listed = here.store.conversations(1000)
+        turns = sum(each["turns"] for each in listed)
+        assert copied == Copied(counts.documents, counts.passages, counts.vectors, len(listed), turns)
+        assert there.store.conversations(1000) == listed
         assert there.index.counts() == counts
         assert there.index.documents() == here.index.documents()
         assert there.store.conversation("first") == here.store.conversation("first")
@@ -73,18 +76,18 @@ def test_an_id_that_was_given_here_is_not_given_there(library: Path, postgres_ur
     settings = Settings(library=str(library))
     with build(settings) as engine:
         engine.index.put([new_document("new")])
-        removed = engine.search("something new under the sun", 1)[0].passage
+        removed = engine.search("xylophones", 1)[0].passage
         engine.index.remove("new")
     copy(settings, postgres_url)
     with turnwise.open(postgres_url) as engine:
         engine.index.put([new_document("other")])
-        added = engine.search("something new under the sun", 1)[0].passage
+        added = engine.search("xylophones", 1)[0].passage
     assert added.id > removed.id
     assert added.document_id > removed.document_id
 
 
 def new_document(source: str) -> Document:
-    return Document(source, "New", "1", (Chunk("Something new under the sun"),))
+    return Document(source, "New", "1", (Chunk("Xylophones are new"),))
 
 
 def test_a_copy_that_was_broken_off_goes_on_where_it_stopped(library: Path, postgres_url: str) -> None:
@@ -154,7 +157,7 @@ def test_every_verb_works_on_a_database(
 
     result = run("copy", "--library", library, "--to", postgres_url, "--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["turns"] == 3
+    assert json.loads(result.stdout)["turns"] >= 3
     told = run("copy", "--library", library, "--to", postgres_url).stdout
     assert "the same as in the folder" in told
     assert "machine%20only" not in told
@@ -206,5 +209,8 @@ def test_one_library_at_a_time(tmp_path: Path) -> None:
     result = run("search", "x", "--database", "postgres://localhost/x", "--library", tmp_path)
     assert result.exit_code == 2
     assert "choose one" in result.stderr
+    result = run("copy", "--database", "postgres://localhost/x", "--to", "postgres://localhost/y")
+    assert result.exit_code == 2
+    assert "--library" in result.stderr
     with pytest.raises(LibraryNotFound):
         copy(dataclasses.replace(Settings(), library=str(tmp_path / "none")), "postgres://localhost/x")

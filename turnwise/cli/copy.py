@@ -13,15 +13,17 @@ from turnwise.cli.screen import Bars, say, say_json
 @click.command()
 @click.option("--to", metavar="URL", required=True, help="The database: postgres://USER:PASSWORD@HOST/NAME.")
 @as_json
-@placed(sample=True)
+@placed(sample=False)
 def copy(place: Place, to: str, as_json: bool) -> None:
-    """Copy the library to PostgreSQL, with its conversations.
+    """Copy the library in a folder to PostgreSQL.
 
-    All keep their ids, so that citations hold. A copy that was broken off goes on where it stopped; at the end both
+    Documents, vectors and conversations: all keep their ids, so that citations hold. A copy that was broken off goes on where it stopped; at the end both
     sides are compared. The folder stays as it is.
     """
     from turnwise.transfer import copy as copy_library
 
+    if place.database:
+        raise click.UsageError("What is copied is a library in a folder; name it with --library.")
     settings, _ = place.settings()
     with Bars() as bars:
         copied = copy_library(settings, to, bars)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 PUT_AT_ONCE = 1000  # passages a transaction, about
 MOST_TITLES = 1000  # documents whose titles name topics
 MOST_HEADINGS = 2000  # passages whose headings do
-FEW = 5000  # passages that a filter leaves up to which their vectors are all compared
+FEW = 5000  # passages that a filter leaves up to which their vectors are all compared; and not more than a 20th of all
 REMEMBERED = 8  # filters: a conversation asks with the same one again
 BREADTH = 200  # candidates that the search for near vectors keeps in hand (hnsw.ef_search)
 FARTHEST = 200_000  # vectors that it looks at before it gives up on a filter (hnsw.max_scan_tuples)
@@ -144,7 +144,7 @@ class PostgresIndex:
         with self._database.connection() as connection:
             state = connection.execute(SEARCHED).fetchone()
             assert state is not None
-            only = self._allowed(connection, query.where, state["changes"])
+            only = self._allowed(connection, query.where, state)
             question = self._question(query, state)
             lexical = _lexical(connection, query, state, only)
             near = _near(connection, question, query.where, only)
@@ -161,16 +161,17 @@ class PostgresIndex:
             passages, cosines = _passages_and_cosines(connection, chosen, question)
         return hits(chosen, scores, lexical, _ranks(near), cosines, passages)
 
-    def _allowed(self, connection: Connection, where: Filter, changes: str) -> npt.NDArray[np.int32] | None:
+    def _allowed(self, connection: Connection, where: Filter, state: Mapping[str, Any]) -> npt.NDArray[np.int32] | None:
         """The passages that a filter leaves, where they are few; None where there are many, or no filter. What was
         found is remembered until the library changes."""
         if not where:
             return None
-        known = self._filters.get((where, changes))
+        key = where, state["changes"]
+        known = self._filters.get(key)
         if known is None:
-            known = (_fitting(connection, where),)
+            known = (_fitting(connection, where, min(FEW, max(500, state["passages"] // 20))),)
             with self._lock:
-                self._filters = dict([*self._filters.items(), ((where, changes), known)][-REMEMBERED:])
+                self._filters = dict([*self._filters.items(), (key, known)][-REMEMBERED:])
         return known[0]
 
     def _question(self, query: SearchQuery, state: Mapping[str, Any]) -> str | None:
@@ -376,16 +377,16 @@ def claim(tx: Connection, embedder: str, dimension: int) -> None:
 # --- searching ----------------------------------------------------------------------------------------------------
 
 
-def _fitting(connection: Connection, where: Filter) -> npt.NDArray[np.int32] | None:
+def _fitting(connection: Connection, where: Filter, most: int) -> npt.NDArray[np.int32] | None:
     fits, values = condition(where)
     row = connection.execute(
         "SELECT coalesce(array_agg(id), '{}') AS ids FROM ("
         f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits}"
-        f" LIMIT {FEW + 1}) AS fitting",
-        values,
+        " LIMIT %(limit)s) AS fitting",
+        {**values, "limit": most + 1},
     ).fetchone()
     assert row is not None
-    return np.array(row["ids"], dtype=np.int32) if len(row["ids"]) <= FEW else None
+    return np.array(row["ids"], dtype=np.int32) if len(row["ids"]) <= most else None
 
 
 def _lexical(
