@@ -72,7 +72,8 @@ class EmbeddedIndex:
         return str(rows[0]["hash"]) if rows else None
 
     def remove(self, source: str) -> bool:
-        """Take a document out, everywhere. False where there is none of that source."""
+        """Take a document out, everywhere. False where there is none of that source. No search finds it from here on;
+        the next one takes its words out of the files, so that many can be removed one by one."""
         with self._database.write(durable=True) as tx:
             row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
@@ -80,7 +81,6 @@ class EmbeddedIndex:
             _clear(tx, row["id"])
             tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
             _count(tx, documents=-1)
-        self._lexical.follow()
         return True
 
     # --- making vectors -------------------------------------------------------------------------------------------

@@ -253,6 +253,7 @@ def _write(index: tantivy.Index, tx: sqlite3.Connection, library: str, latest: i
     (many,) = tx.execute(f"SELECT count(*) FROM passages {touched}").fetchone()
     writer = index.writer(128_000_000 if many > MANY else 15_000_000, 1)
     try:
+        writer.garbage_collect_files()  # of a process that died before its commit; the next would stumble over them
         writer.delete_documents_by_term("document", STATE)
         for row in tx.execute("SELECT DISTINCT document_id FROM changes WHERE seq > ? AND op = 'remove'", (since,)):
             writer.delete_documents_by_term("document", row["document_id"])

@@ -29,6 +29,8 @@ REMOVED = 0.25  # share of the vectors in the files that are removed, above whic
 MOST_OF_GRAPH = 2000  # candidates asked of the graph; where a filter needs more, a scan is as quick
 PATIENCE = 3.0  # seconds before files are made, so that a short command does not begin to
 
+UNREADABLE = (OSError, ValueError, TypeError, LookupError)
+
 log = logging.getLogger(__name__)
 
 
@@ -151,11 +153,11 @@ class VectorIndex:
     def _open(self, tx: sqlite3.Connection) -> None:
         """Begin with the files, or with nothing where they are missing, damaged, or of another library."""
         self._table, self._room, self._latest, self._changes, self._checked = NOTHING, no_rows(), 0, 0, True
+        if not self._folder.exists():
+            return
         try:
             stored = open_stored(self._folder)
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, TypeError) as error:
+        except UNREADABLE as error:
             log.warning("the vectors beside %s cannot be read and are made again: %s", self._database.path, error)
             clear(self._folder)
             return
@@ -273,7 +275,7 @@ class VectorIndex:
     def _newer_on_disk(self) -> bool:
         try:
             about = open_stored(self._folder).about
-        except (OSError, ValueError, TypeError):
+        except UNREADABLE:
             return False
         mine = self._table.stored.about.upto if self._table.stored else 0
         return about.library == self._library and about.upto > mine
