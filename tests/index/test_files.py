@@ -154,14 +154,20 @@ def test_closing_stops_the_work_on_the_files(open_index: Open, monkeypatch: pyte
     assert not index._vectors._folder.exists()
 
 
-def test_half_precision_codes_and_cosines_agree(open_index: Open) -> None:
+def test_the_nearest_are_ranked_by_their_exact_cosines(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "COMPARED", 30)
     index = filled(open_index())
     question = index.embedder.embed_query("zebras number7")
-    found = index._vectors.near(question, 80)
+    found = index._vectors.near(question, 60)
     rows = index._database.connection().execute("SELECT passage_id, vector FROM vectors").fetchall()
     exact = {row[0]: float(np.frombuffer(row[1], dtype=np.float16).astype(np.float32) @ question) for row in rows}
-    assert found == pytest.approx(exact, abs=1e-5)
-    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert len(set(found.passages)) == len(found.passages) == 60
+    assert found.cosines == pytest.approx({passage: exact[passage] for passage in found.passages[:30]}, abs=1e-5)
+    in_order = [exact[passage] for passage in found.passages]
+    assert in_order[:30] == sorted(in_order[:30], reverse=True)
+    assert in_order == pytest.approx(sorted(exact.values(), reverse=True)[:60], abs=0.02)
+    hits = index.search(SearchQuery("zebras number7"), 60)
+    assert all(hit.similarity == pytest.approx(exact[hit.passage.id], abs=1e-5) for hit in hits)
 
 
 # --- damage -------------------------------------------------------------------------------------------------------
