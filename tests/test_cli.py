@@ -655,7 +655,7 @@ def test_ctrl_c_while_adding_says_what_can_be_searched_already(
     library: Path, documents: Path, slow: str, on_terminal: OnTerminal
 ) -> None:
     terminal = on_terminal("add", documents, "--library", library, code=slow)
-    terminal.wait_for("0 of 2")
+    terminal.wait_for("Understanding 2 passages")
     time.sleep(0.2)
     terminal.press_ctrl_c(until="Stopped.")
     assert terminal.end() == 130

@@ -19,7 +19,7 @@ from turnwise.index.codes import to_blob
 from turnwise.index.fusion import DEPTH
 from turnwise.index.lexical import LexicalIndex
 from turnwise.index.schema import DOCUMENTS, MIGRATIONS, PASSAGES, of_reference, to_document, to_passage
-from turnwise.index.vectors import VectorIndex
+from turnwise.index.vectors import NOTHING_NEAR, Near, VectorIndex
 from turnwise.index.words import indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
@@ -72,7 +72,8 @@ class EmbeddedIndex:
         return str(rows[0]["hash"]) if rows else None
 
     def remove(self, source: str) -> bool:
-        """Take a document out, everywhere. False where there is none of that source."""
+        """Take a document out, everywhere. False where there is none of that source. No search finds it from here on;
+        the next one takes its words out of the files, so that many can be removed one by one."""
         with self._database.write(durable=True) as tx:
             row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
@@ -80,7 +81,6 @@ class EmbeddedIndex:
             _clear(tx, row["id"])
             tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
             _count(tx, documents=-1)
-        self._lexical.follow()
         return True
 
     # --- making vectors -------------------------------------------------------------------------------------------
@@ -130,16 +130,16 @@ class EmbeddedIndex:
         allowed = self._filters.allowed(query.where, self._seq()) if query.where else None
         question = self._embedded(query.question)
         lexical, near = self._lexical.ranks(weighted_words(query), DEPTH, allowed), self._near(question, allowed)
-        dense = _ranks(near)
+        dense = _ranks(near.passages)
         rankings = [(lexical, 1.0), (dense, 1.0)]
         if query.talk and query.talk_weight > 0:
             by_words = self._lexical.ranks(weighted_words(SearchQuery(query.talk)), DEPTH, allowed)
-            by_meaning = _ranks(self._near(self._embedded(query.talk), allowed))
+            by_meaning = _ranks(self._near(self._embedded(query.talk), allowed).passages)
             rankings += [(by_words, query.talk_weight), (by_meaning, query.talk_weight)]
         scores = fusion.fused(rankings)
         best = fusion.best(scores, lexical, k)
-        others = [passage for passage in best if passage not in near]
-        cosines = near if question is None else near | self._vectors.cosines(question, others)
+        others = [passage for passage in best if passage not in near.cosines]
+        cosines = {} if question is None else near.cosines | self._vectors.cosines(question, others)
         return fusion.hits(best, scores, lexical, dense, cosines, self._passages(best))
 
     def locate(self, sentence: str) -> Passage | None:
@@ -232,8 +232,8 @@ class EmbeddedIndex:
         self._require_same_embedder(self._database.connection())
         return self.embedder.embed_query(question)
 
-    def _near(self, question: Vectors | None, allowed: Allowed | None) -> dict[int, float]:
-        return {} if question is None else self._vectors.near(question, DEPTH, allowed)
+    def _near(self, question: Vectors | None, allowed: Allowed | None) -> Near:
+        return NOTHING_NEAR if question is None else self._vectors.near(question, DEPTH, allowed)
 
     def _passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         rows = self._rows(f"{PASSAGES} WHERE passages.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
@@ -304,8 +304,8 @@ def _count(tx: sqlite3.Connection, **more: int) -> None:
     )
 
 
-def _ranks(near: Mapping[int, float]) -> dict[int, int]:
-    return {passage: rank for rank, passage in enumerate(near, 1)}
+def _ranks(passages: Sequence[int]) -> dict[int, int]:
+    return {passage: rank for rank, passage in enumerate(passages, 1)}
 
 
 def _embedded_text(row: sqlite3.Row) -> str:

@@ -107,12 +107,13 @@ class LexicalIndex:
     def _up_to_date(self, wait: bool) -> View:
         """The index as the log now stands. Where another is at work on it and we need not `wait`, what is there: all
         that anyone was told to be in is in that already."""
-        latest, view = self._latest(), self._view
-        if view is not None and view.seq == latest:
+        (latest, library), view = self._end_of_log(), self._view
+        if view is not None and (view.seq, view.library) == (latest, library):
             return view
         view = self._look()
-        if view is None or view.seq != latest:
-            with locked(self._lock, wait or view is None) as held:
+        if view is None or (view.seq, view.library) != (latest, library):
+            usable = view is not None and view.library == library
+            with locked(self._lock, wait or not usable) as held:
                 if held:
                     view = self._update()
         assert view is not None
@@ -174,10 +175,10 @@ class LexicalIndex:
             if old != self._folder:
                 clear(old)
 
-    def _latest(self) -> int:
+    def _end_of_log(self) -> tuple[int, str]:
         with reported(self._database.path):
-            row = self._database.connection().execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
-        return int(row[0])
+            latest, library, _ = _end_of_log(self._database.connection())
+        return latest, library
 
 
 # --- searching ----------------------------------------------------------------------------------------------------
@@ -253,6 +254,7 @@ def _write(index: tantivy.Index, tx: sqlite3.Connection, library: str, latest: i
     (many,) = tx.execute(f"SELECT count(*) FROM passages {touched}").fetchone()
     writer = index.writer(128_000_000 if many > MANY else 15_000_000, 1)
     try:
+        writer.garbage_collect_files()  # of a process that died before its commit; the next would stumble over them
         writer.delete_documents_by_term("document", STATE)
         for row in tx.execute("SELECT DISTINCT document_id FROM changes WHERE seq > ? AND op = 'remove'", (since,)):
             writer.delete_documents_by_term("document", row["document_id"])

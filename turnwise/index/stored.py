@@ -26,6 +26,7 @@ VERSION = 1
 GRAPH_FROM = 50_000  # vectors; fewer are scanned as fast
 AT_ONCE = 2000  # vectors read, or put into the graph, before we look whether to stop
 GRAPH = "graph.usearch"
+_NEVER = threading.Event()
 KINDS: dict[str, Any] = {"seqs": np.int64, "passages": np.int64, "codes": np.int8, "scales": np.float32}
 
 
@@ -66,9 +67,13 @@ class Stored:
 
 
 def open_stored(folder: Path) -> Stored:
-    """The files in a folder. OSError or ValueError where they are missing, cut off or not such files."""
+    """The files in a folder. OSError, ValueError or TypeError where they are missing, cut off or not such files. The
+    large ones are left for `is_whole` to look through."""
     about = About(**json.loads((folder / "about.json").read_text()))
     rows = Rows(**{name: _mapped(folder / name, kind, about) for name, kind in KINDS.items()})
+    for name in ("seqs", "passages", "scales"):
+        if _sum(folder / name, _NEVER) != about.sums[name]:
+            raise ValueError(f"{name} is damaged")
     return Stored(folder, about, rows)
 
 
@@ -162,6 +167,7 @@ def _write_graph(temporary: Path, previous: Stored | None, about: About, stop: t
 
 
 def _graph(dimension: int) -> Graph:
+    import onnxruntime  # noqa: F401  loaded after usearch, which the embedder could do, it ends the process
     from usearch.index import Index
 
     return Index(ndim=dimension, metric="cos", dtype="i8", connectivity=16, expansion_add=64, expansion_search=128)

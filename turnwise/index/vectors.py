@@ -26,10 +26,24 @@ if TYPE_CHECKING:
 
 TAIL = 20_000  # vectors outside the files, above which these are made again
 REMOVED = 0.25  # share of the vectors in the files that are removed, above which they are made from the start
+COMPARED = 50  # of the nearest by their codes, which are compared exactly; further down the codes' order will do
 MOST_OF_GRAPH = 2000  # candidates asked of the graph; where a filter needs more, a scan is as quick
 PATIENCE = 3.0  # seconds before files are made, so that a short command does not begin to
 
+UNREADABLE = (OSError, ValueError, TypeError, LookupError)
+
 log = logging.getLogger(__name__)
+
+
+class Near(NamedTuple):
+    """The passages nearest to a question, in order, and the cosines of the first of them."""
+
+    passages: list[int]
+    cosines: dict[int, float]
+
+
+Candidate = tuple[float, int, int]  # about how near, the vector's number, its passage
+NOTHING_NEAR = Near([], {})
 
 
 class Table(NamedTuple):
@@ -71,16 +85,17 @@ class VectorIndex:
         self._stop = threading.Event()
         self._work: threading.Thread | None = None
 
-    def near(self, question: Vectors, depth: int, allowed: Allowed | None = None) -> dict[int, float]:
-        """The nearest passages, at most `depth`, with their cosines, nearest first."""
+    def near(self, question: Vectors, depth: int, allowed: Allowed | None = None) -> Near:
+        """The nearest passages, at most `depth`."""
         if allowed is not None and not allowed.total:
-            return {}
+            return NOTHING_NEAR
         table = self.table()
-        wanted = depth + depth // 3  # the codes are coarse
-        near = [*self._near_stored(table, question, wanted, allowed), *_scan(table.tail, question, wanted, allowed)]
-        near.sort(reverse=True)
-        exact = self._exact("seq", question, [seq for _, seq in near[:wanted]])
-        return dict(sorted(exact.items(), key=lambda each: (-each[1], each[0]))[:depth])
+        found = [*self._near_stored(table, question, depth, allowed), *_scan(table.tail, question, depth, allowed)]
+        found.sort(reverse=True)
+        first, rest = found[:COMPARED], found[COMPARED:depth]
+        exact = self._exact("seq", question, [seq for _, seq, _ in first])
+        ranked = sorted(exact, key=lambda passage: (-exact[passage], passage))
+        return Near([*ranked, *(passage for _, _, passage in rest)], exact)
 
     def cosines(self, question: Vectors, passages: Sequence[int]) -> dict[int, float]:
         """The cosines of those passages that have a vector."""
@@ -97,9 +112,7 @@ class VectorIndex:
 
     # --- searching ------------------------------------------------------------------------------------------------
 
-    def _near_stored(
-        self, table: Table, question: Vectors, wanted: int, allowed: Allowed | None
-    ) -> list[tuple[float, int]]:
+    def _near_stored(self, table: Table, question: Vectors, wanted: int, allowed: Allowed | None) -> list[Candidate]:
         if table.stored is None:
             return []
         rows, alive = table.stored.rows, len(table.alive) - table.removed
@@ -111,8 +124,8 @@ class VectorIndex:
             keys = found.keys.astype(np.int64)
             fits = table.alive[keys] & (allowed.has(rows.passages[keys]) if allowed else True)
             if np.count_nonzero(fits) >= min(wanted, left):
-                near = 1 - found.distances[fits]
-                return list(zip(near.tolist(), rows.seqs[keys[fits]].tolist(), strict=True))
+                keys, near = keys[fits], 1 - found.distances[fits]
+                return list(zip(near.tolist(), rows.seqs[keys].tolist(), rows.passages[keys].tolist(), strict=True))
         return _scan(rows, question, wanted, allowed, table.alive)
 
     def _exact(self, column: str, question: Vectors, values: Sequence[int]) -> dict[int, float]:
@@ -151,11 +164,11 @@ class VectorIndex:
     def _open(self, tx: sqlite3.Connection) -> None:
         """Begin with the files, or with nothing where they are missing, damaged, or of another library."""
         self._table, self._room, self._latest, self._changes, self._checked = NOTHING, no_rows(), 0, 0, True
+        if not self._folder.exists():
+            return
         try:
             stored = open_stored(self._folder)
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, TypeError) as error:
+        except UNREADABLE as error:
             log.warning("the vectors beside %s cannot be read and are made again: %s", self._database.path, error)
             clear(self._folder)
             return
@@ -273,7 +286,7 @@ class VectorIndex:
     def _newer_on_disk(self) -> bool:
         try:
             about = open_stored(self._folder).about
-        except (OSError, ValueError, TypeError):
+        except UNREADABLE:
             return False
         mine = self._table.stored.about.upto if self._table.stored else 0
         return about.library == self._library and about.upto > mine
@@ -289,8 +302,8 @@ def _state(connection: sqlite3.Connection) -> tuple[str, int, int]:
 
 def _scan(
     rows: Rows, question: Vectors, wanted: int, allowed: Allowed | None, alive: Truths | None = None
-) -> list[tuple[float, int]]:
-    """The nearest of the rows: about how near, and their numbers."""
+) -> list[Candidate]:
+    """The nearest of the rows."""
     fits = alive
     if allowed is not None:
         fits = allowed.has(rows.passages) if fits is None else allowed.has(rows.passages) & fits
@@ -298,7 +311,7 @@ def _scan(
         rows = rows.at(np.flatnonzero(fits))
     near: Floats = cosines(rows, question)
     best = np.argpartition(-near, wanted)[:wanted] if len(near) > wanted else slice(None)
-    return list(zip(near[best].tolist(), rows.seqs[best].tolist(), strict=True))
+    return list(zip(near[best].tolist(), rows.seqs[best].tolist(), rows.passages[best].tolist(), strict=True))
 
 
 def _copy(rows: Rows, room: Rows, start: int, end: int) -> None:
