@@ -17,8 +17,8 @@ from turnwise.cli.screen import Bars, say, say_json
 def copy(place: Place, to: str, as_json: bool) -> None:
     """Copy the library in a folder to PostgreSQL.
 
-    Documents, vectors and conversations: all keep their ids, so that citations hold. A copy that was broken off goes on where it stopped; at the end both
-    sides are compared. The folder stays as it is.
+    Documents, vectors and conversations go there and keep their ids, so that citations hold. A copy that was broken off
+    goes on where it stopped; at the end both sides are compared. The folder stays as it is.
     """
     from turnwise.transfer import copy as copy_library
 
