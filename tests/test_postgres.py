@@ -225,4 +225,12 @@ def test_a_user_who_may_not_make_tables_is_told_so(postgres_server: PostgresServ
     with pytest.raises(LibraryError, match="does not permit it") as raised:
         database.migrate("lines", [create_lines])
     assert "grant CREATE" in raised.value.hint
+    owner = Database(postgres_url)
+    owner.migrate("lines", [create_lines])
+    with owner.write() as tx:
+        tx.execute("GRANT USAGE ON SCHEMA turnwise TO guest")
+        tx.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA turnwise TO guest")
+    owner.close()
+    database.migrate("lines", [create_lines])
+    assert lines(database) == ["first"], "who may read and write can use what is there"
     database.close()

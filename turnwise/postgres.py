@@ -77,14 +77,15 @@ class Database:
 
     def has_tables(self) -> bool:
         """Whether somebody has begun a library here."""
-        (row,) = self.rows("SELECT to_regclass(%s) IS NOT NULL AS begun", f"{SCHEMA}.migrations")
-        return bool(row["begun"])
+        with self.connection() as connection:
+            return _begun(connection)
 
     def migrate(self, part: str, migrations: Sequence[Migration]) -> None:
         """Run the migrations of one part that this database has not seen, in order, once across machines."""
         with self.write(lock="migrations") as tx:
-            tx.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            tx.execute("CREATE TABLE IF NOT EXISTS migrations (part text, name text, PRIMARY KEY (part, name))")
+            if not _begun(tx):  # who may only read and write can use what is there
+                tx.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+                tx.execute("CREATE TABLE migrations (part text, name text, PRIMARY KEY (part, name))")
             done = {row["name"] for row in tx.execute("SELECT name FROM migrations WHERE part = %s", (part,))}
             for migration in migrations:
                 if migration.__name__ not in done:
@@ -159,9 +160,18 @@ def _driver() -> Any:
     return psycopg
 
 
+def _begun(connection: Connection) -> bool:
+    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL AS begun", (f"{SCHEMA}.migrations",)).fetchone()
+    return bool(row and row["begun"])
+
+
 def _usable(connection: Connection) -> bool:
     """Whether nothing came in while it was idle: all that a server says unasked is that it ends."""
-    return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
+    if connection.closed:
+        return False
+    arrivals = select.poll()
+    arrivals.register(connection.fileno(), select.POLLIN)
+    return not arrivals.poll(0)
 
 
 def name_of(url: str) -> str:
@@ -188,6 +198,7 @@ _HINTS = (
     (r"database \".*\" does not exist", "Create it: createdb -h HOST -U USER DATABASE"),
     (r"too many|remaining connection slots", "Raise max_connections of the server, or run fewer processes."),
     (r"administrator command|closed the connection|terminating|is lost", "The server was restarted. Try again."),
+    (r"deadlock|serialize|(statement|lock) timeout", "Try again."),
     (r"starting up|recovery", "The server is starting. Try again in a moment."),
     (r"No space left|disk full", "Free some room on the disk of the server."),
     (r"", "Start the server, or check the address in `database`."),

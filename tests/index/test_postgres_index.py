@@ -15,8 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.services import PostgresServer
 from turnwise.documents.ingest import embed_pending
+from turnwise.errors import LibraryError
 from turnwise.index import postgres as module
+from turnwise.index import postgres_schema
 from turnwise.index.postgres import PostgresIndex
 from turnwise.index.postgres_schema import pattern
 from turnwise.index.postings import ENTRY, LENGTHS, Scores, State, bm25, due_segments
@@ -136,7 +139,7 @@ entries = st.lists(st.tuples(st.integers(0, 9_000_000), st.integers(1, 255), st.
 @given(st.dictionaries(st.sampled_from("abc"), entries), st.integers(1, 40))
 def test_scores_add_up_whatever_the_ids(words: dict[str, list[tuple[int, int, int]]], count: int) -> None:
     packed = {word: np.array(each, dtype=ENTRY) for word, each in words.items()}
-    scores = bm25(dict.fromkeys(words, 1.0), packed, State(100, 5000, 0))
+    scores = bm25(dict.fromkeys(words, 1.0), packed, State(100, 5000))
     expected: dict[int, float] = {}
     for of_word in words.values():
         rarity = log(1 + (100 - len(of_word) + 0.5) / (len(of_word) + 0.5))
@@ -277,12 +280,41 @@ def test_odd_texts_are_kept_as_far_as_they_can_be(index: PostgresIndex) -> None:
     assert index.counts() == Counts(0, 0, 0)
 
 
+def test_a_user_who_may_not_add_pgvector_is_told_who_may(postgres_server: PostgresServer, word_embedder) -> None:
+    import psycopg
+
+    url = postgres_server.create("bare")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE owner LOGIN PASSWORD 'owner'")
+        connection.execute("GRANT CREATE ON DATABASE bare TO owner")
+    database = Database(postgres_server.url("bare", "owner").replace("//postgres:", "//owner:"))
+    with pytest.raises(LibraryError, match="no pgvector") as raised:
+        PostgresIndex(database, word_embedder)
+    assert raised.value.hint.endswith("CREATE EXTENSION vector")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    assert PostgresIndex(database, word_embedder).counts() == Counts(0, 0, 0)
+    database.close()
+
+
+def test_a_pgvector_that_is_too_old_is_refused(
+    postgres_url: str, word_embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_schema, "VECTOR", (99, 0))
+    database = Database(postgres_url)
+    with pytest.raises(LibraryError, match="or later is needed") as raised:
+        PostgresIndex(database, word_embedder)
+    assert "ALTER EXTENSION vector UPDATE" in raised.value.hint
+    database.close()
+
+
 # --- several processes --------------------------------------------------------------------------------------------
 
 WORK = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from conftest import WordEmbedder
+from tests.services import PostgresServer
 from turnwise.documents.ingest import embed_pending
 from turnwise.index.postgres import PostgresIndex
 from turnwise.postgres import Database

@@ -47,7 +47,7 @@ LOCATED_AT_ONCE = 50  # passages
 
 SEARCHED: LiteralString = """
     SELECT coalesce(sum(passages), 0)::integer AS passages, coalesce(sum(words), 0)::bigint AS words,
-        (SELECT count(*) FROM removed) AS removed,
+        EXISTS (SELECT FROM removed) AS removed,
         (SELECT value FROM index_meta WHERE name = 'embedder') AS embedder,
         (SELECT value FROM index_meta WHERE name = 'changes') AS changes,
         EXISTS (SELECT FROM vectors) AS embedded
@@ -116,6 +116,7 @@ class PostgresIndex:
         with self._database.write(lock="library") as tx:
             self._require_same_embedder(tx)
             claim(tx, self.embedder.name, self.embedder.dimension)
+            tx.execute(VECTOR_INDEX)
             cursor = tx.cursor()
             cursor.executemany(
                 "INSERT INTO vectors SELECT id, %s::halfvec FROM passages WHERE id = %s ON CONFLICT DO NOTHING",
@@ -231,12 +232,10 @@ class PostgresIndex:
         with self._lock:
             if self._terms_of != row["value"]:
                 titles = self._database.rows("SELECT title FROM documents ORDER BY id LIMIT %s", MOST_TITLES)
-                headings = self._database.rows(
-                    "SELECT heading FROM passages WHERE heading <> '' ORDER BY id LIMIT %s", MOST_HEADINGS
-                )
+                headings = self._database.rows("SELECT heading FROM passages ORDER BY id LIMIT %s", MOST_HEADINGS)
                 self._terms = (
                     tuple(each["title"] for each in titles),
-                    tuple(dict.fromkeys(each["heading"] for each in headings)),
+                    tuple(dict.fromkeys(each["heading"] for each in headings if each["heading"])),
                 )
                 self._terms_of = row["value"]
             return self._terms
@@ -367,7 +366,6 @@ def claim(tx: Connection, embedder: str, dimension: int) -> None:
         return
     tx.execute("DROP INDEX IF EXISTS vectors_by_nearness")
     tx.execute(f"ALTER TABLE vectors ALTER vector TYPE halfvec({int(dimension)})")
-    tx.execute(VECTOR_INDEX)
     tx.execute(
         "INSERT INTO index_meta VALUES ('embedder', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         (embedder,),
@@ -396,9 +394,8 @@ def _lexical(
     weights = weighted_words(query)
     if not weights:
         return {}
-    found = State(state["passages"], state["words"], state["removed"])
-    scores = bm25(weights, fetch(connection, weights), found, only)
-    if only is not None or not (query.where or found.removed):
+    scores = bm25(weights, fetch(connection, weights), State(state["passages"], state["words"]), only)
+    if only is not None or not (query.where or state["removed"]):
         return {passage: rank for rank, passage in enumerate(scores.best(DEPTH), 1)}
     fits, values = condition(query.where)
     many = 2 * DEPTH

@@ -39,7 +39,7 @@ def extension(tx: Connection) -> None:
     found = tx.execute("SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'").fetchone()
     if found and tuple(int(part) for part in found["version"].split(".")[:2]) < VECTOR:
         raise LibraryError(
-            f"The database has pgvector {found['version']}, and 0.8 or later is needed.",
+            f"The database has pgvector {found['version']}, and {'.'.join(map(str, VECTOR))} or later is needed.",
             "Install a later one on the server, then run in this database: ALTER EXTENSION vector UPDATE",
         )
 

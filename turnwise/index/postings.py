@@ -44,7 +44,6 @@ class State(NamedTuple):
 
     passages: int
     words: int
-    removed: int
 
 
 def write_segment(tx: Connection, passages: Iterable[tuple[int, Sequence[str]]]) -> None:
