@@ -144,6 +144,18 @@ def test_another_process_takes_the_files_that_one_has_made(open_index: Open) -> 
     assert ours.about == theirs.about
 
 
+def test_an_embedder_may_be_loaded_after_the_graph() -> None:
+    code = """
+import numpy as np
+from turnwise.index.stored import _graph
+from turnwise.models.embedder import OnnxEmbedder
+_graph(8).add(np.arange(3), np.ones((3, 8), dtype=np.int8))
+print(len(OnnxEmbedder(threads=1).embed_query("text")))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "384\n"), ran.stderr
+
+
 def test_closing_stops_the_work_on_the_files(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "PATIENCE", 60.0)
     index = open_index()
