@@ -200,13 +200,24 @@ FILES = (
 ).split()
 
 
+@pytest.fixture(scope="module")
+def whole_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a library and all its files."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch.setattr)
+        index = filled(EmbeddedIndex(Database(folder / "library.db"), WordEmbedder()))
+        index.close()
+    return folder
+
+
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_noticed_and_made_again(
-    open_index: Open, caplog: pytest.LogCaptureFixture, name: str, how: str
+    open_index: Open, tmp_path: Path, whole_library: Path, caplog: pytest.LogCaptureFixture, name: str, how: str
 ) -> None:
-    filled(open_index()).close()
-    files = list(next(open_index()._database.path.parent.glob("*.index")).rglob(name))
+    shutil.copytree(whole_library, tmp_path, dirs_exist_ok=True)
+    files = list((tmp_path / "library.index").rglob(name))
     assert files
     for file in files:
         DAMAGE[how](file)
