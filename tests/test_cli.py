@@ -28,6 +28,7 @@ from turnwise.app import build
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
+from turnwise.types import Chunk, Document
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "openai", "fastapi", "uvicorn", "pypdfium2", "tqdm", "asyncio"}
 TURNWISE = [sys.executable, "-c", "from turnwise.cli import main; main()"]
@@ -281,6 +282,26 @@ def test_search_prints_passages_and_objects(birds: Path) -> None:
     assert [hit["passage"]["title"] for hit in hits] == ["Grey heron", "White stork"]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--source", "*heron*"], ["Grey heron"]),
+        (["--collection", "birds", "--collection", "beasts"], ["White stork"]),
+        (["--tag", "white", "--tag", "tall"], ["White stork"]),
+        (["--tag", "white", "--tag", "small"], []),
+        (["--since", "2020-02", "--until", "2020"], ["White stork"]),
+        (["--until", "2019"], []),
+    ],
+)
+def test_search_keeps_to_a_filter(birds: Path, options: list[str], expected: list[str]) -> None:
+    with build(Settings(library=str(birds))) as engine:
+        stork = Chunk("The white stork is a wading bird.")
+        engine.index.put([Document("stork", "White stork", "1", (stork,), "birds", ("white", "tall"), "2020-05")])
+        engine.remove(next(each.source for each in engine.index.documents() if each.source.endswith("stork.md")))
+    hits = objects(run("search", "wading bird", "--library", birds, "--json", *options))
+    assert [hit["passage"]["title"] for hit in hits] == expected
+
+
 @pytest.mark.parametrize("query", ["", "\0", "half \ud83d", '"((( AND *'])
 def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
     assert run("search", query, "--library", birds).exit_code == 0
@@ -403,6 +424,19 @@ def examined() -> Callable[..., dict[str, dict[str, str]]]:
 
 
 Examined = Callable[..., dict[str, dict[str, str]]]
+
+
+def test_a_damaged_index_is_found_and_mended_as_the_doctor_says(birds: Path, examined: Examined) -> None:
+    for file in birds.rglob("*.fieldnorm"):
+        data = bytearray(file.read_bytes())
+        data[0] ^= 1
+        file.write_bytes(data)
+    library = examined("--library", birds)["library"]
+    assert library["status"] == "fail"
+    assert "fieldnorm is damaged" in library["message"]
+    assert "library.index" in library["hint"]
+    shutil.rmtree(birds / "library.index")
+    assert examined("--library", birds)["library"]["status"] == "ok"
 
 
 def test_a_healthy_installation(birds: Path, examined: Examined) -> None:

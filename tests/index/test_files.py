@@ -144,6 +144,18 @@ def test_another_process_takes_the_files_that_one_has_made(open_index: Open) -> 
     assert ours.about == theirs.about
 
 
+def test_an_embedder_may_be_loaded_after_the_graph() -> None:
+    code = """
+import numpy as np
+from turnwise.index.stored import _graph
+from turnwise.models.embedder import OnnxEmbedder
+_graph(8).add(np.arange(3), np.ones((3, 8), dtype=np.int8))
+print(len(OnnxEmbedder(threads=1).embed_query("text")))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "384\n"), ran.stderr
+
+
 def test_closing_stops_the_work_on_the_files(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "PATIENCE", 60.0)
     index = open_index()
@@ -188,13 +200,24 @@ FILES = (
 ).split()
 
 
+@pytest.fixture(scope="module")
+def whole_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a library and all its files."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch.setattr)
+        index = filled(EmbeddedIndex(Database(folder / "library.db"), WordEmbedder()))
+        index.close()
+    return folder
+
+
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_noticed_and_made_again(
-    open_index: Open, caplog: pytest.LogCaptureFixture, name: str, how: str
+    open_index: Open, tmp_path: Path, whole_library: Path, caplog: pytest.LogCaptureFixture, name: str, how: str
 ) -> None:
-    filled(open_index()).close()
-    files = list(next(open_index()._database.path.parent.glob("*.index")).rglob(name))
+    shutil.copytree(whole_library, tmp_path, dirs_exist_ok=True)
+    files = list((tmp_path / "library.index").rglob(name))
     assert files
     for file in files:
         DAMAGE[how](file)

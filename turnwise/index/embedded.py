@@ -200,15 +200,21 @@ class EmbeddedIndex:
     def check(self) -> list[str]:
         """In what the files beside the database, and its counters, differ from its tables: a line each, none where all
         is well. It reads all of them."""
-        self._lexical.follow()
-        table = self._vectors.table()
+        for _ in range(5):  # what is written while we look is no difference
+            before = self._moment()
+            differences = self._differences()
+            if not differences or self._moment() == before:
+                break
+        return differences
+
+    def _differences(self) -> list[str]:
+        by_words, by_meaning = self._lexical.all_ids(), np.sort(self._vectors.table().passages()).tolist()
         with self._database.read() as tx:
             passages = [row[0] for row in tx.execute("SELECT id FROM passages ORDER BY id")]
             vectors = [row[0] for row in tx.execute("SELECT passage_id FROM vectors ORDER BY passage_id")]
             pending = [row[0] for row in tx.execute("SELECT passage_id FROM pending ORDER BY passage_id")]
             (documents,) = tx.execute("SELECT count(*) FROM documents").fetchone()
             counted = self.counts()
-        by_words, by_meaning = self._lexical.all_ids(), np.sort(table.passages()).tolist()
         told = {
             f"the words hold {len(by_words)} passages, not those {len(passages)}": by_words == passages,
             f"the vectors hold {len(by_meaning)} passages, not those {len(vectors)}": by_meaning == vectors,
@@ -224,6 +230,10 @@ class EmbeddedIndex:
         """How far the log has come."""
         (row,) = self._rows("SELECT coalesce(max(seq), 0) FROM changes")
         return int(row[0])
+
+    def _moment(self) -> tuple[Any, ...]:
+        (row,) = self._rows("SELECT (SELECT max(seq) FROM changes), (SELECT max(seq) FROM vectors)")
+        return tuple(row)
 
     def _embedded(self, question: str) -> Vectors | None:
         """The question's vector, None where there is nothing to compare it with."""

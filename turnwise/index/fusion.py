@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 
 from turnwise.types import Hit, Passage
@@ -24,8 +25,12 @@ def fused(rankings: Iterable[tuple[Ranks, float]]) -> dict[int, float]:
 def best(scores: Mapping[int, float], lexical: Ranks, k: int) -> list[int]:
     """The best k passages. Equals are common while vectors are being made: then the one that has the words goes
     first."""
-    ranked = sorted(scores, key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
-    return ranked[: max(k, 0)]
+    if k <= 0:
+        return []
+    cut = min(heapq.nlargest(k, scores.values()), default=0.0)
+    ranked = [passage for passage, score in scores.items() if score >= cut]
+    ranked.sort(key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
+    return ranked[:k]
 
 
 def hits(

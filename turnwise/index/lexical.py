@@ -115,10 +115,20 @@ class LexicalIndex:
             usable = view is not None and view.library == library
             with locked(self._lock, wait or not usable) as held:
                 if held:
-                    view = self._update()
+                    view = self._updated(None if wait or not usable else view)
         assert view is not None
         self._view = view
         return view
+
+    def _updated(self, otherwise: View | None) -> View:
+        """The index at the end of the log, or `otherwise` where the disk is full: a search finds what there is."""
+        try:
+            return self._update()
+        except BaseException as error:
+            if otherwise is None or not _is_fault(error):
+                raise
+            log.warning("the words of %s cannot be brought up to date: %s", self._database.path, error)
+            return otherwise
 
     def _look(self) -> View | None:
         """The index as it is on disk, None where there is none that can be used."""

@@ -169,21 +169,23 @@ class VectorIndex:
         try:
             stored = open_stored(self._folder)
         except UNREADABLE as error:
-            log.warning("the vectors beside %s cannot be read and are made again: %s", self._database.path, error)
-            clear(self._folder)
+            self._discard(f"cannot be read ({error})")
             return
         made = tx.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
         _, _, changes = _state(tx)
-        if stored.about.library != self._library or stored.about.changes > changes:
-            log.warning("the vectors beside %s are not its own and are made again", self._database.path)
-            clear(self._folder)
-            return
-        if made is None or stored.about.upto > made[0]:
-            log.warning("the vectors beside %s are ahead of it and are made again", self._database.path)
-            clear(self._folder)
-            return
-        self._begin_with(stored, None)
-        self._checked = False
+        if stored.about.library != self._library:
+            self._discard("are of another library")
+        elif stored.about.changes > changes or made is None or stored.about.upto > made[0]:
+            self._discard("are ahead of it")
+        else:
+            self._begin_with(stored, None)
+            self._checked = False
+
+    def _discard(self, why: str) -> None:
+        log.warning("the vectors beside %s %s, and are made again", self._database.path, why)
+        with locked(self._building, wait=False) as held:
+            if held:  # else another process is about to replace them
+                clear(self._folder)
 
     def _begin_with(self, stored: Stored, graph: Graph | None) -> None:
         self._table = Table(stored, np.ones(stored.about.count, dtype=bool), graph, no_rows(stored.about.dimension))
@@ -263,8 +265,7 @@ class VectorIndex:
             if whole:
                 self._table = self._table._replace(graph=graph)
                 return
-            log.warning("the vectors beside %s are damaged and are made again", self._database.path)
-            clear(self._folder)
+            self._discard("are damaged")
             self._library = ""  # the next look begins anew
 
     def _make(self, threads: int = 0) -> None:
@@ -307,10 +308,13 @@ def _scan(
     fits = alive
     if allowed is not None:
         fits = allowed.has(rows.passages) if fits is None else allowed.has(rows.passages) & fits
-    if fits is not None and not fits.all():
-        rows = rows.at(np.flatnonzero(fits))
+    if fits is not None and np.count_nonzero(fits) < len(fits) // 4:
+        rows, fits = rows.at(np.flatnonzero(fits)), None
     near: Floats = cosines(rows, question)
-    best = np.argpartition(-near, wanted)[:wanted] if len(near) > wanted else slice(None)
+    if fits is not None:
+        near[~fits] = -np.inf
+    best = np.argpartition(-near, wanted)[:wanted] if len(near) > wanted else np.arange(len(near))
+    best = best[np.isfinite(near[best])]
     return list(zip(near[best].tolist(), rows.seqs[best].tolist(), rows.passages[best].tolist(), strict=True))
 
 
