@@ -280,7 +280,9 @@ def test_odd_texts_are_kept_as_far_as_they_can_be(index: PostgresIndex) -> None:
     assert index.counts() == Counts(0, 0, 0)
 
 
-def test_a_user_who_may_not_add_pgvector_is_told_who_may(postgres_server: PostgresServer, word_embedder) -> None:
+def test_one_adds_pgvector_another_makes_the_tables_a_third_uses_them(
+    postgres_server: PostgresServer, word_embedder
+) -> None:
     import psycopg
 
     url = postgres_server.create("bare")
@@ -293,7 +295,21 @@ def test_a_user_who_may_not_add_pgvector_is_told_who_may(postgres_server: Postgr
     assert raised.value.hint.endswith("CREATE EXTENSION vector")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
-    assert PostgresIndex(database, word_embedder).counts() == Counts(0, 0, 0)
+    index = PostgresIndex(database, word_embedder)
+    index.put([one("a", "zebras run")])
+    embed_pending(index)
+    database.close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE writer LOGIN PASSWORD 'writer'")
+        connection.execute("GRANT USAGE ON SCHEMA turnwise TO writer")
+        connection.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA turnwise TO writer")
+        connection.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA turnwise TO writer")
+    database = Database(postgres_server.url("bare", "writer").replace("//postgres:", "//writer:"))
+    index = PostgresIndex(database, word_embedder)
+    index.put([one("b", "zebras eat")])
+    assert embed_pending(index) == 1
+    assert len(index.search(SearchQuery("zebras"), 5)) == 2
+    assert index.remove("a")
     database.close()
 
 

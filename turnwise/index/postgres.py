@@ -24,7 +24,7 @@ from turnwise.index.postgres_schema import (
     to_passage,
 )
 from turnwise.index.postings import State, bm25, fetch, rarest, tidy, write_removed, write_segment
-from turnwise.index.words import MOST_WORDS, indexed_words, weighted_words
+from turnwise.index.words import indexed_words, weighted_words
 from turnwise.postgres import Database, storable
 from turnwise.text import words
 from turnwise.types import Chunk, Counts, Document, DocumentInfo, Embedder, Filter, Hit, Outcome, Passage, SearchQuery
@@ -43,7 +43,7 @@ REMEMBERED = 8  # filters: a conversation asks with the same one again
 BREADTH = 200  # candidates that the search for near vectors keeps in hand (hnsw.ef_search)
 FARTHEST = 200_000  # vectors that it looks at before it gives up on a filter (hnsw.max_scan_tuples)
 TELLING = 8  # rare words of a sentence by which the passages that may hold it are found
-LOCATED_AT_ONCE = 50  # passages
+LOCATED_AMONG, LOCATED_AT_ONCE = 1000, 50  # passages
 
 SEARCHED: LiteralString = """
     SELECT coalesce(sum(passages), 0)::integer AS passages, coalesce(sum(words), 0)::bigint AS words,
@@ -116,7 +116,7 @@ class PostgresIndex:
         with self._database.write(lock="library") as tx:
             self._require_same_embedder(tx)
             claim(tx, self.embedder.name, self.embedder.dimension)
-            tx.execute(VECTOR_INDEX)
+            _keep_vector_index(tx)
             cursor = tx.cursor()
             cursor.executemany(
                 "INSERT INTO vectors SELECT id, %s::halfvec FROM passages WHERE id = %s ON CONFLICT DO NOTHING",
@@ -184,7 +184,7 @@ class PostgresIndex:
 
     def locate(self, sentence: str) -> Passage | None:
         """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
-        wanted, said = " ".join(sentence.split()), indexed_words(sentence)[:MOST_WORDS]
+        wanted, said = " ".join(sentence.split()), indexed_words(sentence)
         holding: Passage | None = None
         for passage in self._with_words(said) if said else ():
             if wanted in " ".join(passage.text.split()):
@@ -200,7 +200,7 @@ class PostgresIndex:
         common: npt.NDArray[np.int32] = np.empty(0, np.int32)
         for place, of_word in enumerate(sorted(entries, key=len)):
             common = np.intersect1d(common, of_word["passage"]) if place else np.unique(of_word["passage"])
-        ids = common.tolist()
+        ids = common[:LOCATED_AMONG].tolist()
         for start in range(0, len(ids), LOCATED_AT_ONCE):
             yield from self._passages(ids[start : start + LOCATED_AT_ONCE])
 
@@ -370,6 +370,13 @@ def claim(tx: Connection, embedder: str, dimension: int) -> None:
         "INSERT INTO index_meta VALUES ('embedder', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         (embedder,),
     )
+
+
+def _keep_vector_index(tx: Connection) -> None:
+    """Make the index of vectors where there is none: at first, and after a copy that was broken off."""
+    row = tx.execute("SELECT to_regclass('vectors_by_nearness') IS NULL AS missing").fetchone()
+    if row and row["missing"]:  # who may only write is not asked to make it again
+        tx.execute(VECTOR_INDEX)
 
 
 # --- searching ----------------------------------------------------------------------------------------------------
