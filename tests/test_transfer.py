@@ -15,8 +15,9 @@ from tests.services import PostgresServer
 from turnwise.app import build
 from turnwise.cli.verbs import turnwise as command
 from turnwise.config import Settings
-from turnwise.engine import TurnFailed
+from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import LibraryDamaged, LibraryError, LibraryNotFound, LibraryUnavailable
+from turnwise.index.words import indexed_words
 from turnwise.postgres import Database
 from turnwise.transfer import Copied, copy
 from turnwise.types import Chunk, Document
@@ -111,6 +112,26 @@ def test_a_copy_that_was_broken_off_goes_on_where_it_stopped(library: Path, post
         engine.chat("first").ask("thanks!")
     more = copy(settings, postgres_url)
     assert (more.documents, more.turns) == (copied.documents + 1, copied.turns + 1)
+
+
+def test_what_was_changed_in_the_copy_is_as_in_the_folder_again(talked: Path, postgres_url: str) -> None:
+    settings = Settings(library=str(talked))
+    copied = copy(settings, postgres_url)
+    with build(settings) as here, turnwise.open(postgres_url) as there:
+        changed = here.index.documents()[0].source
+        there.index.put([new_document(changed)])
+        assert there.search("xylophones", 1)[0].lexical_rank == 1
+        assert copy(settings, postgres_url) == copied
+        assert there.search("xylophones", 1)[0].lexical_rank is None
+        rows = there.index._database.rows("SELECT sum(octet_length(entries)) / 6 AS entries FROM postings")  # type: ignore[attr-defined]
+        texts = [row for document in here.index.documents() for row in passages_of(here, document.id)]
+        assert rows[0]["entries"] == sum(len(set(indexed_words(text))) for text in texts), "none is there twice"
+
+
+def passages_of(engine: Engine, document: int) -> list[str]:
+    """What the passages of a document are found by."""
+    rows = engine.index._rows("SELECT title, heading, text FROM passages WHERE document_id = ?", document)  # type: ignore[attr-defined]
+    return ["\n".join(row) for row in rows]
 
 
 def test_a_database_with_another_library_is_left_alone(talked: Path, postgres_url: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from turnwise.index.postgres import changed, claim, clear, searched_words, storable_document, write_passages, write_rows
 from turnwise.index.postgres_schema import VECTOR_INDEX
-from turnwise.index.postings import tidy, write_segment
+from turnwise.index.postings import forget, tidy, write_segment
 from turnwise.types import Document
 
 if TYPE_CHECKING:
@@ -48,10 +48,9 @@ def load_documents(database: Database, documents: Sequence[Kept]) -> None:
     with database.write(lock="library") as tx:
         clear(tx, [each.id for each in documents])
         tx.execute("DELETE FROM documents WHERE id = ANY(%s)", ([each.id for each in documents],))
+        forget(tx, [passage for passage, *_ in pieces])
         write_rows(tx, ((each.id, each.added_at, each.document) for each in documents))
         write_passages(tx, ((passage, each.id, position, piece) for passage, each, position, piece in pieces))
-        # A passage that comes back is no longer removed.
-        tx.execute("DELETE FROM removed WHERE passage_id = ANY(%s)", ([passage for passage, *_ in pieces],))
         write_segment(tx, ((passage, searched_words(each.document, piece)) for passage, each, _, piece in pieces))
         changed(tx)
     tidy(database)

@@ -149,14 +149,26 @@ def tidy(database: Database) -> None:
             ).fetchone()
             if not found or not found["free"]:
                 return
-            # In this order: then the segment of every removed passage is among those seen.
-            removed = tx.execute("SELECT passage_id FROM removed").fetchall()
-            segments = {row["id"]: row["passages"] for row in tx.execute("SELECT id, passages FROM segments")}
+            removed, segments = _removed_and_segments(tx)
             due = due_segments(segments, len(removed))
             if not due:
                 return
-            gone = np.array([row["passage_id"] for row in removed], dtype=np.int32)
-            _merge(tx, due, gone, everything=len(due) == len(segments))
+            _merge(tx, due, removed, everything=len(due) == len(segments))
+
+
+def forget(tx: Connection, passages: Sequence[int]) -> None:
+    """See to it that none of these passages, removed before, stands in a segment any more."""
+    found = tx.execute("SELECT FROM removed WHERE passage_id = ANY(%s) LIMIT 1", (list(passages),)).fetchone()
+    if found is not None:
+        tx.execute("SELECT pg_advisory_xact_lock(%s, hashtext('segments'))", (LOCKS,))
+        removed, segments = _removed_and_segments(tx)
+        _merge(tx, list(segments), removed, everything=True)
+
+
+def _removed_and_segments(tx: Connection) -> tuple[Integers, dict[int, int]]:
+    """Read in this order: then the segment of every removed passage is among those seen."""
+    removed = np.array([row["passage_id"] for row in tx.execute("SELECT passage_id FROM removed")], dtype=np.int32)
+    return removed, {row["id"]: row["passages"] for row in tx.execute("SELECT id, passages FROM segments")}
 
 
 def due_segments(segments: Mapping[int, int], removed: int) -> list[int]:
