@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 import turnwise
-from turnwise.index import vectors as vectors_module
 from turnwise.index.codes import from_blobs
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.fusion import DEPTH
+from turnwise.index.vectors import TAIL
 from turnwise.index.words import weighted_words
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.sqlite import Database
@@ -140,15 +140,11 @@ def embed(index: EmbeddedIndex) -> None:
         made = made + rng.normal(size=made.shape).astype(np.float32) * 0.8
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         index.put_vectors({passage: vector for (passage, _), vector in zip(waiting, made, strict=True)})
-        index._vectors.settle()
 
 
 def make_files(index: EmbeddedIndex) -> None:
     """What a long-lived process does in the background, at once and on all cores."""
-    vectors_module.PATIENCE = 0.0
-    if index.counts().vectors > vectors_module.TAIL:
-        index._vectors.table()
-        index.settle()
+    if index.counts().vectors > TAIL:
         index._vectors._make(threads=os.cpu_count() or 1)
 
 

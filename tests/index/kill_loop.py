@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process is forked here that must have no threads
 
@@ -31,6 +32,8 @@ from turnwise.index import stored, vectors
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.sqlite import Database
 from turnwise.types import Chunk, Document, SearchQuery
+
+Tell = Callable[[list[Any]], None]
 
 SOURCES = 60
 WORDS = "zebras lions gnus graze sleep run swim north south river hill old young".split()
@@ -59,30 +62,30 @@ def main() -> None:
     print(f"{options.kills} kills, nothing lost: {dict(hit)}; {len(held)} documents are in")
 
 
-def _follow(held: dict[str, str], said: list[list[object]]) -> tuple[list[object], set[int]]:
+def _follow(held: dict[str, str], said: list[list[Any]]) -> tuple[list[Any], set[int]]:
     """Take over what was acknowledged. Gives what was under way, and the passages whose vectors were acknowledged."""
-    under_way: list[object] = []
+    under_way: list[Any] = []
     embedded: set[int] = set()
     for line in said:
         if line[0] != "done":
             under_way = line
             continue
         if under_way[0] == "put":
-            held |= dict(under_way[1])  # type: ignore[call-overload]
+            held |= dict(under_way[1])
         elif under_way[0] == "remove":
             held.pop(str(under_way[1]), None)
         elif under_way[0] == "embed":
-            embedded |= set(line[1])  # type: ignore[call-overload]
+            embedded |= set(line[1])
         under_way = []
     return under_way, embedded
 
 
-def _faults(held: dict[str, str], under_way: list[object], embedded: set[int], left: dict[str, object]) -> list[str]:
-    documents: dict[str, str] = left["documents"]  # type: ignore[assignment]
-    faults = list(left["faults"])  # type: ignore[call-overload]
+def _faults(held: dict[str, str], under_way: list[Any], embedded: set[int], left: dict[str, Any]) -> list[str]:
+    documents: dict[str, str] = left["documents"]
+    faults = list(left["faults"])
     also: dict[str, set[str | None]] = {}
     if under_way and under_way[0] == "put":
-        also = {source: {digest} for source, digest in dict(under_way[1]).items()}  # type: ignore[call-overload]
+        also = {source: {digest} for source, digest in dict(under_way[1]).items()}
     if under_way and under_way[0] == "remove":
         also = {str(under_way[1]): {None}}
     faults += [
@@ -90,14 +93,14 @@ def _faults(held: dict[str, str], under_way: list[object], embedded: set[int], l
         for source in {*held, *documents}
         if documents.get(source) not in {held.get(source), *also.get(source, ())}
     ]
-    lost = (embedded & set(left["passages"])) - set(left["vectors"])  # type: ignore[call-overload]
+    lost = (embedded & set(left["passages"])) - set(left["vectors"])
     return faults + [f"the vector of passage {passage} is lost" for passage in sorted(lost)]
 
 
 # --- the process that is killed -----------------------------------------------------------------------------------
 
 
-def _work(folder: Path, rng: random.Random, tell: Callable[[list[object]], None]) -> None:
+def _work(folder: Path, rng: random.Random, tell: Tell) -> None:
     """Change the library for ever, telling what is begun and what is done."""
     index = _open(folder)
     index.search(SearchQuery("zebras"), 3)
@@ -149,7 +152,7 @@ def _open(folder: Path) -> EmbeddedIndex:
 # --- the process that looks ---------------------------------------------------------------------------------------
 
 
-def _look(folder: Path, tell: Callable[[list[object]], None]) -> None:
+def _look(folder: Path, tell: Tell) -> None:
     faults: list[str] = []
     with closing(_open(folder)) as index:
         for round_ in ("at once", "with new files"):
@@ -169,7 +172,7 @@ def _look(folder: Path, tell: Callable[[list[object]], None]) -> None:
 # --- processes ----------------------------------------------------------------------------------------------------
 
 
-def _forked(work: Callable[[Callable[[list[object]], None]], None]) -> tuple[int, int]:
+def _forked(work: Callable[[Tell], None]) -> tuple[int, int]:
     """Do the work in a process of its own, which tells by a pipe: the process and the pipe."""
     read, write = os.pipe()
     if pid := os.fork():
@@ -188,7 +191,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _killed(work: Callable[[Callable[[list[object]], None]], None], after: float) -> list[list[object]]:
+def _killed(work: Callable[[Tell], None], after: float) -> list[list[Any]]:
     """What it told until it was killed, so long after it was ready."""
     pid, read = _forked(work)
     with os.fdopen(read) as pipe:
@@ -201,14 +204,14 @@ def _killed(work: Callable[[Callable[[list[object]], None]], None], after: float
         return [json.loads(line) for line in pipe if line.endswith("\n")]
 
 
-def _reported(work: Callable[[Callable[[list[object]], None]], None]) -> dict[str, object]:
+def _reported(work: Callable[[Tell], None]) -> dict[str, Any]:
     pid, read = _forked(work)
     with os.fdopen(read) as pipe:
         lines = pipe.readlines()
     _, status = os.waitpid(pid, 0)
     if status:
         sys.exit("the library cannot be looked at")
-    found: dict[str, object] = json.loads(lines[0])[0]
+    found: dict[str, Any] = json.loads(lines[0])[0]
     return found
 
 

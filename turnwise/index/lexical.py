@@ -54,6 +54,7 @@ class LexicalIndex:
         self._index: tantivy.Index | None = None
         self._opened = 0  # the folder that it was opened from
         self._view: View | None = None
+        self._trouble = ""  # what was wrong with the files
 
     def ranks(self, weights: Mapping[str, float], depth: int, allowed: Allowed | None = None) -> dict[int, int]:
         """Passages by the sum of the BM25 of those words times their weights: the best `depth`, with ranks from 1."""
@@ -91,7 +92,7 @@ class LexicalIndex:
         except BaseException as error:
             if not _is_fault(error):
                 raise
-            log.warning("the words of %s cannot be searched: %s", self._database.path, error)
+            self._trouble = str(error)
         try:
             with locked(self._lock):
                 view = self._update(broken=view.folder if view else None)
@@ -148,7 +149,7 @@ class LexicalIndex:
                 self._index = None
                 if not _is_fault(error):
                     raise
-                log.warning("the words of %s cannot be read: %s", self._database.path, error)
+                self._trouble = str(error)
                 return None
 
     def _update(self, broken: int | None = None) -> View:
@@ -164,8 +165,7 @@ class LexicalIndex:
                 except BaseException as error:
                     if not _is_fault(error):
                         raise
-                    log.warning("the words of %s cannot be added to: %s", self._database.path, error)
-                    usable = False
+                    self._trouble, usable = str(error), False
             if not usable or view is None or view.searcher.num_docs != passages + 1:
                 self._rebuild(tx, library, latest)
                 view = self._look()
@@ -176,8 +176,12 @@ class LexicalIndex:
 
     def _rebuild(self, tx: sqlite3.Connection, library: str, latest: int) -> None:
         """Make the files anew beside the old ones, and swap them."""
-        level = logging.WARNING if self._folder.exists() else logging.INFO
-        log.log(level, "making the word index of %s from its passages", self._database.path)
+        if self._folder.exists():
+            trouble = self._trouble or "it is not of these passages"
+            log.warning("the word index of %s is made again: %s", self._database.path, trouble)
+        else:
+            log.info("the word index of %s is made", self._database.path)
+        self._trouble = ""
         temporary = fresh_folder(self._folder.with_name("lexical.new"))
         _write(tantivy.Index(_schema(), path=str(temporary), reuse=False), tx, library, latest, None)
         publish(temporary, self._folder)
