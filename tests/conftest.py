@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import services
 from tests.pdfs import make_pdf
 from turnwise.app import build
 from turnwise.config import Settings
@@ -103,6 +104,24 @@ def sample_engine(sample_library: Path) -> Iterator[Engine]:
     """An engine over the sample library, for whole turns."""
     with build(Settings(library=str(sample_library))) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[services.PostgresServer]:
+    """A PostgreSQL of our own with pgvector; where there is none to be had, the test is skipped and says why."""
+    try:
+        with services.postgres() as server:
+            server.create("tests")
+            yield server
+    except services.CannotInstall as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: services.PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    yield postgres_server.url("tests")
+    postgres_server.empty("tests")
 
 
 @pytest.fixture(name="make_pdf")

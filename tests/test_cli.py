@@ -28,6 +28,7 @@ from turnwise.app import build
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
+from turnwise.types import Chunk, Document
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "openai", "fastapi", "uvicorn", "pypdfium2", "tqdm", "asyncio"}
 TURNWISE = [sys.executable, "-c", "from turnwise.cli import main; main()"]
@@ -82,7 +83,8 @@ def test_the_version() -> None:
 
 
 def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
-    assert list(turnwise.commands) == ["add", "remove", "ask", "chat", "search", "serve", "eval", "doctor", "config"]
+    verbs = ["add", "remove", "ask", "chat", "search", "serve", "copy", "eval", "doctor", "config"]
+    assert list(turnwise.commands) == verbs
 
 
 @pytest.mark.parametrize("verb", list(turnwise.commands))
@@ -280,6 +282,26 @@ def test_search_prints_passages_and_objects(birds: Path) -> None:
     assert [hit["passage"]["title"] for hit in hits] == ["Grey heron", "White stork"]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--source", "*heron*"], ["Grey heron"]),
+        (["--collection", "birds", "--collection", "beasts"], ["White stork"]),
+        (["--tag", "white", "--tag", "tall"], ["White stork"]),
+        (["--tag", "white", "--tag", "small"], []),
+        (["--since", "2020-02", "--until", "2020"], ["White stork"]),
+        (["--until", "2019"], []),
+    ],
+)
+def test_search_keeps_to_a_filter(birds: Path, options: list[str], expected: list[str]) -> None:
+    with build(Settings(library=str(birds))) as engine:
+        stork = Chunk("The white stork is a wading bird.")
+        engine.index.put([Document("stork", "White stork", "1", (stork,), "birds", ("white", "tall"), "2020-05")])
+        engine.remove(next(each.source for each in engine.index.documents() if each.source.endswith("stork.md")))
+    hits = objects(run("search", "wading bird", "--library", birds, "--json", *options))
+    assert [hit["passage"]["title"] for hit in hits] == expected
+
+
 @pytest.mark.parametrize("query", ["", "\0", "half \ud83d", '"((( AND *'])
 def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
     assert run("search", query, "--library", birds).exit_code == 0
@@ -402,6 +424,19 @@ def examined() -> Callable[..., dict[str, dict[str, str]]]:
 
 
 Examined = Callable[..., dict[str, dict[str, str]]]
+
+
+def test_a_damaged_index_is_found_and_mended_as_the_doctor_says(birds: Path, examined: Examined) -> None:
+    for file in birds.rglob("*.fieldnorm"):
+        data = bytearray(file.read_bytes())
+        data[0] ^= 1
+        file.write_bytes(data)
+    library = examined("--library", birds)["library"]
+    assert library["status"] == "fail"
+    assert "fieldnorm is damaged" in library["message"]
+    assert "library.index" in library["hint"]
+    shutil.rmtree(birds / "library.index")
+    assert examined("--library", birds)["library"]["status"] == "ok"
 
 
 def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
@@ -654,7 +689,7 @@ def test_ctrl_c_while_adding_says_what_can_be_searched_already(
     library: Path, documents: Path, slow: str, on_terminal: OnTerminal
 ) -> None:
     terminal = on_terminal("add", documents, "--library", library, code=slow)
-    terminal.wait_for("0 of 2")
+    terminal.wait_for("Understanding 2 passages")
     time.sleep(0.2)
     terminal.press_ctrl_c(until="Stopped.")
     assert terminal.end() == 130

@@ -174,3 +174,28 @@ def test_a_durable_database_waits_for_the_disk(tmp_path: Path, durable: bool, sy
     assert database.connection().execute("PRAGMA synchronous").fetchone()[0] == synchronous
     assert database.connection().execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     database.close()
+
+
+def test_a_durable_write_waits_for_the_disk_and_the_next_one_does_not(database: Database) -> None:
+    def synchronous() -> int:
+        return int(database.connection().execute("PRAGMA synchronous").fetchone()[0])
+
+    with database.write(durable=True) as tx:
+        tx.execute("INSERT INTO lines VALUES ('second')")
+        assert synchronous() == 2
+    assert synchronous() == 1
+    with pytest.raises(sqlite3.IntegrityError), database.write(durable=True) as tx:
+        tx.execute("INSERT INTO lines VALUES ('second')")
+    assert synchronous() == 1
+    assert lines(database) == ["first", "second"]
+
+
+def test_what_is_read_together_is_of_one_moment(database: Database) -> None:
+    other = Database(database.path)
+    with database.read():
+        assert lines(database) == ["first"]
+        with other.write() as tx:
+            tx.execute("INSERT INTO lines VALUES ('second')")
+        assert lines(database) == ["first"]
+    assert lines(database) == ["first", "second"]
+    other.close()

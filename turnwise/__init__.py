@@ -49,11 +49,18 @@ __all__ = [
 
 
 def open(library: str | Path, **settings: Any) -> Engine:
-    """The library in that folder, made if it is not there. Settings given here outrank the file and environment."""
+    """The library in that folder, or at that address of a PostgreSQL database; made if it is not there. Settings given
+    here outrank the file and environment."""
     from turnwise.app import build
     from turnwise.config import load
 
-    return build(load({"library": str(library), **settings})[0], create=True)
+    place = str(library)
+    where = (
+        {"database": place}
+        if place.startswith(("postgres://", "postgresql://"))
+        else {"library": place, "database": ""}
+    )
+    return build(load({**where, **settings})[0], create=True)
 
 
 _HOMES = {

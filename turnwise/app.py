@@ -7,6 +7,7 @@ import os
 from importlib import resources
 from pathlib import Path
 
+from turnwise import postgres
 from turnwise.config import Settings, data_folder
 from turnwise.dialogue.presets import load_preset
 from turnwise.dialogue.tracker import ConversationTracker
@@ -24,16 +25,15 @@ from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, Embedder, Progress
+from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress
 
 DATABASE = "library.db"
 
 
 def build(settings: Settings, create: bool = False) -> Engine:
     """An engine over the library that the settings name. With `create`, the library is made where there is none."""
-    database = Database(_library(settings, create) / DATABASE, settings.durable)
     embedder = embedder_of(settings)
-    index, store = EmbeddedIndex(database, embedder), EmbeddedStore(database)
+    index, store = (_in_postgres if settings.database else _embedded)(settings, embedder, create)
     guard = GuardrailPipeline(settings.max_message)
     senses = dataclasses.replace(
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
@@ -41,6 +41,29 @@ def build(settings: Settings, create: bool = False) -> Engine:
     models, condenser = chat_models(settings, embedder), query_condenser(settings)
     parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
     return Engine(settings, index, store, parts)
+
+
+def _embedded(settings: Settings, embedder: Embedder, create: bool) -> tuple[Index, ConversationStore]:
+    database = Database(_library(settings, create) / DATABASE, settings.durable)
+    return EmbeddedIndex(database, embedder), EmbeddedStore(database)
+
+
+def _in_postgres(settings: Settings, embedder: Embedder, create: bool) -> tuple[Index, ConversationStore]:
+    from turnwise.index.postgres import PostgresIndex
+    from turnwise.store.postgres import PostgresStore
+
+    database = postgres.Database(settings.database)
+    try:
+        if not create and not database.has_tables():
+            raise LibraryNotFound(
+                f"There is no library in {database.name}.",
+                "Make one from your documents: turnwise add DOCUMENTS --database postgres://…"
+                "   (or move one there: turnwise copy)",
+            )
+        return PostgresIndex(database, embedder), PostgresStore(database)
+    except BaseException:
+        database.close()
+        raise
 
 
 def build_sample(settings: Settings, progress: Progress | None = None) -> Engine:
@@ -109,6 +132,11 @@ def query_condenser(settings: Settings) -> QueryCondenser:
 
 def library_folder(settings: Settings) -> Path:
     return Path(settings.library).expanduser() if settings.library else data_folder() / "library"
+
+
+def library_place(settings: Settings) -> str:
+    """Where the library is, as it may be shown."""
+    return postgres.name_of(settings.database) if settings.database else str(library_folder(settings))
 
 
 def _library(settings: Settings, create: bool) -> Path:

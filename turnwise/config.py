@@ -23,6 +23,9 @@ class Settings:
     """Every knob of Turnwise. The key in turnwise.toml is the field's name; in the environment, TURNWISE_<NAME>."""
 
     library: str = _setting("", "Folder of the library. Empty: a folder of your user account.")
+    database: str = _setting(
+        "", "PostgreSQL to keep the library in: postgres://USER:PASSWORD@HOST/NAME. Empty: the folder."
+    )
     durable: bool = _setting(False, "Wait for the disk at every write, so that even a power cut loses nothing.")
 
     model: str = _setting("", "Name of the chat model. Empty: the first one the endpoint offers.")

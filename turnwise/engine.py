@@ -16,12 +16,14 @@ from turnwise.errors import TurnwiseError
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import (
+    EVERYTHING,
     AddReport,
     Analysis,
     Answered,
     Conversation,
     ConversationStore,
     Failed,
+    Filter,
     Hit,
     Index,
     Progress,
@@ -90,9 +92,9 @@ class Engine:
         """Take a document out, everywhere. False where the library has none of that path."""
         return ingest.remove(self.index, str(source))
 
-    def search(self, query: str, k: int = 6) -> list[Hit]:
-        """The best k passages for a question, as a turn would find them."""
-        return find(SearchQuery(query), k, self.index.search, self._parts.reranker)
+    def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
+        """The best k passages for a question in the documents that the filter lets through, as a turn finds them."""
+        return find(SearchQuery(query, where=where), k, self.index.search, self._parts.reranker)
 
     def chat(self, conversation_id: str | None = None) -> Chat:
         """A conversation kept in the library; a new one where no id is given."""

@@ -10,7 +10,8 @@ TurnwiseError
 ├── ConfigError             a setting that is unknown or does not fit
 ├── LibraryError
 │   ├── LibraryNotFound
-│   └── LibraryDamaged      the database cannot be read or written
+│   ├── LibraryDamaged      the database cannot be read or written
+│   └── LibraryUnavailable  the database server cannot be reached, or has gone
 ├── DocumentError           one document could not be read; the others go on
 │   ├── UnsupportedDocument
 │   ├── EncryptedDocument
@@ -89,6 +90,10 @@ class LibraryNotFound(LibraryError):
 
 
 class LibraryDamaged(LibraryError):
+    _status = 503
+
+
+class LibraryUnavailable(LibraryError):
     _status = 503
 
 

@@ -37,18 +37,36 @@ class Database:
         return found
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from its first statement: nothing read in it can go stale."""
+    def write(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from its first statement: nothing read in it can go stale. What is
+        `durable`, with all that was written before, is on disk at its end, even if the power goes."""
         connection = self.connection()
         with reported(self.path):
-            connection.execute("BEGIN IMMEDIATE")
+            if durable:
+                connection.execute("PRAGMA synchronous = FULL")
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:  # a full disk makes SQLite roll back by itself
+                        connection.execute("ROLLBACK")
+                    raise
+            finally:
+                if durable and not self._durable:
+                    connection.execute("PRAGMA synchronous = NORMAL")
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A transaction in which all that is read is of one moment, whatever others write meanwhile."""
+        connection = self.connection()
+        with reported(self.path):
+            connection.execute("BEGIN")
             try:
                 yield connection
+            finally:
                 connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:  # a full disk makes SQLite roll back by itself
-                    connection.execute("ROLLBACK")
-                raise
 
     def migrate(self, part: str, migrations: Sequence[Migration]) -> None:
         """Run the migrations of one part that this file has not seen, in order, once across processes."""

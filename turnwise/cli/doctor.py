@@ -17,7 +17,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, library_folder
+from turnwise.app import build, library_folder, library_place
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
@@ -40,9 +40,10 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
     """The findings, as they are made."""
     named = {origin.name: origin.origin for origin in origins}
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
-    yield _sqlite()
-    yield _disk(library_folder(settings))
-    yield _library(settings, named["library"] != "default")
+    if not settings.database:
+        yield _sqlite()
+        yield _disk(library_folder(settings))
+    yield _library(settings, named["database" if settings.database else "library"] != "default")
     yield _embedder(settings)
     yield _condenser(settings)
     yield _model(settings, named, environment)
@@ -51,11 +52,11 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
 
 def _sqlite() -> Finding:
     try:
-        sqlite3.connect(":memory:").execute("CREATE VIRTUAL TABLE words USING fts5(text)")
+        sqlite3.connect(":memory:").execute("SELECT value FROM json_each('[1]')")
     except sqlite3.OperationalError as error:
-        hint = "Use a Python whose SQLite has FTS5, such as the one of your distribution or of python.org."
-        return Finding("sqlite", "fail", f"{sqlite3.sqlite_version} cannot search text: {error}", hint)
-    return Finding("sqlite", "ok", f"{sqlite3.sqlite_version} with full-text search (FTS5)")
+        hint = "Use a Python whose SQLite has JSON, such as the one of your distribution or of python.org."
+        return Finding("sqlite", "fail", f"{sqlite3.sqlite_version} is too old: {error}", hint)
+    return Finding("sqlite", "ok", sqlite3.sqlite_version)
 
 
 def _disk(folder: Path) -> Finding:
@@ -72,11 +73,16 @@ def _library(settings: Settings, named: bool) -> Finding:
     try:
         with build(dataclasses.replace(settings, base_url="", embedder="")) as engine:
             counts = engine.index.counts()
+            check = getattr(engine.index, "check", list)  # of an index that keeps files beside its database
+            wrong = "; ".join(check())
     except LibraryNotFound as error:
         return Finding("library", "fail" if named else "warn", str(error), error.hint)
-    except LibraryError as error:
+    except (LibraryError, ConfigError) as error:
         return Finding("library", "fail", str(error), error.hint)
-    held = f"{library_folder(settings)}: {counts.documents:,} documents in {counts.passages:,} passages"
+    held = f"{library_place(settings)}: {counts.documents:,} documents in {counts.passages:,} passages"
+    if wrong:
+        hint = "Remove the folder library.index beside library.db; it is made again from the library."
+        return Finding("library", "fail", f"{held}, but {wrong}", hint)
     if not counts.documents:
         return Finding("library", "warn", held, "Add some: turnwise add DOCUMENTS")
     if pending := counts.passages - counts.vectors:
@@ -114,8 +120,8 @@ def _library_or_stand_in(settings: Settings) -> Iterator[Engine]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             engine = build(settings)
-        except LibraryError:
-            engine = build(dataclasses.replace(settings, library=folder), create=True)
+        except (LibraryError, ConfigError):
+            engine = build(dataclasses.replace(settings, library=folder, database=""), create=True)
         with engine:
             yield engine
 
@@ -162,11 +168,12 @@ def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
 
 
 def _privacy(settings: Settings) -> Finding:
-    host = host_of(settings.base_url)
-    if not host:
-        return Finding("privacy", "ok", "nothing leaves this machine")
-    sent = "your questions, their conversation and the passages found for them"
-    return Finding("privacy", "ok", f"{sent} are sent to {host}; nothing else leaves this machine")
+    sent = []
+    if kept := host_of(settings.database):
+        sent.append(f"documents and conversations are kept at {kept}")
+    if host := host_of(settings.base_url):
+        sent.append(f"your questions, their conversation and the passages found for them are sent to {host}")
+    return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 
 
 def host_of(address: str) -> str:

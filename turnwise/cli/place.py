@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,16 +28,21 @@ class Place:
     library: str | None
     file: Path | None
     sample: bool = False
+    database: str | None = None
 
     def settings(self, **arguments: Any) -> tuple[Settings, list[Origin]]:
         """The settings in force and where each came from."""
         library = str(data_folder() / "sample") if self.sample else self.library
-        return load({"library": library, **arguments}, file=self.file)
+        # A folder that was named outranks a database that was only set.
+        database = "" if library else self.database
+        return load({"library": library, "database": database, **arguments}, file=self.file)
 
     def options(self) -> str:
         """The options that lead here again, as one would type them."""
         if self.sample:
             return " --sample"
+        if self.database:
+            return f" --database {shlex.quote(without_password(self.database))}"
         return f" --library {shlex.quote(self.library)}" if self.library else ""
 
     def open(self, create: bool = False, **arguments: Any) -> Engine:
@@ -51,18 +57,23 @@ class Place:
 
 
 def placed(sample: bool) -> Callable[[Verb], Verb]:
-    """Give a verb --library and --config, with `sample` also --sample; it is called with a Place first."""
+    """Give a verb --library, --database and --config, with `sample` also --sample; it is called with a Place first."""
 
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
-        def called(library: str | None, config_file: Path | None, use_sample: bool = False, **others: Any) -> Any:
-            if library is not None and use_sample:
-                raise click.UsageError("--library and --sample name two libraries; choose one.")
-            return verb(Place(library, config_file, use_sample), **others)
+        def called(
+            library: str | None, database: str | None, config_file: Path | None, use_sample: bool = False, **others: Any
+        ) -> Any:
+            if (library is not None) + (database is not None) + use_sample > 1:
+                raise click.UsageError("--library, --database and --sample name several libraries; choose one.")
+            return verb(Place(library, config_file, use_sample, database), **others)
 
         options = [
             click.option(
                 "--library", metavar="DIR", help="Folder of the library [default: ~/.local/share/turnwise/library]."
+            ),
+            click.option(
+                "--database", metavar="URL", help="The library in this PostgreSQL: postgres://USER@HOST/NAME."
             ),
             click.option(
                 "--config",
@@ -74,10 +85,15 @@ def placed(sample: bool) -> Callable[[Verb], Verb]:
         ]
         if sample:
             about = "Use the bundled sample library, made on first use."
-            options.insert(1, click.option("--sample", "use_sample", is_flag=True, help=about))
+            options.insert(2, click.option("--sample", "use_sample", is_flag=True, help=about))
         return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
 
     return decorate
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown."""
+    return re.sub(r"//([^/:@]*):[^/@]*@", r"//\1@", address)
 
 
 def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:

@@ -51,6 +51,10 @@ def complain(error: TurnwiseError, as_json: bool) -> None:
 WORDS = {
     "reading": ("Reading {} files", "files"),
     "embedding": ("Understanding {} passages (searchable by words already)", "passages"),
+    "copying documents": ("Copying {} documents", "documents"),
+    "copying vectors": ("Copying {} vectors", "vectors"),
+    "copying conversations": ("Copying {} conversations", "conversations"),
+    "comparing": ("Comparing both sides", "parts"),
 }
 
 

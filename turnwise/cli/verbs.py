@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli.copy import copy
 from turnwise.cli.place import Place, as_json, placed
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
@@ -195,18 +196,24 @@ def chat(place: Place, conversation: str | None, as_json: bool) -> None:
 @turnwise.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", default=6, metavar="N", type=click.IntRange(1), help="Most passages to show [default: 6].")
+@click.option("--collection", "collections", metavar="NAME", multiple=True, help="Only of this collection, or these.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only what has this tag; with several, all of them.")
+@click.option("--source", metavar="PATTERN", default="", help='Only of paths or addresses like this: "*/papers/*".')
+@click.option("--since", metavar="DATE", default="", help="Only of this date or later: 2020, 2020-05 or 2020-05-31.")
+@click.option("--until", metavar="DATE", default="", help="Only of this date or earlier.")
 @as_json
 @placed(sample=True)
-def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool) -> None:
+def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, **where: Any) -> None:
     """Show the passages that a search finds.
 
     The best come first; no answer is made of them.
     """
     from turnwise.cli.talk import standing
     from turnwise.text import one_line
+    from turnwise.types import Filter
 
     with place.open() as engine:
-        hits = engine.search(" ".join(query), limit)
+        hits = engine.search(" ".join(query), limit, Filter(**where))
     for rank, hit in enumerate(hits, 1):
         if as_json:
             say_json(dataclasses.asdict(hit))
@@ -228,6 +235,9 @@ def serve(place: Place, host: str | None, port: int | None) -> None:
 
     with place.open(host=host, port=port) as engine:
         serve_engine(engine)
+
+
+turnwise.add_command(copy)
 
 
 @turnwise.command("eval")
@@ -285,7 +295,7 @@ def doctor(place: Place, as_json: bool) -> None:
 def config(place: Place, as_json: bool) -> None:
     """Show every setting: its value, who set it, and what it means."""
     _, found = place.settings()
-    origins = [dataclasses.replace(each, value=_without_password(each.value)) for each in found]
+    origins = [dataclasses.replace(each, value=_as_shown(each.value)) for each in found]
     if as_json:
         say_json({each.name: {"value": each.value, "origin": each.origin, "about": each.about} for each in origins})
         return
@@ -295,7 +305,7 @@ def config(place: Place, as_json: bool) -> None:
         say(f"    {each.about}", dim=True)
 
 
-def _without_password(value: Any) -> Any:
+def _as_shown(value: Any) -> Any:
     return re.sub(r"//[^/@]*@", "//…@", value) if isinstance(value, str) else value
 
 

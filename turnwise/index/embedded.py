@@ -1,7 +1,8 @@
-"""The library in one SQLite file: documents, their passages, a full-text table and vectors, searched together."""
+"""The library in one SQLite file, which is the truth, and in files beside it that make searching quick."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
@@ -9,10 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from turnwise.errors import LibraryError
-from turnwise.index.lexical import all_words_match, phrase_match, weighted_matches
-from turnwise.index.schema import MIGRATIONS, PASSAGES, to_passage
-from turnwise.index.vectors import NOTHING_NEAR, Nearness, VectorTable, to_blob
+from turnwise.index import fusion
+from turnwise.index.allowed import Allowed, Filters
+from turnwise.index.codes import to_blob
+from turnwise.index.fusion import DEPTH
+from turnwise.index.lexical import LexicalIndex
+from turnwise.index.schema import DOCUMENTS, MIGRATIONS, PASSAGES, of_reference, to_document, to_passage
+from turnwise.index.vectors import NOTHING_NEAR, Near, VectorIndex
+from turnwise.index.words import indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
 from turnwise.types import Counts, Document, DocumentInfo, Embedder, Hit, Outcome, Passage, SearchQuery
@@ -20,9 +28,8 @@ from turnwise.types import Counts, Document, DocumentInfo, Embedder, Hit, Outcom
 if TYPE_CHECKING:
     from turnwise.types import Vectors
 
-DEPTH = 100  # passages that each of the two rankings hands to the fusion
-FUSION = 60  # the constant of reciprocal rank fusion
 PUT_AT_ONCE = 1000  # documents a transaction
+LOCATED_AMONG = 1000  # passages that hold all words of a sentence, of which one may hold the sentence
 MOST_TITLES = 1000  # documents whose titles name topics
 MOST_HEADINGS = 2000  # passages whose headings do
 
@@ -35,23 +42,29 @@ class EmbeddedIndex:
     def __init__(self, database: Database, embedder: Embedder) -> None:
         self._database = database
         self.embedder = embedder
-        self._vectors = VectorTable(database)
+        files = database.path.with_suffix(".index")
+        self._lexical = LexicalIndex(database, files)
+        self._vectors = VectorIndex(database, files)
+        self._filters = Filters(database)
         self._terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        self._terms_of: tuple[int, ...] = ()
+        self._terms_of = -1
         self._terms_lock = threading.Lock()
         database.migrate("index", MIGRATIONS)
 
     def close(self) -> None:
+        self._vectors.close()
         self._database.close()
 
     # --- putting in and taking out --------------------------------------------------------------------------------
 
     def put(self, documents: Iterable[Document]) -> list[Outcome]:
-        """Put documents in, each in place of the one of its source unless the digest is the same."""
+        """Put documents in, each in place of the one of its source unless the digest is the same. They are on disk, and
+        searchable by their words in every process, when this returns."""
         outcomes: list[Outcome] = []
         for batch in _batches(documents, PUT_AT_ONCE):
-            with self._database.write() as tx:
+            with self._database.write(durable=True) as tx:
                 outcomes += [_put(tx, document) for document in batch]
+        self._lexical.follow()
         return outcomes
 
     def digest(self, source: str) -> str | None:
@@ -59,39 +72,44 @@ class EmbeddedIndex:
         return str(rows[0]["hash"]) if rows else None
 
     def remove(self, source: str) -> bool:
-        """Take a document out, everywhere. False where there is none of that source."""
-        with self._database.write() as tx:
+        """Take a document out, everywhere. False where there is none of that source. No search finds it from here on;
+        the next one takes its words out of the files, so that many can be removed one by one."""
+        with self._database.write(durable=True) as tx:
             row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
                 return False
             _clear(tx, row["id"])
             tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
+            _count(tx, documents=-1)
         return True
 
     # --- making vectors -------------------------------------------------------------------------------------------
 
     def unembedded(self, limit: int) -> list[tuple[int, str]]:
-        """Passages that have no vector yet, longest first: their ids, and the text to embed."""
+        """The next passages that have no vector yet, longest first: their ids, and the text to embed."""
         self._require_same_embedder(self._database.connection())
         rows = self._rows(
-            "SELECT id, title, heading, text FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors)"
-            " ORDER BY length(text) DESC, id LIMIT ?",
+            "SELECT id, title, heading, text FROM pending JOIN passages ON id = passage_id ORDER BY passage_id LIMIT ?",
             limit,
         )
-        return [(row["id"], _embedded_text(row)) for row in rows]
+        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
-        """Keep the vectors of passages that are still there and have none. Gives how many."""
+        """Keep the vectors of passages that are still there and have none. Gives how many. A power cut may lose the
+        last of them, which are then made again."""
         with self._database.write() as tx:
             self._require_same_embedder(tx)
             tx.execute("INSERT OR REPLACE INTO index_meta VALUES ('embedder', ?)", (self.embedder.name,))
-            return sum(
+            kept = sum(
                 tx.execute(
-                    "INSERT OR IGNORE INTO vectors (passage_id, vector) SELECT id, ? FROM passages WHERE id = ?",
+                    "INSERT INTO vectors (passage_id, vector) SELECT passage_id, ? FROM pending WHERE passage_id = ?",
                     (to_blob(vector), passage),
                 ).rowcount
                 for passage, vector in vectors.items()
             )
+            tx.executemany("DELETE FROM pending WHERE passage_id = ?", ((passage,) for passage in vectors))
+            _count(tx, vectors=kept)
+        return kept
 
     def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
         """Vectors of two embedders cannot be compared; an empty table may change hands."""
@@ -109,37 +127,34 @@ class EmbeddedIndex:
 
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
-        nearness = self._nearness(query)
-        lexical, dense = self._lexical(query), nearness.ranks(DEPTH)
+        allowed = self._filters.allowed(query.where, self._seq()) if query.where else None
+        question = self._embedded(query.question)
+        lexical, near = self._lexical.ranks(weighted_words(query), DEPTH, allowed), self._near(question, allowed)
+        dense = _ranks(near.passages)
         rankings = [(lexical, 1.0), (dense, 1.0)]
         if query.talk and query.talk_weight > 0:
-            talk = SearchQuery(query.talk)
-            rankings += [(each, query.talk_weight) for each in (self._lexical(talk), self._nearness(talk).ranks(DEPTH))]
-        scores = _fused(rankings)
-        # Equals are common while vectors are being made: then the passage that has the words goes first.
-        best = sorted(scores, key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
-        best = best[: max(k, 0)]
-        found, cosines = self._passages(best), nearness.cosines_of(best)
-        return [
-            Hit(found[passage], scores[passage], cosines.get(passage), lexical.get(passage), dense.get(passage))
-            for passage in best
-            if passage in found  # it may have been removed since
-        ]
+            by_words = self._lexical.ranks(weighted_words(SearchQuery(query.talk)), DEPTH, allowed)
+            by_meaning = _ranks(self._near(self._embedded(query.talk), allowed).passages)
+            rankings += [(by_words, query.talk_weight), (by_meaning, query.talk_weight)]
+        scores = fusion.fused(rankings)
+        best = fusion.best(scores, lexical, k)
+        others = [passage for passage in best if passage not in near.cosines]
+        cosines = {} if question is None else near.cosines | self._vectors.cosines(question, others)
+        return fusion.hits(best, scores, lexical, dense, cosines, self._passages(best))
 
     def locate(self, sentence: str) -> Passage | None:
         """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
-        wanted = " ".join(sentence.split())
-        exact = self._matching(phrase_match(sentence))
-        found = next((each for each in exact if wanted in " ".join(each.text.split())), None)
-        return found or next(iter(self._matching(all_words_match(sentence))), None)
-
-    def _matching(self, expression: str) -> list[Passage]:
-        rows = self._rows(
-            f"{PASSAGES} WHERE passages.id IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)"
-            " ORDER BY passages.id LIMIT 100",
-            expression,
-        )
-        return [to_passage(row) for row in rows]
+        wanted, needed = " ".join(sentence.split()), indexed_words(sentence)
+        loose: Passage | None = None
+        ids = iter(self._lexical.holding(needed, LOCATED_AMONG))
+        while some := list(islice(ids, 50)):
+            found = self._passages(some)
+            for passage in (found[each] for each in some if each in found):
+                if wanted in " ".join(passage.text.split()):
+                    return passage
+                if loose is None and set(needed) <= set(indexed_words(passage.text)):
+                    loose = passage
+        return loose
 
     def passage(self, passage_id: int) -> Passage | None:
         return self._passages([passage_id]).get(passage_id)
@@ -156,55 +171,82 @@ class EmbeddedIndex:
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, in order of source."""
-        rows = self._rows("SELECT id, source, title, passages, added_at FROM documents ORDER BY source")
-        return [DocumentInfo(*row) for row in rows]
+        return [to_document(row) for row in self._rows(f"{DOCUMENTS} ORDER BY source")]
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The titles of the documents and the headings in them, as far as a library has few; the same value again
         until the library changes."""
-        (row,) = self._rows(
-            "SELECT (SELECT value FROM index_meta WHERE name = 'removals'), (SELECT coalesce(max(id), 0) FROM passages)"
-        )
+        seq = self._seq()
         with self._terms_lock:
-            if self._terms_of != tuple(row):
+            if self._terms_of != seq:
                 titles = self._rows("SELECT title FROM documents ORDER BY id LIMIT ?", MOST_TITLES)
                 headings = self._rows(
                     "SELECT DISTINCT heading FROM (SELECT heading FROM passages ORDER BY id LIMIT ?)", MOST_HEADINGS
                 )
                 self._terms = tuple(each[0] for each in titles), tuple(each[0] for each in headings if each[0])
-                self._terms_of = tuple(row)
+                self._terms_of = seq
             return self._terms
 
     def counts(self) -> Counts:
-        tables = ("documents", "passages", "vectors")
-        (row,) = self._rows("SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in tables))
-        return Counts(*row)
+        rows = self._rows("SELECT name, value FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')")
+        return Counts(**{row["name"]: row["value"] for row in rows})
 
-    def _lexical(self, query: SearchQuery) -> dict[int, int]:
-        """Passages by BM25, with their ranks from 1."""
-        matches = weighted_matches(query)
-        if not matches:
-            return {}
-        # BM25 is a sum over words, so the scores of one search a weight add up to exactly the weighted score. Repeating
-        # a word in the query would weigh it too, but only in whole steps, and was no faster.
-        arms = " UNION ALL ".join(
-            ["SELECT rowid AS id, rank * ? AS score FROM passage_words WHERE passage_words MATCH ?"] * len(matches)
-        )
-        rows = self._rows(
-            f"SELECT id, sum(score) AS score FROM ({arms}) GROUP BY id ORDER BY score, id LIMIT {DEPTH}",
-            *(value for match in matches for value in match),
-        )
-        return {row["id"]: rank for rank, row in enumerate(rows, 1)}
+    # --- looking after --------------------------------------------------------------------------------------------
 
-    def _nearness(self, query: SearchQuery) -> Nearness:
-        snapshot = self._vectors.snapshot()
-        if not len(snapshot.passages) or not words(query.question):
-            return NOTHING_NEAR
+    def settle(self) -> None:
+        """Wait until no work on the files goes on in the background."""
+        self._vectors.settle()
+
+    def check(self) -> list[str]:
+        """In what the files beside the database, and its counters, differ from its tables: a line each, none where all
+        is well. It reads all of them."""
+        for _ in range(5):  # what is written while we look is no difference
+            before = self._moment()
+            differences = self._differences()
+            if not differences or self._moment() == before:
+                break
+        return differences
+
+    def _differences(self) -> list[str]:
+        by_words, by_meaning = self._lexical.all_ids(), np.sort(self._vectors.table().passages()).tolist()
+        with self._database.read() as tx:
+            passages = [row[0] for row in tx.execute("SELECT id FROM passages ORDER BY id")]
+            vectors = [row[0] for row in tx.execute("SELECT passage_id FROM vectors ORDER BY passage_id")]
+            pending = [row[0] for row in tx.execute("SELECT passage_id FROM pending ORDER BY passage_id")]
+            (documents,) = tx.execute("SELECT count(*) FROM documents").fetchone()
+            counted = self.counts()
+        told = {
+            f"the words hold {len(by_words)} passages, not those {len(passages)}": by_words == passages,
+            f"the vectors hold {len(by_meaning)} passages, not those {len(vectors)}": by_meaning == vectors,
+            "passages that wait for a vector are not those without one": sorted(vectors + pending) == passages,
+            f"the counters say {counted}": counted == Counts(documents, len(passages), len(vectors)),
+        }
+        damaged = [f"the file {name} is damaged" for name in self._lexical.damaged_files()]
+        return [line for line, right in told.items() if not right] + damaged
+
+    # --- within ---------------------------------------------------------------------------------------------------
+
+    def _seq(self) -> int:
+        """How far the log has come."""
+        (row,) = self._rows("SELECT coalesce(max(seq), 0) FROM changes")
+        return int(row[0])
+
+    def _moment(self) -> tuple[Any, ...]:
+        (row,) = self._rows("SELECT (SELECT max(seq) FROM changes), (SELECT max(seq) FROM vectors)")
+        return tuple(row)
+
+    def _embedded(self, question: str) -> Vectors | None:
+        """The question's vector, None where there is nothing to compare it with."""
+        if not words(question) or not self._rows("SELECT 1 FROM vectors LIMIT 1"):
+            return None
         self._require_same_embedder(self._database.connection())
-        return snapshot.nearness(self.embedder.embed_query(query.question))
+        return self.embedder.embed_query(question)
+
+    def _near(self, question: Vectors | None, allowed: Allowed | None) -> Near:
+        return NOTHING_NEAR if question is None else self._vectors.near(question, DEPTH, allowed)
 
     def _passages(self, ids: Sequence[int]) -> dict[int, Passage]:
-        rows = self._rows(f"{PASSAGES} WHERE passages.id IN ({_marks(ids)})", *ids)
+        rows = self._rows(f"{PASSAGES} WHERE passages.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
         return {row["id"]: to_passage(row) for row in rows}
 
     def _rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
@@ -219,7 +261,9 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
     if known is not None:
         _clear(tx, known["id"])
     document_id = tx.execute(
-        "INSERT OR REPLACE INTO documents (id, source, title, hash, added_at, passages) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO documents"
+        " (id, source, title, hash, added_at, passages, collection, tags, date, reference)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             known and known["id"],
             document.source,
@@ -227,6 +271,10 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
             document.digest,
             time.time(),
             len(document.chunks),
+            document.collection,
+            json.dumps(document.tags, ensure_ascii=False),
+            document.date,
+            of_reference(document.reference),
         ),
     ).lastrowid
     tx.executemany(
@@ -237,31 +285,42 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
             for position, piece in enumerate(document.chunks)
         ),
     )
+    tx.execute("INSERT INTO pending SELECT id FROM passages WHERE document_id = ?", (document_id,))
+    _log(tx, "add", document_id)
+    _count(tx, documents=int(known is None), passages=len(document.chunks))
     return "added" if known is None else "updated"
 
 
 def _clear(tx: sqlite3.Connection, document_id: int) -> None:
-    """Delete a document's passages and, by cascade, their vectors; the counter tells other searchers."""
-    tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,))
-    tx.execute("UPDATE index_meta SET value = value + 1 WHERE name = 'removals'")
+    """Delete a document's passages and their vectors."""
+    _log(tx, "remove", document_id)
+    of_document = "(SELECT id FROM passages WHERE document_id = ?)"
+    vectors = tx.execute(f"DELETE FROM vectors WHERE passage_id IN {of_document}", (document_id,)).rowcount
+    passages = tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,)).rowcount
+    _count(tx, passages=-passages, vectors=-vectors)
 
 
-def _fused(rankings: Iterable[tuple[Mapping[int, int], float]]) -> dict[int, float]:
-    """Reciprocal rank fusion of weighted rankings: the score of every passage that stands in one."""
-    scores: dict[int, float] = {}
-    for ranking, weight in rankings:
-        for passage, rank in ranking.items():
-            scores[passage] = scores.get(passage, 0.0) + weight / (FUSION + rank)
-    return scores
+def _log(tx: sqlite3.Connection, op: str, document_id: int | None) -> None:
+    tx.execute(
+        "INSERT INTO changes (op, document_id, first, last) SELECT ?, ?, coalesce(min(id), 0), coalesce(max(id), -1)"
+        " FROM passages WHERE document_id = ?",
+        (op, document_id, document_id),
+    )
+
+
+def _count(tx: sqlite3.Connection, **more: int) -> None:
+    tx.executemany(
+        "UPDATE index_meta SET value = value + ? WHERE name = ?", ((number, name) for name, number in more.items())
+    )
+
+
+def _ranks(passages: Sequence[int]) -> dict[int, int]:
+    return {passage: rank for rank, passage in enumerate(passages, 1)}
 
 
 def _embedded_text(row: sqlite3.Row) -> str:
     place = " — ".join(part for part in (row["title"], row["heading"]) if part)
     return f"{place}\n{row['text']}" if place else str(row["text"])
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -1,44 +1,331 @@
-"""Questions and sentences in the language of the full-text table, where any text is safe."""
+"""The words of a library, searched by BM25 in files beside the database that follow its log."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import json
+import logging
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from turnwise.text import content_words, stem, words
-from turnwise.types import SearchQuery
+import numpy as np
+import tantivy
+from tantivy import Occur, Query
 
-MOST_WORDS = 64  # of a question; a pasted page would make the search slow and no better
+from turnwise.errors import LibraryError
+from turnwise.index.allowed import Allowed
+from turnwise.index.files import clear, fresh_folder, locked, publish
+from turnwise.index.schema import to_reference
+from turnwise.index.words import indexed_words
+from turnwise.sqlite import Database, reported
 
-_UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
+VERSION = 1  # of these files: of what they hold, and of how words are made
+BROAD = 0.05  # a filter that lets through more than this share is applied to what was found, and not in the search
+MANY = 5000  # passages at once for which the writer gets more memory
+STATE = 0  # the "document" that says how far the index has come; no document has this id
 
+log = logging.getLogger(__name__)
 
-def weighted_matches(query: SearchQuery) -> list[tuple[float, str]]:
-    """The words to look for as (weight, MATCH expression), a pair a weight. A word counts once, at its best weight."""
-    weights = _weights(query, content_words) or _weights(query, words)
-    expressions: dict[float, list[str]] = {}
-    for word, weight in weights.values():
-        expressions.setdefault(weight, []).append(f'"{word}"')
-    return [(weight, " OR ".join(quoted)) for weight, quoted in expressions.items()]
-
-
-def phrase_match(sentence: str, length: int = 12) -> str:
-    """A MATCH expression for texts with the sentence's first words in a row."""
-    opening = " ".join(_UNENCODABLE.sub(" ", sentence).split()[:length]).replace('"', '""')
-    return f'text : "{opening}"'
+T = TypeVar("T")
 
 
-def all_words_match(sentence: str) -> str:
-    """A MATCH expression for texts that hold every word of the sentence, in any order."""
-    return (
-        " AND ".join(f'text : "{word}"' for word in words(_UNENCODABLE.sub(" ", sentence))[:MOST_WORDS]) or 'text : ""'
+class View(NamedTuple):
+    """The index at one moment: what searches it, up to which line of which library's log it has come, and the folder
+    it was opened from."""
+
+    searcher: tantivy.Searcher
+    library: str
+    seq: int
+    folder: int
+
+
+class LexicalIndex:
+    """The words of a library. Whoever looks at them or changes them brings the files up to date, and makes them again
+    where they are missing, damaged or of another library."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder / f"lexical-{VERSION}"
+        self._lock = folder / "lexical.lock"
+        self._opening = threading.Lock()
+        self._index: tantivy.Index | None = None
+        self._opened = 0  # the folder that it was opened from
+        self._view: View | None = None
+        self._trouble = ""  # what was wrong with the files
+
+    def ranks(self, weights: Mapping[str, float], depth: int, allowed: Allowed | None = None) -> dict[int, int]:
+        """Passages by the sum of the BM25 of those words times their weights: the best `depth`, with ranks from 1."""
+        if not weights or (allowed is not None and not allowed.total):
+            return {}
+        return self._used(lambda searcher: _ranked(_found(searcher, weights, depth, allowed), depth))
+
+    def holding(self, words: Sequence[str], most: int) -> list[int]:
+        """The earliest passages that hold all of these words, in order."""
+        wanted = [_word(word) for word in dict.fromkeys(words)]
+        return self._used(lambda searcher: _earliest(searcher, _all_of(*wanted), most)) if wanted else []
+
+    def follow(self) -> None:
+        """Bring the index to the end of the log: what was written before is searchable when this returns."""
+        self._used(lambda _: None, wait=True)
+
+    def all_ids(self) -> list[int]:
+        """Every passage that the index holds, in order, as often as it holds it."""
+        ids = self._used(lambda searcher: _earliest(searcher, Query.all_query(), searcher.num_docs), wait=True)
+        return [each for each in ids if each != STATE]
+
+    def damaged_files(self) -> list[str]:
+        """The files whose content is not what was written."""
+        with locked(self._lock):
+            return sorted(file.name for file in self._folder.glob("*.*") if file.suffix in _SUMMED and not _whole(file))
+
+    # --- following the log ----------------------------------------------------------------------------------------
+
+    def _used(self, use: Callable[[tantivy.Searcher], T], wait: bool = False) -> T:
+        """What `use` gives of the index. Where its files turn out to be damaged it is made again first."""
+        view = None
+        try:
+            view = self._up_to_date(wait)
+            return use(view.searcher)
+        except BaseException as error:
+            if not _is_fault(error):
+                raise
+            self._trouble = str(error)
+        try:
+            with locked(self._lock):
+                view = self._update(broken=view.folder if view else None)
+            return use(view.searcher)
+        except BaseException as error:
+            if not _is_fault(error):
+                raise
+            raise LibraryError(
+                f"The words of {self._database.path} cannot be searched: {error}",
+                f"Check that the disk has room and that {self._folder.parent} can be written.",
+            ) from error
+
+    def _up_to_date(self, wait: bool) -> View:
+        """The index as the log now stands. Where another is at work on it and we need not `wait`, what is there: all
+        that anyone was told to be in is in that already."""
+        (latest, library), view = self._end_of_log(), self._view
+        if view is not None and (view.seq, view.library) == (latest, library):
+            return view
+        view = self._look()
+        if view is None or (view.seq, view.library) != (latest, library):
+            usable = view is not None and view.library == library
+            with locked(self._lock, wait or not usable) as held:
+                if held:
+                    view = self._updated(None if wait or not usable else view)
+        assert view is not None
+        self._view = view
+        return view
+
+    def _updated(self, otherwise: View | None) -> View:
+        """The index at the end of the log, or `otherwise` where the disk is full: a search finds what there is."""
+        try:
+            return self._update()
+        except BaseException as error:
+            if otherwise is None or not _is_fault(error):
+                raise
+            log.warning("the words of %s cannot be brought up to date: %s", self._database.path, error)
+            return otherwise
+
+    def _look(self) -> View | None:
+        """The index as it is on disk, None where there is none that can be used."""
+        with self._opening:
+            try:
+                folder = self._folder.stat().st_ino
+                if self._index is None or self._opened != folder:
+                    self._index = tantivy.Index.open(str(self._folder))
+                    self._index.config_reader("manual")
+                    self._opened = folder
+                self._index.reload()
+                searcher = self._index.searcher()
+                return View(searcher, *_state(searcher), folder)
+            except FileNotFoundError:
+                return None
+            except BaseException as error:
+                self._index = None
+                if not _is_fault(error):
+                    raise
+                self._trouble = str(error)
+                return None
+
+    def _update(self, broken: int | None = None) -> View:
+        """Bring the files to the end of the log; the lock is held. `broken` is a folder that cannot be searched."""
+        view = self._look()
+        with self._database.read() as tx:
+            latest, library, passages = _end_of_log(tx)
+            usable = view is not None and view.library == library and view.seq <= latest and view.folder != broken
+            if usable and view is not None and view.seq < latest and self._index is not None:
+                try:
+                    _write(self._index, tx, library, latest, view.seq)
+                    view = self._look()
+                except BaseException as error:
+                    if not _is_fault(error):
+                        raise
+                    self._trouble, usable = str(error), False
+            if not usable or view is None or view.searcher.num_docs != passages + 1:
+                self._rebuild(tx, library, latest)
+                view = self._look()
+        if view is None:
+            raise OSError(f"{self._folder} cannot be read back")
+        self._view = view
+        return view
+
+    def _rebuild(self, tx: sqlite3.Connection, library: str, latest: int) -> None:
+        """Make the files anew beside the old ones, and swap them."""
+        if self._folder.exists():
+            trouble = self._trouble or "it is not of these passages"
+            log.warning("the word index of %s is made again: %s", self._database.path, trouble)
+        else:
+            log.info("the word index of %s is made", self._database.path)
+        self._trouble = ""
+        temporary = fresh_folder(self._folder.with_name("lexical.new"))
+        _write(tantivy.Index(_schema(), path=str(temporary), reuse=False), tx, library, latest, None)
+        publish(temporary, self._folder)
+        for old in self._folder.parent.glob("lexical-*"):
+            if old != self._folder:
+                clear(old)
+
+    def _end_of_log(self) -> tuple[int, str]:
+        with reported(self._database.path):
+            latest, library, _ = _end_of_log(self._database.connection())
+        return latest, library
+
+
+# --- searching ----------------------------------------------------------------------------------------------------
+
+
+def _found(
+    searcher: tantivy.Searcher, weights: Mapping[str, float], depth: int, allowed: Allowed | None
+) -> list[tuple[int, float]]:
+    """The best passages with their scores: `depth` of those allowed, or all where there are fewer."""
+    words = Query.boolean_query(
+        [(Occur.Should, Query.boost_query(_word(word), weight)) for word, weight in weights.items()]
     )
+    if allowed is None:
+        return _scored(searcher, words, depth)
+    share = allowed.total / max(searcher.num_docs, 1)
+    if share > BROAD:
+        found = _scored(searcher, words, wanted := int(2 * depth / share))
+        fits = allowed.has(np.array([passage for passage, _ in found], dtype=np.int64))
+        kept = [each for each, fit in zip(found, fits, strict=True) if fit]
+        if len(kept) >= depth or len(found) < wanted:
+            return kept
+    of_these = Query.const_score_query(Query.term_set_query(_schema(), "document", allowed.documents), 0.0)
+    return _scored(searcher, _all_of(words, of_these), depth)
 
 
-def _weights(query: SearchQuery, divide: Callable[[str], list[str]]) -> dict[str, tuple[str, float]]:
-    """By stem: the word and its weight."""
-    weights = {stem(word): (word, 1.0) for word in divide(query.literal)}
-    for term in sorted(query.added, key=lambda term: -term.weight):
-        for word in divide(term.text) if term.weight > 0 else ():
-            weights.setdefault(stem(word), (word, min(term.weight, 1.0)))
-    return dict(list(weights.items())[:MOST_WORDS])
+def _scored(searcher: tantivy.Searcher, query: Query, most: int) -> list[tuple[int, float]]:
+    hits = searcher.search(query, most, count=False).hits
+    ids = searcher.fast_field_values("id", [address for _, address in hits])
+    return [(int(passage or 0), score) for passage, (score, _) in zip(ids, hits, strict=True)]
+
+
+def _ranked(found: list[tuple[int, float]], depth: int) -> dict[int, int]:
+    best = sorted(found, key=lambda each: (-each[1], each[0]))[:depth]
+    return {passage: rank for rank, (passage, _) in enumerate(best, 1)}
+
+
+def _earliest(searcher: tantivy.Searcher, query: Query, most: int) -> list[int]:
+    hits = searcher.search(query, most, count=False, order_by_field="id", order=tantivy.Order.Asc).hits
+    return [int(each or 0) for each in searcher.fast_field_values("id", [address for _, address in hits])]
+
+
+def _word(word: str) -> Query:
+    return Query.term_query(_schema(), "words", word, "freq")
+
+
+def _all_of(*queries: Query) -> Query:
+    return Query.boolean_query([(Occur.Must, query) for query in queries])
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _schema() -> tantivy.Schema:
+    return _SCHEMA
+
+
+def _made_schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("words", tokenizer_name="whitespace", index_option="freq")
+    builder.add_integer_field("id", fast=True)  # of the passage
+    builder.add_integer_field("document", indexed=True)
+    builder.add_text_field("state", stored=True, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+_SCHEMA = _made_schema()
+
+
+def _write(index: tantivy.Index, tx: sqlite3.Connection, library: str, latest: int, since: int | None) -> None:
+    """Write what the log says after `since`, or all passages. How far that is goes with it in the same commit, so that
+    a process that dies leaves the index at the one or the other."""
+    touched = "" if since is None else f"WHERE document_id IN (SELECT document_id FROM changes WHERE seq > {since})"
+    (many,) = tx.execute(f"SELECT count(*) FROM passages {touched}").fetchone()
+    writer = index.writer(128_000_000 if many > MANY else 15_000_000, 1)
+    try:
+        writer.garbage_collect_files()  # of a process that died before its commit; the next would stumble over them
+        writer.delete_documents_by_term("document", STATE)
+        for row in tx.execute("SELECT DISTINCT document_id FROM changes WHERE seq > ? AND op = 'remove'", (since,)):
+            writer.delete_documents_by_term("document", row["document_id"])
+        for row in tx.execute(
+            "SELECT passages.id, document_id, passages.title, heading, text, reference"
+            f" FROM passages JOIN documents ON documents.id = document_id {touched}"
+        ):
+            writer.add_document(_document(row["id"], row["document_id"], words=" ".join(indexed_words(_text(row)))))
+        writer.add_document(_document(STATE, STATE, state=json.dumps([library, latest])))
+        writer.commit()
+    finally:
+        writer.wait_merging_threads()
+
+
+def _document(passage: int, document: int, **texts: str) -> tantivy.Document:
+    made = tantivy.Document()
+    made.add_integer("id", passage)
+    made.add_integer("document", document)
+    for name, text in texts.items():
+        made.add_text(name, text)
+    return made
+
+
+def _text(row: sqlite3.Row) -> str:
+    """What a passage is found by: its text, where it stands, and who wrote it when."""
+    reference = to_reference(row["reference"])
+    written = (*reference.authors, str(reference.year or "")) if reference else ()
+    return "\n".join((row["title"], row["heading"], *written, row["text"]))
+
+
+def _state(searcher: tantivy.Searcher) -> tuple[str, int]:
+    ((_, address),) = searcher.search(Query.term_query(_schema(), "document", STATE, "basic"), 2).hits
+    library, seq = json.loads(searcher.doc(address)["state"][0])
+    return str(library), int(seq)
+
+
+def _end_of_log(tx: sqlite3.Connection) -> tuple[int, str, int]:
+    row = tx.execute(
+        "SELECT (SELECT coalesce(max(seq), 0) FROM changes), (SELECT value FROM index_meta WHERE name = 'library'),"
+        " (SELECT value FROM index_meta WHERE name = 'passages')"
+    ).fetchone()
+    return int(row[0]), str(row[1]), int(row[2])
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether it is the files' fault: tantivy raises ValueError, and panics where it trusted what it read."""
+    return isinstance(error, (OSError, ValueError, KeyError)) or type(error).__name__ == "PanicException"
+
+
+_SUMMED = {".idx", ".term", ".store", ".fast", ".fieldnorm", ".pos", ".del"}
+
+
+def _whole(file: Path) -> bool:
+    """Whether a file of tantivy's still has the sum in its footer: JSON, its length and a mark of four bytes each."""
+    data = file.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    try:
+        return int(json.loads(data[-8 - length : -8])["crc"]) == zlib.crc32(data[: -8 - length])
+    except (ValueError, KeyError):
+        return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sqlite3
 
-from turnwise.types import Passage
+from turnwise.types import DocumentInfo, Filter, Passage, Reference
 
 
 def tables(tx: sqlite3.Connection) -> None:
@@ -12,10 +14,15 @@ def tables(tx: sqlite3.Connection) -> None:
         tx.execute(statement)
 
 
-MIGRATIONS = (tables,)
+def op_log(tx: sqlite3.Connection) -> None:
+    """Words are searched outside the database from here on; the log tells what that index has to follow."""
+    for statement in _OP_LOG:
+        tx.execute(statement)
 
-# Ids are never reused (AUTOINCREMENT): a citation or a vector can not come to mean another passage. The full-text
-# table holds no text of its own, and triggers keep it in step whatever deletes a passage.
+
+MIGRATIONS = (tables, op_log)
+
+# Ids are never reused (AUTOINCREMENT): a citation or a vector can not come to mean another passage.
 _TABLES = (
     """CREATE TABLE documents (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -36,32 +43,88 @@ _TABLES = (
         "end" INTEGER NOT NULL,
         text TEXT NOT NULL
     )""",
-    "CREATE INDEX passages_of_document ON passages (document_id)",
-    """CREATE VIRTUAL TABLE passage_words USING fts5 (
-        title, heading, text, content = 'passages', content_rowid = 'id', tokenize = 'porter unicode61'
-    )""",
-    """CREATE TRIGGER passage_added AFTER INSERT ON passages BEGIN
-        INSERT INTO passage_words (rowid, title, heading, text) VALUES (new.id, new.title, new.heading, new.text);
-    END""",
-    """CREATE TRIGGER passage_removed AFTER DELETE ON passages BEGIN
-        INSERT INTO passage_words (passage_words, rowid, title, heading, text)
-        VALUES ('delete', old.id, old.title, old.heading, old.text);
-    END""",
     """CREATE TABLE vectors (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         passage_id INTEGER NOT NULL UNIQUE REFERENCES passages ON DELETE CASCADE,
         vector BLOB NOT NULL
     )""",
     "CREATE TABLE index_meta (name TEXT PRIMARY KEY, value)",
-    "INSERT INTO index_meta VALUES ('removals', 0)",
+)
+
+# The passages of a document are numbered in a row, so that a line of the log names them all by the first and the last.
+# A vector's own number (vectors.seq) is the log of vectors made; the line that removes its passage removes it too.
+_OP_LOG = (
+    "DROP TRIGGER IF EXISTS passage_added",
+    "DROP TRIGGER IF EXISTS passage_removed",
+    "DROP TABLE IF EXISTS passage_words",
+    "DROP INDEX IF EXISTS passages_of_document",
+    "CREATE INDEX passages_in_order ON passages (document_id, position)",
+    "ALTER TABLE documents ADD COLUMN collection TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE documents ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE documents ADD COLUMN date TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE documents ADD COLUMN reference TEXT",
+    """CREATE TABLE changes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        op TEXT NOT NULL CHECK (op IN ('add', 'remove')),
+        document_id INTEGER NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL
+    )""",
+    """INSERT INTO changes (op, document_id, first, last)
+        SELECT 'add', document_id, min(id), max(id) FROM passages GROUP BY document_id ORDER BY min(id)""",
+    "CREATE TABLE pending (passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE)",
+    "INSERT INTO pending SELECT id FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors)",
+    "DELETE FROM index_meta WHERE name = 'removals'",
+    """INSERT INTO index_meta VALUES
+        ('library', lower(hex(randomblob(16)))),
+        ('documents', (SELECT count(*) FROM documents)),
+        ('passages', (SELECT count(*) FROM passages)),
+        ('vectors', (SELECT count(*) FROM vectors))""",
 )
 
 PASSAGES = """
-    SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position
+    SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position, reference
     FROM passages JOIN documents ON documents.id = document_id
 """
+
+DOCUMENTS = "SELECT id, source, title, passages, added_at, collection, tags, date, reference FROM documents"
 
 
 def to_passage(row: sqlite3.Row) -> Passage:
     """A row of PASSAGES as a value."""
-    return Passage(*row)
+    return Passage(**{**dict(row), "reference": to_reference(row["reference"])})
+
+
+def to_document(row: sqlite3.Row) -> DocumentInfo:
+    """A row of DOCUMENTS as a value."""
+    values = {**dict(row), "tags": tuple(json.loads(row["tags"])), "reference": to_reference(row["reference"])}
+    return DocumentInfo(**values)
+
+
+def to_reference(stored: str | None) -> Reference | None:
+    return None if stored is None else Reference.from_dict(json.loads(stored))
+
+
+def of_reference(reference: Reference | None) -> str | None:
+    return None if reference is None else json.dumps(dataclasses.asdict(reference), ensure_ascii=False)
+
+
+def condition(where: Filter) -> tuple[str, list[str]]:
+    """The documents that a filter lets through, as a condition on their table and its values."""
+    parts, values = ["true"], []
+    if where.collections:
+        parts.append("collection IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(where.collections))
+    for tag in where.tags:
+        parts.append("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)")
+        values.append(tag)
+    if where.source:
+        parts.append("source GLOB ?")
+        values.append(where.source)
+    if where.since:
+        parts.append("date >= ?")
+        values.append(where.since)
+    if where.until:
+        parts.append("date != '' AND substr(date, 1, length(?)) <= ?")
+        values += [where.until, where.until]
+    return " AND ".join(parts), values

@@ -1,112 +1,330 @@
-"""The library's vectors in memory, kept in step with the database."""
+"""The library's vectors as searches use them: those in the files beside the database, and those that came since."""
 
 from __future__ import annotations
 
+import json
+import logging
+import sqlite3
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from turnwise.index.allowed import Allowed
+from turnwise.index.codes import Rows, coded, cosines, from_blobs, made_room, no_rows
+from turnwise.index.files import clear, locked
+from turnwise.index.stored import VERSION, Stored, build, builders, open_stored, read_rows
 from turnwise.sqlite import Database, reported
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from usearch.index import Index as Graph
 
+    from turnwise.index.codes import Floats, Integers, Truths
     from turnwise.types import Vectors
 
-    Integers = npt.NDArray[np.int64]
+TAIL = 20_000  # vectors outside the files, above which these are made again
+REMOVED = 0.25  # share of the vectors in the files that are removed, above which they are made from the start
+COMPARED = 50  # of the nearest by their codes, which are compared exactly; further down the codes' order will do
+MOST_OF_GRAPH = 2000  # candidates asked of the graph; where a filter needs more, a scan is as quick
+PATIENCE = 3.0  # seconds before files are made, so that a short command does not begin to
 
-_STATE = """
-    SELECT (SELECT value FROM index_meta WHERE name = 'removals') AS removals,
-           (SELECT coalesce(max(seq), 0) FROM vectors) AS latest
-"""
+UNREADABLE = (OSError, ValueError, TypeError, LookupError)
 
-
-def to_blob(vector: Vectors) -> bytes:
-    """A vector as it is stored: in half precision, which moves a cosine by less than 0.001."""
-    return vector.astype(np.float16).tobytes()
+log = logging.getLogger(__name__)
 
 
-class Nearness(NamedTuple):
-    """How near the passages are to a question."""
+class Near(NamedTuple):
+    """The passages nearest to a question, in order, and the cosines of the first of them."""
 
-    passages: Integers
-    cosines: Vectors
-
-    def ranks(self, depth: int) -> dict[int, int]:
-        """The nearest passages, at most `depth`, with their ranks from 1."""
-        nearest = np.argpartition(-self.cosines, depth)[:depth] if len(self.cosines) > depth else slice(None)
-        passages, cosines = self.passages[nearest], self.cosines[nearest]
-        ranked = passages[np.lexsort((passages, -cosines))]
-        return {int(passage): rank for rank, passage in enumerate(ranked, 1)}
-
-    def cosines_of(self, passages: Sequence[int]) -> dict[int, float]:
-        """The cosines of those passages that have one."""
-        rows = np.flatnonzero(np.isin(self.passages, passages))
-        return {int(self.passages[row]): float(self.cosines[row]) for row in rows}
+    passages: list[int]
+    cosines: dict[int, float]
 
 
-NOTHING_NEAR = Nearness(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
+Candidate = tuple[float, int, int]  # about how near, the vector's number, its passage
+NOTHING_NEAR = Near([], {})
 
 
-class Snapshot(NamedTuple):
-    """The vectors at one moment, a row each, and the passages they belong to."""
+class Table(NamedTuple):
+    """The vectors at one moment. `alive` says which of the stored are not removed; `graph` is over the stored ones."""
 
-    passages: Integers
-    vectors: Vectors
+    stored: Stored | None
+    alive: Truths
+    graph: Graph | None
+    tail: Rows
 
-    def nearness(self, question: Vectors) -> Nearness:
-        return Nearness(self.passages, self.vectors @ question)
+    @property
+    def removed(self) -> int:
+        return len(self.alive) - int(np.count_nonzero(self.alive))
+
+    def passages(self) -> Integers:
+        inside = self.stored.rows.passages[self.alive] if self.stored else np.empty(0, dtype=np.int64)
+        return np.concatenate([inside, self.tail.passages])
 
 
-class VectorTable:
-    """The vectors of a database. A look costs one small query while nothing changed, else what changed."""
+NOTHING = Table(None, np.empty(0, dtype=bool), None, no_rows())
 
-    def __init__(self, database: Database) -> None:
+
+class VectorIndex:
+    """The vectors of a database. A look costs one small query while nothing changed, else what changed. Work on the
+    files goes on in the background; until it is done all is scanned."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
+        self._folder = folder / f"vectors-{VERSION}"
+        self._building = folder / "vectors.lock"
         self._lock = threading.Lock()
-        self._removals = self._latest = self._count = 0
-        self._keys: Integers = np.empty((0, 2), dtype=np.int64)  # seq, passage id
-        self._vectors: Vectors = np.empty((0, 0), dtype=np.float32)
+        self._searching = threading.Lock()  # the graph is for one thread at a time
+        self._table = NOTHING
+        self._room = no_rows()  # the tail is the beginning of it
+        self._library = ""
+        self._latest = self._changes = 0
+        self._checked = False  # whether the files were found to be whole
+        self._gave_up = -1
+        self._stop = threading.Event()
+        self._work: threading.Thread | None = None
 
-    def snapshot(self) -> Snapshot:
+    def near(self, question: Vectors, depth: int, allowed: Allowed | None = None) -> Near:
+        """The nearest passages, at most `depth`."""
+        if allowed is not None and not allowed.total:
+            return NOTHING_NEAR
+        table = self.table()
+        found = [*self._near_stored(table, question, depth, allowed), *_scan(table.tail, question, depth, allowed)]
+        found.sort(reverse=True)
+        first, rest = found[:COMPARED], found[COMPARED:depth]
+        exact = self._exact("seq", question, [seq for _, seq, _ in first])
+        ranked = sorted(exact, key=lambda passage: (-exact[passage], passage))
+        return Near([*ranked, *(passage for _, _, passage in rest)], exact)
+
+    def cosines(self, question: Vectors, passages: Sequence[int]) -> dict[int, float]:
+        """The cosines of those passages that have a vector."""
+        return self._exact("passage_id", question, passages)
+
+    def close(self) -> None:
+        self._stop.set()
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until no work goes on in the background."""
+        if (work := self._work) is not None:
+            work.join()
+
+    # --- searching ------------------------------------------------------------------------------------------------
+
+    def _near_stored(self, table: Table, question: Vectors, wanted: int, allowed: Allowed | None) -> list[Candidate]:
+        if table.stored is None:
+            return []
+        rows, alive = table.stored.rows, len(table.alive) - table.removed
+        left = min(alive, allowed.total) if allowed else alive
+        ask = int(wanted * len(rows.seqs) / max(left, 1) * (1.5 if left < len(rows.seqs) else 1))
+        if table.graph is not None and ask <= MOST_OF_GRAPH:
+            with self._searching:
+                found = table.graph.search(coded(question[None])[0][0], ask, threads=1)
+            keys = found.keys.astype(np.int64)
+            fits = table.alive[keys] & (allowed.has(rows.passages[keys]) if allowed else True)
+            if np.count_nonzero(fits) >= min(wanted, left):
+                keys, near = keys[fits], 1 - found.distances[fits]
+                return list(zip(near.tolist(), rows.seqs[keys].tolist(), rows.passages[keys].tolist(), strict=True))
+        return _scan(rows, question, wanted, allowed, table.alive)
+
+    def _exact(self, column: str, question: Vectors, values: Sequence[int]) -> dict[int, float]:
+        if not values:
+            return {}
+        statement = f"SELECT passage_id, vector FROM vectors WHERE {column} IN (SELECT value FROM json_each(?))"
+        with reported(self._database.path):
+            found = self._database.connection().execute(statement, (json.dumps(list(values)),)).fetchall()
+        if not found:
+            return {}
+        near = from_blobs([row[1] for row in found]) @ question
+        return {int(row[0]): cosine for row, cosine in zip(found, near.tolist(), strict=True)}
+
+    # --- following the database -----------------------------------------------------------------------------------
+
+    def table(self) -> Table:
         """The vectors as they now stand in the database, whoever wrote them."""
         with self._lock, reported(self._database.path):
-            # The state is read first: what changes while we read the rest is seen again at the next look.
-            state = self._database.connection().execute(_STATE).fetchone()
-            if int(state["removals"]) != self._removals:
-                self._drop_removed()
-                self._removals = int(state["removals"])
-            if state["latest"] > self._latest:
-                self._append_new()
-            return Snapshot(self._keys[: self._count, 1], self._vectors[: self._count])
+            if _state(self._database.connection()) != (self._library, self._latest, self._changes):
+                with self._database.read() as tx:
+                    self._follow(tx)
+            self._tend()
+            return self._table
 
-    def _drop_removed(self) -> None:
-        alive = np.array([row["seq"] for row in self._database.connection().execute("SELECT seq FROM vectors")])
-        kept = np.isin(self._keys[: self._count, 0], alive)
-        self._keys, self._vectors = self._keys[: self._count][kept], self._vectors[: self._count][kept]
-        self._count = len(self._keys)
+    def _follow(self, tx: sqlite3.Connection) -> None:
+        library, latest, changes = _state(tx)
+        if library != self._library:
+            self._library = library
+            self._open(tx)
+        if changes != self._changes:
+            self._remove(tx, changes)
+        if latest > self._latest:
+            self._append(tx, latest)
+        self._latest = latest
 
-    def _append_new(self) -> None:
-        query = "SELECT seq, passage_id, vector FROM vectors WHERE seq > ? ORDER BY seq"
-        rows = self._database.connection().execute(query, (self._latest,)).fetchall()
-        if not rows:
+    def _open(self, tx: sqlite3.Connection) -> None:
+        """Begin with the files, or with nothing where they are missing, damaged, or of another library."""
+        self._table, self._room, self._latest, self._changes, self._checked = NOTHING, no_rows(), 0, 0, True
+        if not self._folder.exists():
             return
-        keys = np.array([(row["seq"], row["passage_id"]) for row in rows], dtype=np.int64)
-        vectors = np.frombuffer(b"".join(row["vector"] for row in rows), dtype=np.float16).reshape(len(rows), -1)
-        self._reserve(self._count + len(rows), vectors.shape[1])
-        self._keys[self._count : self._count + len(rows)] = keys
-        self._vectors[self._count : self._count + len(rows)] = vectors
-        self._count += len(rows)
-        self._latest = int(keys[-1, 0])
-
-    def _reserve(self, rows: int, dimension: int) -> None:
-        """Room for that many rows. Earlier snapshots keep the arrays they have, and never see rows past their own."""
-        if rows <= len(self._keys):
+        try:
+            stored = open_stored(self._folder)
+        except UNREADABLE as error:
+            self._discard(f"cannot be read ({error})")
             return
-        room = max(rows, len(self._keys) * 3 // 2)
-        keys, vectors = np.empty((room, 2), dtype=np.int64), np.empty((room, dimension), dtype=np.float32)
-        keys[: self._count] = self._keys[: self._count]
-        vectors[: self._count] = self._vectors[: self._count].reshape(self._count, dimension)
-        self._keys, self._vectors = keys, vectors
+        made = tx.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
+        _, _, changes = _state(tx)
+        if stored.about.library != self._library:
+            self._discard("are of another library")
+        elif stored.about.changes > changes or made is None or stored.about.upto > made[0]:
+            self._discard("are ahead of it")
+        else:
+            self._begin_with(stored, None)
+            self._checked = False
+
+    def _discard(self, why: str) -> None:
+        log.warning("the vectors beside %s %s, and are made again", self._database.path, why)
+        with locked(self._building, wait=False) as held:
+            if held:  # else another process is about to replace them
+                clear(self._folder)
+
+    def _begin_with(self, stored: Stored, graph: Graph | None) -> None:
+        self._table = Table(stored, np.ones(stored.about.count, dtype=bool), graph, no_rows(stored.about.dimension))
+        self._room = self._table.tail
+        self._latest, self._changes = stored.about.upto, stored.about.changes
+
+    def _remove(self, tx: sqlite3.Connection, changes: int) -> None:
+        """Take out the vectors of passages that the log has removed."""
+        found = tx.execute(
+            "SELECT first, last FROM changes WHERE seq > ? AND op = 'remove' ORDER BY first", (self._changes,)
+        ).fetchall()
+        self._changes = changes
+        if not found:
+            return
+        ranges = np.array([tuple(row) for row in found], dtype=np.int64)
+        table = self._table
+        alive = table.alive & ~_within(table.stored.rows.passages, ranges) if table.stored else table.alive
+        kept = table.tail.at(~_within(table.tail.passages, ranges))
+        if not alive.any() and not len(kept.seqs):
+            self._table, self._room = NOTHING, no_rows()  # what follows may be of another embedder
+        elif len(kept.seqs) < len(table.tail.seqs):
+            self._table, self._room = table._replace(alive=alive, tail=kept), kept
+        else:
+            self._table = table._replace(alive=alive)
+
+    def _append(self, tx: sqlite3.Connection, upto: int) -> None:
+        count = len(self._table.tail.seqs)
+        since = self._latest
+        while rows := read_rows(tx, since, upto, 5000):
+            since, end = int(rows.seqs[-1]), count + len(rows.seqs)
+            if end > len(self._room.seqs):  # earlier tables keep what they have, and never see rows past their own
+                room = made_room(max(end, len(self._room.seqs) * 3 // 2), rows.codes.shape[1])
+                if count:
+                    _copy(self._room.at(slice(0, count)), room, 0, count)
+                self._room = room
+            _copy(rows, self._room, count, end)
+            count = end
+        self._table = self._table._replace(tail=self._room.at(slice(0, count)))
+
+    # --- work in the background -----------------------------------------------------------------------------------
+
+    def _tend(self) -> None:
+        """Have the files checked, or made again where much has changed since, by a thread of its own."""
+        idle = self._work is None or not self._work.is_alive()
+        wanted = not self._checked or (self._is_stale() and self._gave_up != self._latest)
+        if idle and wanted and not self._stop.is_set():
+            self._work = threading.Thread(target=self._tend_files, name="turnwise-vectors", daemon=True)
+            self._work.start()
+
+    def _is_stale(self) -> bool:
+        table = self._table
+        return len(table.tail.seqs) > TAIL or table.removed > max(TAIL, REMOVED * len(table.alive))
+
+    def _tend_files(self) -> None:
+        try:
+            if not self._checked:
+                self._check()
+            if not self._is_stale() or self._stop.wait(PATIENCE):
+                return
+            with locked(self._building, wait=False) as held:
+                if held:
+                    self._make()
+        except Exception:  # searches go on without them
+            log.warning("the vectors beside %s cannot be made", self._database.path, exc_info=True)
+            self._gave_up = self._latest
+
+    def _check(self) -> None:
+        stored = self._table.stored
+        whole = stored is None or stored.is_whole(self._stop)
+        if self._stop.is_set():
+            return
+        graph = stored.graph() if whole and stored is not None and stored.has_graph else None
+        with self._lock:
+            self._checked = True
+            if stored is not self._table.stored:
+                return
+            if whole:
+                self._table = self._table._replace(graph=graph)
+                return
+            self._discard("are damaged")
+            self._library = ""  # the next look begins anew
+
+    def _make(self, threads: int = 0) -> None:
+        """Make the files, unless another process has; the lock is held."""
+        with self._lock:
+            table, changed = self._table, self._newer_on_disk()
+        if not changed:
+            previous = table.stored if table.removed <= REMOVED * len(table.alive) else None
+            built = build(self._database, self._folder, previous, self._stop, threads or builders())
+            if built is None:
+                return
+        stored = open_stored(self._folder)
+        graph = stored.graph() if stored.has_graph and (not changed or stored.is_whole(self._stop)) else None
+        with self._lock, self._database.read() as tx:
+            if stored.about.library == self._library:
+                self._begin_with(stored, graph)
+                self._follow(tx)
+
+    def _newer_on_disk(self) -> bool:
+        try:
+            about = open_stored(self._folder).about
+        except UNREADABLE:
+            return False
+        mine = self._table.stored.about.upto if self._table.stored else 0
+        return about.library == self._library and about.upto > mine
+
+
+def _state(connection: sqlite3.Connection) -> tuple[str, int, int]:
+    row = connection.execute(
+        "SELECT (SELECT value FROM index_meta WHERE name = 'library'), (SELECT coalesce(max(seq), 0) FROM vectors),"
+        " (SELECT coalesce(max(seq), 0) FROM changes)"
+    ).fetchone()
+    return str(row[0]), int(row[1]), int(row[2])
+
+
+def _scan(
+    rows: Rows, question: Vectors, wanted: int, allowed: Allowed | None, alive: Truths | None = None
+) -> list[Candidate]:
+    """The nearest of the rows."""
+    fits = alive
+    if allowed is not None:
+        fits = allowed.has(rows.passages) if fits is None else allowed.has(rows.passages) & fits
+    if fits is not None and np.count_nonzero(fits) < len(fits) // 4:
+        rows, fits = rows.at(np.flatnonzero(fits)), None
+    near: Floats = cosines(rows, question)
+    if fits is not None:
+        near[~fits] = -np.inf
+    best = np.argpartition(-near, wanted)[:wanted] if len(near) > wanted else np.arange(len(near))
+    best = best[np.isfinite(near[best])]
+    return list(zip(near[best].tolist(), rows.seqs[best].tolist(), rows.passages[best].tolist(), strict=True))
+
+
+def _copy(rows: Rows, room: Rows, start: int, end: int) -> None:
+    for values, place in zip(rows._asdict().values(), room._asdict().values(), strict=True):
+        place[start:end] = values
+
+
+def _within(passages: Integers, ranges: Integers) -> Truths:
+    """Which passages lie in one of the ranges (first, last), given in order."""
+    at = np.searchsorted(ranges[:, 0], passages, side="right") - 1
+    inside: Truths = (at >= 0) & (passages <= ranges[np.maximum(at, 0), 1])
+    return inside

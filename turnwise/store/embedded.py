@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -12,9 +11,8 @@ from typing import Any
 from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, LibraryError, NotText
 from turnwise.sqlite import Database, reported
 from turnwise.store.owner import at_work, this_process
-from turnwise.types import Conversation, Source, Turn, TurnStatus
-
-TITLE_LENGTH = 100
+from turnwise.store.rows import dump, title, to_turn
+from turnwise.types import Conversation, Source, TurnStatus
 
 
 class EmbeddedStore:
@@ -37,7 +35,7 @@ class EmbeddedStore:
             if last is None:
                 tx.execute(
                     "INSERT INTO conversations (id, title, created_at, last_activity) VALUES (?, ?, ?, ?)",
-                    (conversation_id, _title(prompt), now, now),
+                    (conversation_id, title(prompt), now, now),
                 )
             elif last["status"] == "pending":
                 if at_work(last["owner"]) and (conversation_id, last["number"]) not in self._given_up:
@@ -74,7 +72,7 @@ class EmbeddedStore:
                 ended = tx.execute(
                     "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?"
                     " WHERE conversation_id = ? AND number = ? AND status = 'pending'",
-                    (status, response, now, _dump(cited), _dump(record), _dump(error), conversation_id, number),
+                    (status, response, now, dump(cited), dump(record), dump(error), conversation_id, number),
                 )
                 _touch(tx, conversation_id, now)
         except LibraryError:
@@ -122,7 +120,7 @@ class EmbeddedStore:
                 " FROM turns WHERE conversation_id = ? ORDER BY number",
                 (conversation_id,),
             )
-            return Conversation(conversation_id, tuple(map(_turn, rows)), found["created_at"], found["last_activity"])
+            return Conversation(conversation_id, tuple(map(to_turn, rows)), found["created_at"], found["last_activity"])
 
 
 def create_conversations(tx: sqlite3.Connection) -> None:
@@ -150,7 +148,7 @@ def _interrupt(tx: sqlite3.Connection, conversation_id: str, owner: str) -> None
     tx.execute(
         "UPDATE turns SET status = 'interrupted', error = ?"
         " WHERE conversation_id = ? AND owner = ? AND status = 'pending'",
-        (_dump(error.to_dict()), conversation_id, owner),
+        (dump(error.to_dict()), conversation_id, owner),
     )
 
 
@@ -158,31 +156,8 @@ def _touch(tx: sqlite3.Connection, conversation_id: str, now: float) -> None:
     tx.execute("UPDATE conversations SET last_activity = ? WHERE id = ?", (now, conversation_id))
 
 
-def _turn(row: sqlite3.Row) -> Turn:
-    return Turn(
-        prompt=row["prompt"],
-        response=row["response"],
-        timestamp=row["created_at"],
-        number=row["number"],
-        status=row["status"],
-        sources=tuple(Source.from_dict(source) for source in json.loads(row["sources"] or "[]")),
-        record=json.loads(row["record"] or "{}"),
-        error=json.loads(row["error"] or "null"),
-    )
-
-
-def _dump(value: Any) -> str | None:
-    """JSON in plain ASCII. A value in a trace that JSON does not know is kept as its text: it must not cost a turn."""
-    return None if value is None else json.dumps(value, default=str)
-
-
 def _check_text(*texts: str) -> None:
     try:
         "".join(texts).encode()
     except UnicodeEncodeError as error:
         raise NotText("The text holds half of a character (a lone surrogate).", "Send it as valid Unicode.") from error
-
-
-def _title(prompt: str) -> str:
-    line = " ".join(prompt.split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"

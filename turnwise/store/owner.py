@@ -8,6 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 
 
+@lru_cache
+def this_machine() -> str:
+    """A name for where the numbers of processes are ours: this machine since it started, and the container in it. No
+    two have the same; where the system does not say, each process has a name of its own."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{started}.{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return secrets.token_hex(16)
+
+
 def this_process() -> str:
     """The name under which this process takes a turn, as "pid:token"; no other process ever has the same."""
     return _name(os.getpid())

@@ -1,0 +1,284 @@
+"""What holds for a library wherever it is kept: the same tests on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from turnwise.documents.ingest import embed_pending, pending
+from turnwise.errors import LibraryError
+from turnwise.index.embedded import EmbeddedIndex
+from turnwise.index.postgres import PostgresIndex
+from turnwise.postgres import Database as Postgres
+from turnwise.sqlite import Database as Sqlite
+from turnwise.types import Chunk, Counts, Document, Embedder, Index, SearchQuery, Term
+
+Open = Callable[..., Index]
+
+
+@pytest.fixture(params=["embedded", "postgres"])
+def kept_at(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """A library's place: a file, or the address of a database."""
+    if request.param == "embedded":
+        return tmp_path / "library.db"
+    address: str = request.getfixturevalue("postgres_url")
+    return address
+
+
+def opened(place: Path | str, embedder: Embedder) -> Index:
+    if isinstance(place, Path):
+        return EmbeddedIndex(Sqlite(place), embedder)
+    return PostgresIndex(Postgres(place), embedder)
+
+
+@pytest.fixture
+def open_index(kept_at: Path | str, new_word_embedder: type) -> Iterator[Open]:
+    """Opens the test's library, each time with connections of its own, as another process would."""
+    indexes: list[Index] = []
+
+    def open_index(embedder: Embedder | None = None) -> Index:
+        indexes.append(opened(kept_at, embedder or new_word_embedder()))
+        return indexes[-1]
+
+    yield open_index
+    for index in indexes:
+        index.close()
+
+
+def one(source: str, title: str, text: str) -> Document:
+    """A document of one passage."""
+    return Document(source, title, f"{title}\n{text}", (Chunk(text, end=len(text)),))
+
+
+def ready(count: int) -> Iterator[Document]:
+    return (one(f"row {n}", f"Title {n}", f"common words and number{n}") for n in range(count))
+
+
+def found(index: Index, query: str, *added: Term, k: int = 5) -> list[str]:
+    return [hit.passage.title for hit in index.search(SearchQuery(query, added), k)]
+
+
+# --- documents in and out -----------------------------------------------------------------------------------------
+
+
+def test_documents_go_in_and_are_replaced_and_removed(open_index: Open) -> None:
+    index = open_index()
+    assert index.put([one("a", "A", "Zebras."), one("b", "B", "Lions.")]) == ["added", "added"]
+    embed_pending(index)
+    ids = {document.source: document.id for document in index.documents()}
+    assert index.put([one("a", "A", "Zebras."), one("b", "B", "Gnus.")]) == ["unchanged", "updated"]
+    assert index.counts() == Counts(2, 2, 1)
+    assert {document.source: document.id for document in index.documents()} == ids
+    assert index.digest("b") == "B\nGnus."
+    assert index.digest("c") is None
+    assert found(index, "gnus")[:1] == ["B"]
+    assert index.search(SearchQuery("gnus"), 1)[0].similarity is None
+    assert index.remove("b")
+    assert not index.remove("b")
+    assert index.counts() == Counts(1, 1, 1)
+    assert found(index, "gnus zebras") == ["A"]
+
+
+def test_a_source_twice_in_one_call_counts_as_its_last(open_index: Open) -> None:
+    index = open_index()
+    documents = [one("a", "A", "First."), one("b", "B", "Other."), one("a", "A", "Second."), one("a", "A", "Second.")]
+    assert index.put(documents) == ["added", "added", "updated", "unchanged"]
+    assert found(index, "second") == ["A"]
+    assert found(index, "first") == []
+
+
+def test_many_go_in_and_a_few_are_replaced(open_index: Open) -> None:
+    index = open_index()
+    assert index.put(ready(2500)) == ["added"] * 2500
+    assert index.put(ready(2500)) == ["unchanged"] * 2500
+    assert index.put([one("row 7", "Title 7", "zebras"), one("new", "", "lions")]) == ["updated", "added"]
+    assert index.counts() == Counts(2501, 2501, 0)
+    (hit,) = index.search(SearchQuery("zebras"), 5)
+    assert (hit.passage.source, hit.passage.text) == ("row 7", "zebras")
+
+
+def test_passages_have_their_place_and_their_neighbours(open_index: Open) -> None:
+    index = open_index()
+    chunks = tuple(Chunk(f"Part {n} of it", f"Chapter {n}", n, 10 * n, 10 * n + 9) for n in range(5))
+    index.put([Document("a", "A", "1", chunks), one("b", "B", "Part 2 of another")])
+    middle = index.search(SearchQuery("part 3"), 1)[0].passage
+    assert (middle.text, middle.heading, middle.page, middle.start, middle.end, middle.position) == (
+        "Part 3 of it",
+        "Chapter 3",
+        3,
+        30,
+        39,
+        3,
+    )
+    assert index.passage(middle.id) == middle
+    assert index.passage(999_999) is None
+    assert [each.position for each in index.around(middle)] == [2, 3, 4]
+    assert [each.position for each in index.around(middle, 9)] == [0, 1, 2, 3, 4]
+    assert index.around(middle, 0) == [middle]
+
+
+def test_an_id_is_never_given_again(open_index: Open) -> None:
+    index = open_index()
+    index.put([one("a", "A", "zebras")])
+    before = index.search(SearchQuery("zebras"), 1)[0].passage.id
+    index.remove("a")
+    index.put([one("a", "A", "zebras")])
+    assert index.search(SearchQuery("zebras"), 1)[0].passage.id > before
+    assert index.passage(before) is None
+
+
+def test_titles_and_headings_are_the_terms_until_the_library_changes(open_index: Open) -> None:
+    index, other = open_index(), open_index()
+    assert index.terms() == ((), ())
+    index.put([Document("a", "A", "1", (Chunk("x", "H"), Chunk("y", "H"), Chunk("z", ""), Chunk("z", "G")))])
+    first = other.terms()
+    assert first == (("A",), ("H", "G"))
+    assert other.terms() is first
+    index.remove("a")
+    assert other.terms() == ((), ())
+
+
+# --- vectors ------------------------------------------------------------------------------------------------------
+
+
+def test_vectors_are_asked_for_longest_first_and_kept_once(open_index: Open, new_word_embedder: type) -> None:
+    index = open_index()
+    index.put(
+        [one("a", "A", "short"), one("b", "", "a longer text"), Document("c", "C", "1", (Chunk("mid text", "H"),))]
+    )
+    waiting = index.unembedded(10)
+    assert [text for _, text in waiting] == ["a longer text", "C — H\nmid text", "A\nshort"]
+    assert len(index.unembedded(2)) == 2
+    vectors = new_word_embedder().embed_passages([text for _, text in waiting])
+    by_id = {passage: vector for (passage, _), vector in zip(waiting, vectors, strict=True)}
+    assert index.put_vectors({**by_id, 999_999: vectors[0]}) == 3
+    assert index.put_vectors(by_id) == 0
+    assert index.put_vectors({}) == 0
+    assert index.unembedded(10) == []
+    (best,) = index.search(SearchQuery("a longer text"), 1)
+    assert best.similarity == pytest.approx(1, abs=2e-3)
+
+
+def test_several_may_embed_at_once(open_index: Open) -> None:
+    indexes = [open_index() for _ in range(3)]
+    indexes[0].put(ready(150))
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda index: embed_pending(index), indexes))
+    assert sum(made) == 150
+    assert pending(indexes[1]) == 0
+
+
+def test_another_embedder_is_refused_until_the_vectors_are_gone(open_index: Open, new_word_embedder: type) -> None:
+    index = open_index()
+    index.put(ready(2))
+    embed_pending(index)
+    other = new_word_embedder("other")
+    other.dimension = 32
+    other = open_index(other)
+    for use in (lambda: other.search(SearchQuery("common"), 3), lambda: embed_pending(other)):
+        with pytest.raises(LibraryError, match="built with the embedder words, and the one set is other") as caught:
+            use()
+        assert "embedder" in caught.value.hint
+    index.remove("row 0")
+    index.remove("row 1")
+    other.put(ready(2))
+    assert embed_pending(other) == 2
+    with pytest.raises(LibraryError, match="built with the embedder other"):
+        index.search(SearchQuery("common"), 3)
+
+
+# --- searching ----------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_library_finds_nothing(open_index: Open) -> None:
+    index = open_index()
+    assert index.search(SearchQuery("anything"), 5) == []
+    assert index.locate("Anything.") is None
+    assert index.documents() == []
+    assert embed_pending(index) == 0
+    index.put(ready(2))
+    embed_pending(index)
+    assert index.search(SearchQuery("?! …"), 5) == []
+    assert index.search(SearchQuery("number1"), 0) == []
+
+
+def test_added_words_count_by_their_weight(open_index: Open) -> None:
+    index = open_index()
+    index.put(
+        one(name, name, text)
+        for name, text in {
+            "both": "zebras and lions in one text",
+            "literal": "zebras and some other beasts",
+            "added": "lions and some other beasts",
+            "neither": "gnus and some other beasts",
+        }.items()
+    )
+    assert found(index, "zebras", Term("the lions", 0.5)) == ["both", "literal", "added"]
+    assert set(found(index, "zebras", Term("lions", 0.0))) == {"literal", "both"}
+    assert set(found(index, "what about those?", Term("lions", 0.3))) == {"added", "both"}
+
+
+def test_what_was_asked_before_counts_by_its_weight(open_index: Open) -> None:
+    index = open_index()
+    index.put([one("a", "A", "zebras run"), one("b", "B", "lions run")])
+    assert [hit.passage.title for hit in index.search(SearchQuery("run", talk="lions", talk_weight=0.8), 2)] == [
+        "B",
+        "A",
+    ]
+
+
+def test_a_sentence_is_located_whatever_its_spacing(open_index: Open) -> None:
+    index = open_index()
+    sentence = 'They said "it\'s done", i.e. the well-known café_test (v1.2) was over by 10 % or so, at last.'
+    index.put(
+        [
+            one("b", "B", "They said it is done, i.e. the well-known cafe test."),
+            one("a", "A", "Before it. " + sentence.replace(" was ", " was\n   ") + " After."),
+            one("c", "C", sentence),
+        ]
+    )
+    located = index.locate(sentence)
+    assert located is not None
+    assert located.title == "A"
+    assert index.locate(f"  {sentence.replace(' ', '  ')} ") == located
+    assert index.locate(sentence.replace("at last", "at length")) is None
+    assert index.locate("…") is None
+    assert index.locate('" OR text : "') is None
+
+
+hostile = st.text(max_size=80) | st.text(st.sampled_from("\"'*^:()-+{}ANDORNEAR \\\0\ud800é界٣_%"), max_size=60)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(hostile, st.lists(st.tuples(hostile, st.floats(allow_nan=True)), max_size=3), hostile)
+def test_any_text_can_be_searched(open_index: Open, literal: str, added: list[tuple[str, float]], dense: str) -> None:
+    index = open_index()
+    index.put(ready(20))
+    assert len(index.search(SearchQuery(literal, tuple(Term(*term) for term in added), dense), 5)) <= 5
+    index.locate(literal)
+    index.close()
+
+
+def test_several_write_and_search_at_once(open_index: Open) -> None:
+    indexes = [open_index() for _ in range(3)]
+    indexes[0].put([one("steady", "S", "common words")])
+
+    def work(number: int) -> None:
+        index = indexes[number]
+        for n in range(15):
+            index.put(
+                [one(f"{number} {n}", f"T{n}", f"common words of {number}"), one("shared", "S", f"common {number} {n}")]
+            )
+            if n % 3 == 0:
+                index.remove(f"{number} {n}")
+            assert index.search(SearchQuery("common"), 5)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert indexes[0].counts() == Counts(32, 32, 0)
+    assert [index.locate("common") for index in indexes].count(None) == 0

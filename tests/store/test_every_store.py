@@ -1,0 +1,288 @@
+"""What holds for conversations wherever they are kept: the same tests on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, NotText
+from turnwise.postgres import Database as Postgres
+from turnwise.sqlite import Database as Sqlite
+from turnwise.store.embedded import EmbeddedStore
+from turnwise.store.postgres import PostgresStore
+from turnwise.types import ConversationStore, Message, Source
+
+SOURCE = Source(3, 17, "On “Öl” \x00 \ud83d", "papers/öl.pdf", "Methods > Data", 4, "Oil floats.\u2028", "Oil floats.")
+
+Open = Callable[[], ConversationStore]
+
+
+@pytest.fixture(params=["embedded", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the conversations are kept: a file, or the address of a database."""
+    if request.param == "embedded":
+        return str(tmp_path / "library.db")
+    address: str = request.getfixturevalue("postgres_url")
+    return address
+
+
+@pytest.fixture
+def open_store(place: str) -> Iterator[Open]:
+    """Opens the test's store, each time with connections of its own."""
+    databases: list[Sqlite | Postgres] = []
+
+    def open_store() -> ConversationStore:
+        if place.startswith("postgres:"):
+            databases.append(Postgres(place))
+            return PostgresStore(databases[-1])
+        databases.append(Sqlite(Path(place)))
+        return EmbeddedStore(databases[-1])
+
+    yield open_store
+    for database in databases:
+        database.close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> ConversationStore:
+    return open_store()
+
+
+def exchange(store: ConversationStore, conversation_id: str, prompt: str, response: str = "Yes.") -> int:
+    """One whole turn, waiting while another one is being answered; its number."""
+    while True:
+        try:
+            number = store.accept(conversation_id, prompt).turns[-1].number
+            break
+        except ConversationBusy:
+            time.sleep(0.001)
+    store.finish(conversation_id, number, "answered", response)
+    return number
+
+
+def run_python(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """Another process with a store open at the place named first."""
+    opening = """
+import sys, time
+from pathlib import Path
+from turnwise import postgres, sqlite
+from turnwise.errors import ConversationBusy
+from turnwise.store.embedded import EmbeddedStore
+from turnwise.store.postgres import PostgresStore
+place = sys.argv[1]
+if place.startswith("postgres:"):
+    store = PostgresStore(postgres.Database(place))
+else:
+    store = EmbeddedStore(sqlite.Database(Path(place)))
+"""
+    return subprocess.Popen(
+        [sys.executable, "-c", opening + code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+ACCEPT_AND_WAIT = "store.accept('c', 'Never answered'); print('accepted', flush=True); sys.stdin.read()"
+
+
+def accept_elsewhere(place: str) -> subprocess.Popen[str]:
+    """A process that has accepted a message of conversation "c" and is at work on it."""
+    process = run_python(ACCEPT_AND_WAIT, place)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "accepted\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_a_turn_is_accepted_and_finished(store: ConversationStore) -> None:
+    start = time.time()
+    accepted = store.accept("c", "What floats?")
+    assert [(turn.number, turn.prompt, turn.response, turn.status) for turn in accepted.turns] == [
+        (1, "What floats?", None, "pending")
+    ]
+    record = {"condensed_query": "What floats?", "trace": [{"stage": "retrieve", "ms": 1.5}], "odd": "\x00\ud83d"}
+    store.finish("c", 1, "answered", "Oil [3].", [SOURCE], record)
+    found = store.conversation("c")
+    (turn,) = found.turns
+    assert (turn.status, turn.response, turn.sources, turn.record, turn.error) == (
+        "answered",
+        "Oil [3].",
+        (SOURCE,),
+        record,
+        None,
+    )
+    assert start <= found.created_at <= turn.timestamp <= found.last_activity <= time.time()
+
+
+def test_the_history_of_the_next_turn_has_sources_but_no_records(store: ConversationStore) -> None:
+    store.accept("c", "What floats?")
+    store.finish("c", 1, "answered", "Oil [3].", [SOURCE], {"trace": ["long"]})
+    accepted = store.accept("c", "Why?")
+    assert [turn.record for turn in accepted.turns] == [{}, {}]
+    at = accepted.turns[0].timestamp
+    assert accepted.messages() == (
+        Message("user", "What floats?", at=at),
+        Message("assistant", "Oil [3].", (SOURCE,), at),
+    )
+
+
+def test_a_turn_that_failed_keeps_its_error(store: ConversationStore) -> None:
+    store.accept("c", "Hi")
+    error = {"code": "ModelTimeout", "message": "…", "hint": "Ask again."}
+    store.finish("c", 1, "failed", error=error)
+    (turn,) = store.conversation("c").turns
+    assert (turn.status, turn.response, turn.error) == ("failed", None, error)
+
+
+def test_a_turn_ends_once(store: ConversationStore) -> None:
+    exchange(store, "c", "Hi", "Hello.")
+    for conversation_id, number in (("c", 1), ("c", 2), ("unknown", 1)):
+        with pytest.raises(ConversationError, match="not waiting"):
+            store.finish(conversation_id, number, "answered", "Again.")
+    assert store.conversation("c").turns[0].response == "Hello."
+
+
+def test_a_conversation_takes_one_message_at_a_time(store: ConversationStore) -> None:
+    store.accept("c", "First")
+    with pytest.raises(ConversationBusy) as caught:
+        store.accept("c", "Second")
+    assert "Wait" in caught.value.hint
+    store.accept("other", "Not in the way")
+    store.finish("c", 1, "answered", "Done.")
+    assert [turn.prompt for turn in store.accept("c", "Second").turns] == ["First", "Second"]
+
+
+def test_conversations_are_listed_newest_first(store: ConversationStore) -> None:
+    assert store.conversations() == []
+    for name in ("a", "b", "c"):
+        exchange(store, name, f"  First words\n of\t{name} ")
+    exchange(store, "a", "And more")
+    listed = store.conversations()
+    assert [(entry["id"], entry["title"], entry["turns"]) for entry in listed] == [
+        ("a", "First words of a", 2),
+        ("c", "First words of c", 1),
+        ("b", "First words of b", 1),
+    ]
+    assert set(listed[0]) == {"id", "title", "turns", "created_at", "last_activity"}
+    assert [entry["id"] for entry in store.conversations(limit=2)] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "'; DROP TABLE turns; --",
+        '" OR 1=1',
+        "../../etc/passwd",
+        "%",
+        "",
+        "line\nbreak",
+        "🙂" * 50,
+        "x" * 100_000,
+        "%s{0}",
+    ],
+)
+def test_an_id_is_only_a_name(store: ConversationStore, name: str) -> None:
+    exchange(store, "mine", "Mine")
+    exchange(store, name, name, name)
+    (turn,) = store.conversation(name).turns
+    assert (turn.prompt, turn.response) == (name, name)
+    assert {entry["id"] for entry in store.conversations()} == {"mine", name}
+    assert [turn.prompt for turn in store.conversation("mine").turns] == ["Mine"]
+
+
+def test_half_a_character_is_refused_as_not_text(store: ConversationStore) -> None:
+    for conversation_id, prompt in (("\ud83d", "Hi"), ("c", "Hi \ud83d")):
+        with pytest.raises(NotText):
+            store.accept(conversation_id, prompt)
+    with pytest.raises(NotText):
+        store.conversation("\ud83d")
+    with pytest.raises(ConversationNotFound):
+        store.conversation("c")
+
+
+def test_a_killed_process_leaves_an_interrupted_turn_and_a_usable_conversation(
+    place: str, store: ConversationStore
+) -> None:
+    exchange(store, "c", "Before")
+    end(accept_elsewhere(place))
+    turn = store.conversation("c").turns[-1]
+    assert (turn.prompt, turn.response, turn.status) == ("Never answered", None, "interrupted")
+    assert turn.error is not None
+    assert turn.error["hint"] == "Ask again."
+    with pytest.raises(ConversationError):
+        store.finish("c", 2, "answered", "Too late.")
+    end(accept_elsewhere(place))
+    accepted = store.accept("c", "After")
+    assert [turn.status for turn in accepted.turns] == ["answered", "interrupted", "interrupted", "pending"]
+
+
+def test_a_turn_of_a_process_at_work_is_pending_and_makes_others_wait(place: str, store: ConversationStore) -> None:
+    process = accept_elsewhere(place)
+    try:
+        assert store.conversation("c").turns[-1].status == "pending"
+        with pytest.raises(ConversationBusy):
+            store.accept("c", "Me too")
+    finally:
+        end(process)
+
+
+def test_processes_append_without_losing_or_mixing_turns(place: str, store: ConversationStore) -> None:
+    code = """
+print("ready", flush=True)
+sys.stdin.readline()
+for count in range(20):
+    prompt = f"{sys.argv[2]} {count}"
+    while True:
+        try:
+            number = store.accept("c", prompt).turns[-1].number
+            break
+        except ConversationBusy:
+            time.sleep(0.001)
+    store.finish("c", number, "answered", f"answer to {prompt}")
+    time.sleep(0.002)
+"""
+    processes = [run_python(code, place, name) for name in ("a", "b")]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.communicate("go\n", timeout=60)
+    turns = store.conversation("c").turns
+    assert [turn.number for turn in turns] == list(range(1, 41))
+    assert all(turn.response == f"answer to {turn.prompt}" for turn in turns)
+    for name in ("a", "b"):
+        said = [turn.prompt for turn in turns if turn.prompt.startswith(name)]
+        assert said == [f"{name} {number}" for number in range(20)]
+
+
+def test_of_many_messages_at_once_one_is_taken(open_store: Open) -> None:
+    stores = [open_store() for _ in range(4)]
+    together = threading.Barrier(8)
+    outcomes: list[str] = []
+
+    def send(store: ConversationStore) -> None:
+        together.wait()
+        try:
+            store.accept("c", "Me first")
+            outcomes.append("taken")
+        except ConversationBusy:
+            outcomes.append("busy")
+
+    threads = [threading.Thread(target=send, args=(store,)) for store in (*stores, *stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["busy"] * 7 + ["taken"]

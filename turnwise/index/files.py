@@ -1,0 +1,60 @@
+"""Files beside the database that can be made again: how they are written, swapped and locked."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of that name, against threads and processes alike. Without `wait` it may not be had: False."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True  # closing the file gives the lock back, as the end of a process does
+
+
+def fresh_folder(path: Path) -> Path:
+    """An empty folder at that path, whatever was there."""
+    clear(path)
+    path.mkdir(parents=True)
+    return path
+
+
+def publish(temporary: Path, place: Path) -> None:
+    """Put a folder of files that are written out in its place, all of it or, where the power goes, nothing."""
+    for file in temporary.iterdir():
+        _sync(file)
+    _sync(temporary)
+    old = place.with_name(f"{place.name}.old")
+    clear(old)
+    if place.exists():
+        place.rename(old)
+    temporary.rename(place)
+    _sync(place.parent)
+    clear(old)
+
+
+def clear(path: Path) -> None:
+    """Remove a file or a folder with all in it, where there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,516 @@
+"""The library in PostgreSQL: documents, their passages, postings of their words and vectors, searched together."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, LiteralString
+
+import numpy as np
+
+from turnwise.errors import LibraryError
+from turnwise.index.fusion import DEPTH, best, fused, hits
+from turnwise.index.postgres_schema import (
+    MIGRATIONS,
+    PASSAGES,
+    VECTOR_INDEX,
+    condition,
+    key_of,
+    label,
+    to_info,
+    to_passage,
+)
+from turnwise.index.postings import State, bm25, fetch, rarest, tidy, write_removed, write_segment
+from turnwise.index.words import indexed_words, weighted_words
+from turnwise.postgres import Database, storable
+from turnwise.text import words
+from turnwise.types import Chunk, Counts, Document, DocumentInfo, Embedder, Filter, Hit, Outcome, Passage, SearchQuery
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from turnwise.postgres import Connection
+    from turnwise.types import Vectors
+
+PUT_AT_ONCE = 1000  # passages a transaction, about
+MOST_TITLES = 1000  # documents whose titles name topics
+MOST_HEADINGS = 2000  # passages whose headings do
+FEW = 5000  # passages that a filter leaves up to which their vectors are all compared; and not more than a 20th of all
+REMEMBERED = 8  # filters: a conversation asks with the same one again
+BREADTH = 200  # candidates that the search for near vectors keeps in hand (hnsw.ef_search)
+FARTHEST = 200_000  # vectors that it looks at before it gives up on a filter (hnsw.max_scan_tuples)
+TELLING = 8  # rare words of a sentence by which the passages that may hold it are found
+LOCATED_AMONG, LOCATED_AT_ONCE = 1000, 50  # passages
+
+SEARCHED: LiteralString = """
+    SELECT coalesce(sum(passages), 0)::integer AS passages, coalesce(sum(words), 0)::bigint AS words,
+        EXISTS (SELECT FROM removed) AS removed,
+        (SELECT value FROM index_meta WHERE name = 'embedder') AS embedder,
+        (SELECT value FROM index_meta WHERE name = 'changes') AS changes,
+        EXISTS (SELECT FROM vectors) AS embedded
+    FROM segments
+"""
+
+
+class PostgresIndex:
+    """A library in a database. Its methods may be called from several threads, processes and machines."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self.embedder = embedder
+        self._filters: dict[tuple[Filter, str], tuple[npt.NDArray[np.int32] | None]] = {}
+        self._terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._terms_of = ""
+        self._lock = threading.Lock()
+        database.migrate("index", MIGRATIONS)
+
+    def close(self) -> None:
+        self._database.close()
+
+    # --- putting in and taking out --------------------------------------------------------------------------------
+
+    def put(self, documents: Iterable[Document]) -> list[Outcome]:
+        """Put documents in, each in place of the one of its source unless the digest is the same."""
+        outcomes: list[Outcome] = []
+        for batch in _batches(map(storable_document, documents)):
+            with self._database.write(lock="library") as tx:
+                outcomes += _put(tx, batch)
+            tidy(self._database)
+        return outcomes
+
+    def digest(self, source: str) -> str | None:
+        rows = self._database.rows("SELECT hash FROM documents WHERE key = %s", key_of(storable(source)))
+        return str(rows[0]["hash"]) if rows else None
+
+    def remove(self, source: str) -> bool:
+        """Take a document out, everywhere. False where there is none of that source."""
+        with self._database.write(lock="library") as tx:
+            row = tx.execute("SELECT id FROM documents WHERE key = %s", (key_of(storable(source)),)).fetchone()
+            if row is None:
+                return False
+            clear(tx, [row["id"]])
+            tx.execute("DELETE FROM documents WHERE id = %s", (row["id"],))
+            changed(tx)
+        tidy(self._database)
+        return True
+
+    # --- making vectors -------------------------------------------------------------------------------------------
+
+    def unembedded(self, limit: int) -> list[tuple[int, str]]:
+        """The next passages that have no vector yet, longest first: their ids, and the text to embed."""
+        with self._database.connection() as connection:
+            self._require_same_embedder(connection)
+            rows = connection.execute(
+                "SELECT passages.id, title, heading, text FROM passages JOIN documents ON documents.id = document_id"
+                " WHERE NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)"
+                " ORDER BY passages.id LIMIT %s",
+                (limit,),
+            ).fetchall()
+        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
+
+    def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
+        """Keep the vectors of passages that are still there and have none. Gives how many."""
+        with self._database.write(lock="library") as tx:
+            self._require_same_embedder(tx)
+            claim(tx, self.embedder.name, self.embedder.dimension)
+            _keep_vector_index(tx)
+            cursor = tx.cursor()
+            cursor.executemany(
+                "INSERT INTO vectors SELECT id, %s::halfvec FROM passages WHERE id = %s ON CONFLICT DO NOTHING",
+                [(_vector_text(vector), passage) for passage, vector in vectors.items()],
+            )
+            return cursor.rowcount if vectors else 0
+
+    def _require_same_embedder(self, connection: Connection) -> None:
+        row = connection.execute(SEARCHED).fetchone()
+        assert row is not None
+        self._check_embedder(row)
+
+    def _check_embedder(self, state: Mapping[str, Any]) -> None:
+        """Vectors of two embedders cannot be compared; an empty table may change hands."""
+        if state["embedded"] and state["embedder"] != self.embedder.name:
+            raise LibraryError(
+                f"This library was built with the embedder {state['embedder']}, and the one set is"
+                f" {self.embedder.name}.",
+                "Set `embedder` back to that one, or add your documents to a new library.",
+            )
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def search(self, query: SearchQuery, k: int) -> list[Hit]:
+        """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
+        with self._database.connection() as connection:
+            state = connection.execute(SEARCHED).fetchone()
+            assert state is not None
+            only = self._allowed(connection, query.where, state)
+            question = self._question(query, state)
+            lexical = _lexical(connection, query, state, only)
+            near = _near(connection, question, query.where, only)
+            rankings = [(lexical, 1.0), (_ranks(near), 1.0)]
+            if query.talk and query.talk_weight > 0:
+                talk = SearchQuery(query.talk, where=query.where)
+                spoken = _near(connection, self._question(talk, state), query.where, only)
+                rankings += [
+                    (_lexical(connection, talk, state, only), query.talk_weight),
+                    (_ranks(spoken), query.talk_weight),
+                ]
+            scores = fused(rankings)
+            chosen = best(scores, lexical, k)
+            passages, cosines = _passages_and_cosines(connection, chosen, question)
+        return hits(chosen, scores, lexical, _ranks(near), cosines, passages)
+
+    def _allowed(self, connection: Connection, where: Filter, state: Mapping[str, Any]) -> npt.NDArray[np.int32] | None:
+        """The passages that a filter leaves, where they are few; None where there are many, or no filter. What was
+        found is remembered until the library changes."""
+        if not where:
+            return None
+        key = where, state["changes"]
+        known = self._filters.get(key)
+        if known is None:
+            known = (_fitting(connection, where, min(FEW, max(500, state["passages"] // 20))),)
+            with self._lock:
+                self._filters = dict([*self._filters.items(), (key, known)][-REMEMBERED:])
+        return known[0]
+
+    def _question(self, query: SearchQuery, state: Mapping[str, Any]) -> str | None:
+        """The vector to look near; None where there is nothing to compare or to ask."""
+        if not state["embedded"] or not words(query.question):
+            return None
+        self._check_embedder(state)
+        return _vector_text(self.embedder.embed_query(query.question))
+
+    def locate(self, sentence: str) -> Passage | None:
+        """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
+        wanted, said = " ".join(sentence.split()), indexed_words(sentence)
+        holding: Passage | None = None
+        for passage in self._with_words(said) if said else ():
+            if wanted in " ".join(passage.text.split()):
+                return passage
+            if holding is None and set(said) <= set(indexed_words(passage.text)):
+                holding = passage
+        return holding
+
+    def _with_words(self, said: Sequence[str]) -> Iterator[Passage]:
+        """Passages that have the most telling of the words, the earliest first."""
+        with self._database.connection() as connection:
+            entries = fetch(connection, rarest(connection, said, TELLING)).values()
+        common: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        for place, of_word in enumerate(sorted(entries, key=len)):
+            common = np.intersect1d(common, of_word["passage"]) if place else np.unique(of_word["passage"])
+        ids = common[:LOCATED_AMONG].tolist()
+        for start in range(0, len(ids), LOCATED_AT_ONCE):
+            yield from self._passages(ids[start : start + LOCATED_AT_ONCE])
+
+    def passage(self, passage_id: int) -> Passage | None:
+        return next(iter(self._passages([passage_id])), None)
+
+    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+        """The passage with its neighbours in the document, as many on each side, in order."""
+        rows = self._database.rows(
+            f"{PASSAGES} WHERE document_id = %s AND position BETWEEN %s AND %s ORDER BY position",
+            passage.document_id,
+            passage.position - reach,
+            passage.position + reach,
+        )
+        return [to_passage(row) for row in rows]
+
+    def documents(self) -> list[DocumentInfo]:
+        """Every document, in order of source."""
+        rows = self._database.rows(
+            "SELECT id, source, title, passages, added_at, collection, tags, date, reference"
+            " FROM documents ORDER BY source"
+        )
+        return [to_info(row) for row in rows]
+
+    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The titles of the documents and the headings in them, as far as a library has few; the same value again
+        until the library changes."""
+        (row,) = self._database.rows("SELECT value FROM index_meta WHERE name = 'changes'")
+        with self._lock:
+            if self._terms_of != row["value"]:
+                titles = self._database.rows("SELECT title FROM documents ORDER BY id LIMIT %s", MOST_TITLES)
+                headings = self._database.rows("SELECT heading FROM passages ORDER BY id LIMIT %s", MOST_HEADINGS)
+                self._terms = (
+                    tuple(each["title"] for each in titles),
+                    tuple(dict.fromkeys(each["heading"] for each in headings if each["heading"])),
+                )
+                self._terms_of = row["value"]
+            return self._terms
+
+    def counts(self) -> Counts:
+        (row,) = self._database.rows(
+            "SELECT (SELECT count(*) FROM documents) AS documents, (SELECT count(*) FROM passages) AS passages,"
+            " (SELECT count(*) FROM vectors) AS vectors"
+        )
+        return Counts(**row)
+
+    def _passages(self, ids: Sequence[int]) -> list[Passage]:
+        rows = self._database.rows(f"{PASSAGES} WHERE passages.id = ANY(%s) ORDER BY passages.id", list(ids))
+        return [to_passage(row) for row in rows]
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
+    """Documents of different sources, in one go."""
+    keys = [key_of(document.source) for document in documents]
+    rows = tx.execute("SELECT key, id, hash FROM documents WHERE key = ANY(%s)", (keys,)).fetchall()
+    known = {bytes(row["key"]): row for row in rows}
+    new = [
+        (key, document)
+        for key, document in zip(keys, documents, strict=True)
+        if key not in known or known[key]["hash"] != document.digest
+    ]
+    if new:
+        clear(tx, [known[key]["id"] for key, _ in new if key in known])
+        ids = write_rows(tx, ((None, time.time(), document) for _, document in new))
+        pieces = [
+            (document_id, document, position, piece)
+            for document_id, (_, document) in zip(ids, new, strict=True)
+            for position, piece in enumerate(document.chunks)
+        ]
+        passages = _new_ids(tx, len(pieces))
+        write_passages(
+            tx,
+            ((passage, id_, at, piece) for passage, (id_, _, at, piece) in zip(passages, pieces, strict=True)),
+        )
+        write_segment(
+            tx,
+            (
+                (passage, searched_words(document, piece))
+                for passage, (_, document, _, piece) in zip(passages, pieces, strict=True)
+            ),
+        )
+        changed(tx)
+    written = {key for key, _ in new}
+    return ["unchanged" if key not in written else "updated" if key in known else "added" for key in keys]
+
+
+def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Document]]) -> list[int]:
+    """The rows of documents: their ids, None for the one it has or a new one, when they were added, and the rest.
+    Gives the ids."""
+    cursor = tx.cursor()
+    cursor.executemany(
+        "INSERT INTO documents"
+        " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference)"
+        " VALUES (coalesce(%s, nextval(pg_get_serial_sequence('documents', 'id'))::integer),"
+        " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (key) DO UPDATE SET (title, hash, added_at, passages, collection, tags, date, reference) ="
+        " (excluded.title, excluded.hash, excluded.added_at, excluded.passages, excluded.collection, excluded.tags,"
+        " excluded.date, excluded.reference) RETURNING id",
+        [
+            (
+                number,
+                key_of(document.source),
+                document.source,
+                document.title,
+                document.digest,
+                added_at,
+                len(document.chunks),
+                document.collection,
+                list(document.tags),
+                document.date,
+                json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
+            )
+            for number, added_at, document in documents
+        ],
+        returning=True,
+    )
+    ids: list[int] = []
+    while True:
+        ids += [row["id"] for row in cursor.fetchall()]
+        if not cursor.nextset():
+            return ids
+
+
+def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk]]) -> None:
+    """Rows of passages: the id, the document's, the position in it, and the rest."""
+    columns = '(id, document_id, position, heading, page, start, "end", text)'
+    with tx.cursor().copy(f"COPY passages {columns} FROM STDIN") as copy:
+        for passage, document, position, piece in passages:
+            copy.write_row((passage, document, position, piece.heading, piece.page, piece.start, piece.end, piece.text))
+
+
+def searched_words(document: Document, piece: Chunk) -> list[str]:
+    """The words by which a passage is found: of the title, the heading, the reference and the text."""
+    reference = document.reference
+    cited = (*reference.authors, str(reference.year or "")) if reference else ()
+    return indexed_words("\n".join((document.title, piece.heading, *cited, piece.text)))
+
+
+def _new_ids(tx: Connection, count: int) -> list[int]:
+    rows = tx.execute(
+        "SELECT nextval(pg_get_serial_sequence('passages', 'id'))::integer AS id FROM generate_series(1, %s)", (count,)
+    )
+    return [row["id"] for row in rows]
+
+
+def clear(tx: Connection, documents: Sequence[int]) -> None:
+    """Delete the passages of documents and, by cascade, their vectors."""
+    rows = tx.execute("DELETE FROM passages WHERE document_id = ANY(%s) RETURNING id", (list(documents),)).fetchall()
+    write_removed(tx, [row["id"] for row in rows])
+
+
+def changed(tx: Connection) -> None:
+    tx.execute("UPDATE index_meta SET value = (value::bigint + 1)::text WHERE name = 'changes'")
+
+
+def claim(tx: Connection, embedder: str, dimension: int) -> None:
+    """Make the table of vectors that embedder's; it is empty, or already so."""
+    row = tx.execute("SELECT value FROM index_meta WHERE name = 'embedder'").fetchone()
+    if row is not None and row["value"] == embedder:
+        return
+    tx.execute("DROP INDEX IF EXISTS vectors_by_nearness")
+    tx.execute(f"ALTER TABLE vectors ALTER vector TYPE halfvec({int(dimension)})")
+    tx.execute(
+        "INSERT INTO index_meta VALUES ('embedder', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (embedder,),
+    )
+
+
+def _keep_vector_index(tx: Connection) -> None:
+    """Make the index of vectors where there is none: at first, and after a copy that was broken off."""
+    row = tx.execute("SELECT to_regclass('vectors_by_nearness') IS NULL AS missing").fetchone()
+    if row and row["missing"]:  # who may only write is not asked to make it again
+        tx.execute(VECTOR_INDEX)
+
+
+# --- searching ----------------------------------------------------------------------------------------------------
+
+
+def _fitting(connection: Connection, where: Filter, most: int) -> npt.NDArray[np.int32] | None:
+    fits, values = condition(where)
+    row = connection.execute(
+        "SELECT coalesce(array_agg(id), '{}') AS ids FROM ("
+        f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits}"
+        " LIMIT %(limit)s) AS fitting",
+        {**values, "limit": most + 1},
+    ).fetchone()
+    assert row is not None
+    return np.array(row["ids"], dtype=np.int32) if len(row["ids"]) <= most else None
+
+
+def _lexical(
+    connection: Connection, query: SearchQuery, state: Mapping[str, Any], only: npt.NDArray[np.int32] | None
+) -> dict[int, int]:
+    """Passages by BM25, with their ranks from 1."""
+    weights = weighted_words(query)
+    if not weights:
+        return {}
+    scores = bm25(weights, fetch(connection, weights), State(state["passages"], state["words"]), only)
+    if only is not None or not (query.where or state["removed"]):
+        return {passage: rank for rank, passage in enumerate(scores.best(DEPTH), 1)}
+    fits, values = condition(query.where)
+    many = 2 * DEPTH
+    while True:
+        candidates = scores.best(many)
+        rows = connection.execute(
+            "SELECT passages.id FROM passages JOIN documents ON documents.id = document_id"
+            f" WHERE passages.id = ANY(%(ids)s) AND {fits}",
+            {**values, "ids": candidates},
+        )
+        there = {row["id"] for row in rows}
+        if len(there) >= DEPTH or len(candidates) < many:
+            break
+        many *= 8
+    kept = [passage for passage in candidates if passage in there]
+    return {passage: rank for rank, passage in enumerate(kept[:DEPTH], 1)}
+
+
+def _near(connection: Connection, question: str | None, where: Filter, only: npt.NDArray[np.int32] | None) -> list[int]:
+    """The passages nearest to a question, the nearest first."""
+    if question is None:
+        return []
+    if only is not None:
+        return _nearest(
+            connection,
+            "SELECT passage_id, vector <=> %(question)s::halfvec AS distance FROM vectors"
+            " WHERE passage_id = ANY(%(only)s) ORDER BY (vector <=> %(question)s::halfvec) + 0",
+            {"question": question, "only": only.tolist()},
+        )
+    fits, values = condition(where)
+    among: LiteralString = "JOIN passages ON passages.id = passage_id JOIN documents ON documents.id = document_id"
+    return _nearest(
+        connection,
+        f"SELECT passage_id, vector <=> %(question)s::halfvec AS distance FROM vectors {among if where else ''}"
+        f" WHERE {fits} ORDER BY distance",
+        {**values, "question": question},
+    )
+
+
+def _nearest(connection: Connection, statement: LiteralString, values: Mapping[str, Any]) -> list[int]:
+    with connection.transaction():
+        with connection.pipeline():
+            connection.execute(f"SET LOCAL hnsw.ef_search = {BREADTH}")
+            connection.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+            connection.execute(f"SET LOCAL hnsw.max_scan_tuples = {FARTHEST}")
+            found = connection.execute(f"{statement} LIMIT {DEPTH}", values)
+        rows = found.fetchall()
+    return [row["passage_id"] for row in sorted(rows, key=lambda row: (row["distance"], row["passage_id"]))]
+
+
+def _ranks(passages: Iterable[int]) -> dict[int, int]:
+    return {passage: rank for rank, passage in enumerate(passages, 1)}
+
+
+def _passages_and_cosines(
+    connection: Connection, ids: Sequence[int], question: str | None
+) -> tuple[dict[int, Passage], dict[int, float]]:
+    """Passages by their ids; of those with a vector, also how near they are."""
+    rows = connection.execute(f"{PASSAGES} WHERE passages.id = ANY(%s)", (list(ids),)).fetchall()
+    passages = {row["id"]: to_passage(row) for row in rows}
+    if question is None:
+        return passages, {}
+    near = connection.execute(
+        "SELECT passage_id, 1 - (vector <=> %s::halfvec) AS cosine FROM vectors WHERE passage_id = ANY(%s)",
+        (question, list(ids)),
+    )
+    return passages, {row["passage_id"]: row["cosine"] for row in near}
+
+
+# --- values -------------------------------------------------------------------------------------------------------
+
+
+def storable_document(document: Document) -> Document:
+    reference = document.reference
+    return dataclasses.replace(
+        document,
+        source=storable(document.source),
+        title=storable(document.title),
+        digest=storable(document.digest),
+        collection=label(document.collection),
+        tags=tuple(map(label, document.tags)),
+        date=storable(document.date),
+        reference=reference and dataclasses.replace(reference, authors=tuple(map(storable, reference.authors))),
+        chunks=tuple(
+            dataclasses.replace(piece, text=storable(piece.text), heading=storable(piece.heading))
+            for piece in document.chunks
+        ),
+    )
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Documents that can go in together: of different sources, and not too many passages."""
+    batch: dict[str, Document] = {}
+    size = 0
+    for document in documents:
+        if document.source in batch or size >= PUT_AT_ONCE:
+            yield list(batch.values())
+            batch, size = {}, 0
+        batch[document.source] = document
+        size += max(len(document.chunks), 1)
+    if batch:
+        yield list(batch.values())
+
+
+def _embedded_text(row: Mapping[str, Any]) -> str:
+    place = " — ".join(part for part in (row["title"], row["heading"]) if part)
+    return f"{place}\n{row['text']}" if place else str(row["text"])
+
+
+def _vector_text(vector: Vectors) -> str:
+    return "[" + ",".join(f"{value:.7g}" for value in vector.tolist()) + "]"

@@ -1,0 +1,99 @@
+"""Filling a library in PostgreSQL in bulk, with the ids that its rows have elsewhere."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from turnwise.index.postgres import changed, claim, clear, searched_words, storable_document, write_passages, write_rows
+from turnwise.index.postgres_schema import VECTOR_INDEX
+from turnwise.index.postings import forget, tidy, write_segment
+from turnwise.types import Document
+
+if TYPE_CHECKING:
+    from turnwise.postgres import Database
+
+MEMORY = "512MB"  # for building the index of vectors, which is much faster when it fits
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A document of a library with its id, and the ids of its passages with their positions, a pair a chunk."""
+
+    id: int
+    added_at: float
+    document: Document
+    passages: tuple[tuple[int, int], ...]
+
+
+def reserve_ids(database: Database, documents: int, passages: int) -> None:
+    """Give new documents and passages ids above these, which were given elsewhere."""
+    with database.write(lock="library") as tx:
+        for table, highest in (("documents_id_seq", documents), ("passages_id_seq", passages)):
+            tx.execute("SELECT setval(%s, greatest(nextval(%s), %s))", (table, table, highest))
+
+
+def load_documents(database: Database, documents: Sequence[Kept]) -> None:
+    """Put documents in under their own ids, in place of those that have these ids."""
+    documents = [Kept(each.id, each.added_at, storable_document(each.document), each.passages) for each in documents]
+    pieces = [
+        (passage, each, position, piece)
+        for each in documents
+        for (passage, position), piece in zip(each.passages, each.document.chunks, strict=True)
+    ]
+    with database.write(lock="library") as tx:
+        clear(tx, [each.id for each in documents])
+        tx.execute("DELETE FROM documents WHERE id = ANY(%s)", ([each.id for each in documents],))
+        forget(tx, [passage for passage, *_ in pieces])
+        write_rows(tx, ((each.id, each.added_at, each.document) for each in documents))
+        write_passages(tx, ((passage, each.id, position, piece) for passage, each, position, piece in pieces))
+        write_segment(tx, ((passage, searched_words(each.document, piece)) for passage, each, _, piece in pieces))
+        changed(tx)
+    tidy(database)
+
+
+def begin_vectors(database: Database, embedder: str, dimension: int) -> None:
+    """Make room for the vectors of that embedder. Their index is not kept up until `finish_vectors`."""
+    with database.write(lock="library") as tx:
+        claim(tx, embedder, dimension)
+        tx.execute("DROP INDEX IF EXISTS vectors_by_nearness")
+
+
+def load_vectors(database: Database, vectors: Sequence[tuple[int, bytes]]) -> int:
+    """Keep vectors of passages that are there and have none: values in half precision. Gives how many."""
+    with database.write(lock="library") as tx:
+        rows = tx.execute(
+            "SELECT id FROM passages WHERE id = ANY(%s)"
+            " AND NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)",
+            ([passage for passage, _ in vectors],),
+        )
+        waiting = {row["id"] for row in rows}
+        with tx.cursor().copy("COPY vectors (passage_id, vector) FROM STDIN WITH (FORMAT BINARY)") as copy:
+            copy.set_types(["int4", "bytea"])
+            for passage, vector in vectors:
+                if passage in waiting:
+                    copy.write_row((passage, _sent(vector)))
+    return len(waiting)
+
+
+def finish_vectors(database: Database) -> None:
+    """Build the index of the vectors, where there is none."""
+    with database.write(lock="library") as tx:
+        tx.execute(f"SET LOCAL maintenance_work_mem = '{MEMORY}'")
+        tx.execute(VECTOR_INDEX)
+        tx.execute("ANALYZE vectors, passages, documents, postings, segments")
+
+
+def _sent(vector: bytes) -> bytes:
+    """Values in half precision as pgvector takes them in: their number, and each with the greater byte first."""
+    values = np.frombuffer(vector, dtype=np.float16)
+    return struct.pack(">hh", len(values), 0) + values.astype(">f2").tobytes()
+
+
+def received(vector: bytes) -> bytes:
+    """The other way: what pgvector gives out as values in half precision."""
+    return np.frombuffer(vector[4:], dtype=">f2").astype(np.float16).tobytes()

@@ -1,0 +1,34 @@
+"""Turns as rows of a table, the same in every database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from turnwise.types import Source, Turn
+
+TITLE_LENGTH = 100
+
+
+def to_turn(row: Mapping[str, Any]) -> Turn:
+    return Turn(
+        prompt=row["prompt"],
+        response=row["response"],
+        timestamp=row["created_at"],
+        number=row["number"],
+        status=row["status"],
+        sources=tuple(Source.from_dict(source) for source in json.loads(row["sources"] or "[]")),
+        record=json.loads(row["record"] or "{}"),
+        error=json.loads(row["error"] or "null"),
+    )
+
+
+def dump(value: Any) -> str | None:
+    """JSON in plain ASCII. A value in a trace that JSON does not know is kept as its text: it must not cost a turn."""
+    return None if value is None else json.dumps(value, default=str)
+
+
+def title(prompt: str) -> str:
+    line = " ".join(prompt.split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
