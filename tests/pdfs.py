@@ -30,9 +30,9 @@ def make_pdf(pages: Sequence[Sequence[str]], title: str = "", encrypted: bool = 
 
 
 def _assembled(objects: list[bytes], trailer: bytes) -> bytes:
-    out, offsets = b"%PDF-1.4\n", []
+    out, offsets = bytearray(b"%PDF-1.4\n"), []
     for number, body in enumerate(objects, 1):
         offsets.append(b"%010d 00000 n \n" % len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     table = b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, b"".join(offsets))
-    return out + table + b"trailer << /Size %d %s >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, trailer, len(out))
+    return bytes(out) + table + b"trailer << /Size %d %s >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, trailer, len(out))
