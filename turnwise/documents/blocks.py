@@ -14,7 +14,8 @@ LONGEST_HEADER = 300  # characters of a table's header row that is repeated with
 
 _DATE = re.compile(r"(?:D:)?([12]\d{3})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?")
 _NOT_A_TITLE = re.compile(
-    r"untitled|document\d*|title|slide \d+|(?:power ?point )?presentation|word document|microsoft \w+ -.*|.*\.[a-z]{2,4}x?",
+    r"untitled|document\d*|title|slide \d+|(?:power ?point )?presentation|word document|microsoft \w+ -.*"
+    r"|.*\.[a-z]{2,4}x?",
     re.IGNORECASE,
 )
 
@@ -98,9 +99,7 @@ class Builder:
         start = self._write(text, "\n" if tight else "\n\n")
         headings = tuple(title for _, title in self._headings)
         header = clean(header) if len(header) <= LONGEST_HEADER else ""
-        self._blocks.append(
-            Block(start, self._length, headings, page, self._section, self._part, tight, code, header)
-        )
+        self._blocks.append(Block(start, self._length, headings, page, self._section, self._part, tight, code, header))
 
     def table(self, rows: Iterable[Sequence[str]], page: int | None = None) -> None:
         """Append a table, a block a row; the first row is its header."""

@@ -180,7 +180,8 @@ def _require_honest(name: str, data: bytes) -> None:
     found = next((what for signature, what in _SIGNATURES.items() if data.startswith(signature)), "")
     if kind in ("Word", "PowerPoint") and data.startswith(b"\xd0\xcf\x11\xe0"):
         raise EncryptedDocument(
-            f"{name} is protected by a password, or of an old format.", "Save a copy without the password, as it is now."
+            f"{name} is protected by a password, or of an old format.",
+            "Save a copy without the password, as it is now.",
         )
     if found:
         raise UnreadableDocument(

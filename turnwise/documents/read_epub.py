@@ -15,7 +15,7 @@ from turnwise.errors import EncryptedDocument, UnreadableDocument
 
 
 def read_epub(data: bytes, name: str, builder: Builder) -> str:
-    """Put the book into the builder. Gives its title as it states it, else "". A chapter that is missing is left out."""
+    """Put the book into the builder. Gives the title it states, else "". A chapter that is missing is left out."""
     with open_archive(data, name) as archive:
         files = set(archive.namelist())
         package_path = _package(archive, files, name)

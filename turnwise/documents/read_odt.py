@@ -17,7 +17,9 @@ def read_odt(data: bytes, name: str, builder: Builder) -> str:
     """Put the document into the builder. Gives its title: the properties', else the first main heading, else ""."""
     with open_archive(data, name) as archive:
         content = ElementTree.fromstring(archive.read("content.xml"))
-        about = ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else Element("none")
+        about = (
+            ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else Element("none")
+        )
     for body in content.iter():
         if _tag(body) == "office:text":
             _read(body, builder)
