@@ -77,12 +77,16 @@ class Builder:
         self._headings: list[tuple[int, str]] = []
         self._section = self._part = 0
 
-    def heading(self, level: int, text: str) -> None:
+    def heading(self, level: int, text: str, written: bool = True) -> None:
+        """Begin a section. Its heading is part of the text, unless what follows says it anyway."""
         text = " ".join(clean(text).split())
         if not text or len(text) > LONGEST_HEADING:
             self.block(text)  # marked as a heading, yet a paragraph to any reader
             return
-        self._section = self._write(text, "\n\n")
+        if written:
+            self._section = self._write(text, "\n\n")
+        else:
+            self._section = self._length + 2 if self._length else 0
         if level <= PART_LEVEL:
             self._part = self._section
         if level == 1:

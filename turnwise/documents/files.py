@@ -173,7 +173,7 @@ def _entries(path: Path, found: Found) -> Iterator[Described]:
     if missing:
         named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         what = "a file that is" if len(missing) == 1 else f"{len(missing):,} files that are"
-        hint = "Their entries were added without them. Export with files, or put them there, and add it again."
+        hint = "The entries were added without them. Export with files, or put them there, and add it again."
         found.fail(path, f"{path} names {what} not there: {named}", hint)
 
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
@@ -102,18 +102,25 @@ class _Adding:
 
     def take(self, loaded: _Loaded) -> None:
         if loaded.error is not None:
-            self.failed.append(_failure(loaded.item.source, loaded.error))
+            self.fail(loaded.item, loaded.error)
         elif loaded.result is None:
             self.outcomes["unchanged"] += 1
         else:
             try:
                 self.ready.append(_document(loaded, loaded.result.result(), self.shelf))
             except DocumentError as error:
-                self.failed.append(_failure(loaded.item.source, error))
+                self.fail(loaded.item, error)
         if self.ready and (
             sum(len(each.chunks) for each in self.ready) >= PUT_AT_ONCE or time.monotonic() > self.put_at + PUT_AFTER
         ):
             self.flush()
+
+    def fail(self, item: Item, error: DocumentError) -> None:
+        """Note a failure. A reader knows only the name of a file; people need to know where it is."""
+        failure = _failure(item.source, error)
+        if failure.message.startswith(item.name):
+            failure = replace(failure, message=item.source + failure.message.removeprefix(item.name))
+        self.failed.append(failure)
 
     def flush(self) -> None:
         """Put in what is ready. Where the library cannot take it, say what it has taken."""

@@ -13,8 +13,8 @@ _DEFINITION = re.compile(
     r"""(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|sealed|partial|open|data|
         inline|unsafe|pub(?:\([^)\n]{0,40}\))?|extern(?:\ "C")?|local|declare)\s+){0,6}
     (?:def|class|function\*?|func|fn|struct|enum|trait|interface|module|namespace|record|object|protocol|sub|impl|type|
-        macro_rules!|message|service)\s+
-    (?:\([^)\n]{0,80}\)\s*|<[^>\n]{0,80}>\s*)?(?P<name>[\w$.:~?!]+)""",
+        macro_rules!|message|service)(?:\s+|(?=<))
+    (?:\([^)\n]{0,80}\)\s*|<[^>\n]{0,80}>\s*)?(?P<name>(?:[\w$.~?!]|::)+)""",
     re.VERBOSE,
 )
 _ASSIGNED = re.compile(
@@ -56,7 +56,7 @@ def read_code(text: str, name: str, builder: Builder) -> str:
             above = _belonging(waiting)
             _put(waiting[: len(waiting) - above], builder)
             waiting = waiting[len(waiting) - above :]
-            builder.heading(*found)
+            builder.heading(*found, written=False)
         waiting.append(line)
     _put(waiting, builder)
     return Path(name).name

@@ -74,6 +74,8 @@ def read_pdf(data: bytes, name: str, builder: Builder) -> str:
     with _lock:
         found = _extract(data, name)
     pages = _without_running_lines(found.pages)
+    if not any(pages):  # all of it recurs: then that is the text
+        pages = [lines if any(line.text for line in lines) else [] for lines in found.pages]
     if not any(pages):
         raise UnreadableDocument(
             f"{name} has no text: it looks scanned.", "Run it through text recognition (OCR) first and add the result."

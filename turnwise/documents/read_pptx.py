@@ -18,13 +18,16 @@ def read_pptx(data: bytes, name: str, builder: Builder) -> str:
     presentation = pptx.Presentation(io.BytesIO(data))
     for number, slide in enumerate(presentation.slides, 1):
         title = slide.shapes.title
-        builder.heading(1, _text(title).strip() or f"Slide {number}" if title is not None else f"Slide {number}")
-        for shape in _shapes(slide.shapes):
-            if title is None or shape.shape_id != title.shape_id:
-                _put(shape, number, builder)
-        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            notes = slide.notes_slide.notes_text_frame.text.strip()
-            builder.block(f"Notes: {notes}" if notes else "", page=number)
+        heading = (_text(title) if title is not None else "") or f"Slide {number}"
+        notes = _notes(slide)
+        shapes = [each for each in _shapes(slide.shapes) if title is None or each.shape_id != title.shape_id]
+        if notes or any(_holds_text(shape) for shape in shapes):
+            builder.heading(1, heading)
+        elif title is not None:  # all there is
+            builder.block(_text(title), page=number)
+        for shape in shapes:
+            _put(shape, number, builder)
+        builder.block(f"Notes: {notes}" if notes else "", page=number)
     properties = presentation.core_properties
     dated = properties.modified or properties.created
     builder.date = dated.date().isoformat() if dated else ""
@@ -53,6 +56,15 @@ def _put(shape: Any, page: int, builder: Builder) -> None:
         text = paragraph.text.replace("\v", "\n")
         marked = f"{'  ' * paragraph.level}- {text}" if len(paragraphs) > 1 else text
         builder.block(marked, page, tight=number > 0)
+
+
+def _holds_text(shape: Any) -> bool:
+    return getattr(shape, "has_table", False) or (shape.has_text_frame and bool(shape.text_frame.text.strip()))
+
+
+def _notes(slide: Any) -> str:
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    return frame.text.strip() if frame is not None else ""
 
 
 def _text(shape: Any) -> str:
