@@ -113,8 +113,10 @@ def test_slides_are_pages_with_their_title_as_heading_and_their_notes() -> None:
 ODT = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"
  xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"><office:body><office:text>
-<text:h text:outline-level="1">Top</text:h><text:p>One<text:s/>two<text:line-break/>three <text:span>four</text:span>.</text:p>
-<text:list><text:list-item><text:p>first</text:p></text:list-item><text:list-item><text:p>second</text:p></text:list-item></text:list>
+<text:h text:outline-level="1">Top</text:h>
+<text:p>One<text:s/>two<text:line-break/>three <text:span>four</text:span>.</text:p>
+<text:list><text:list-item><text:p>first</text:p></text:list-item>
+<text:list-item><text:p>second</text:p></text:list-item></text:list>
 <text:section><text:h text:outline-level="2">Inner</text:h>
 <table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p>
 </table:table-cell></table:table-row></table:table></text:section></office:text></office:body></office:document-content>"""
@@ -336,7 +338,7 @@ BODY = "The words of this paragraph go on for about as long as a line does, and 
 
 def test_headings_of_a_pdf_are_seen_by_their_size(make_pdf: Callable[..., bytes]) -> None:
     pages = [
-        [(20, "On the habits"), (20, "of grey herons"), BODY, BODY, (14, "1 Introduction"), BODY, BODY],
+        [(20, "On the habits"), (20, "of grey herons"), BODY, BODY, (14, "1 Introduction"), *[BODY] * 9],
         [(14, "2 Methods"), BODY, (13, "2.1 Counting"), BODY, BODY, BODY, (14, "References"), BODY],
     ]
     parsed = parse_bytes("a.pdf", make_pdf(pages, created="D:20190203040506+01'00'"))

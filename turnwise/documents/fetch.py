@@ -56,7 +56,10 @@ def is_address(source: str) -> bool:
 
 def without_secrets(address: str) -> str:
     """The address as it may be kept and shown: without a name and password, and without the place in the page."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address  # no address at all
     return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
 
 

@@ -32,7 +32,8 @@ class Watched:
 
     def __init__(self, sources: Sequence[Path | str]) -> None:
         self._sources = [real_path(source) for source in sources]
-        self._roots = self._identities()
+        self._folders = [source for source in self._sources if os.path.isdir(source)]
+        self._were = self._identities()
         self._given = self._before = self._stamps()
 
     def look(self) -> tuple[list[Path], list[Path]]:
@@ -42,7 +43,7 @@ class Watched:
         settled = [path for path, stamp in now.items() if self._before.get(path) == stamp]
         changed = [path for path in settled if self._given.get(path) != now[path]]
         gone = [path for path in self._given if path not in now and path not in self._before]
-        if self._identities() != self._roots:  # a folder has been moved, or its disk taken away
+        if self._identities() != self._were:  # a folder has been moved, or its disk taken away
             gone = []
         self._given = {path: stamp for path, stamp in self._given.items() if path not in gone}
         self._given |= {path: now[path] for path in changed}
@@ -63,7 +64,7 @@ class Watched:
         return stamps
 
     def _identities(self) -> list[tuple[int, int] | None]:
-        return [_identity(source) for source in self._sources]
+        return [_identity(folder) for folder in self._folders]
 
 
 def watch(
@@ -85,9 +86,9 @@ def watch(
         yield Change(tuple(source_of(path) for path in changed), report, tuple(removed))
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(folder: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = os.stat(folder)
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if os.path.isdir(path) else (0, 0)
+    return found.st_dev, found.st_ino

@@ -20,7 +20,7 @@ from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Chunk
 
 SECONDS = 120  # of computing, for one document
-PATIENCE = 3.0  # times as long may pass on the clock: the machine may have other work
+LONGEST = 360.0  # seconds on the clock: the machine may have other work
 MEMORY = 2 * 1024**3  # bytes
 MOST_WORKERS = 4
 SMALL = 64 * 1024  # bytes of a file that is read in our own process, if its reader is Python code
@@ -49,8 +49,11 @@ def read_document(name: str, data: bytes) -> Read:
 class Workers:
     """A few processes that read documents, started when there is work for them."""
 
-    def __init__(self, seconds: float = SECONDS, memory: int = MEMORY, prelude: str = "") -> None:
+    def __init__(
+        self, seconds: int = SECONDS, longest: float = LONGEST, memory: int = MEMORY, prelude: str = ""
+    ) -> None:
         self._seconds = seconds
+        self._longest = longest
         self._memory = memory
         self._prelude = prelude  # code that a worker runs first
         self._threads = ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_WORKERS), "turnwise-reading")
@@ -84,7 +87,7 @@ class Workers:
         """Have the worker of this thread read a document. One that runs over its time is killed, and replaced."""
         process = self._process()
         late = threading.Event()
-        timer = threading.Timer(self._seconds * PATIENCE, _stop, (process, late))
+        timer = threading.Timer(self._longest, _stop, (process, late))
         timer.daemon = True
         timer.start()
         try:
@@ -113,7 +116,8 @@ class Workers:
 
     def _died(self, name: str, status: int, late: bool) -> DocumentError:
         if late or status == -getattr(signal, "SIGXCPU", 0):
-            return UnreadableDocument(f"{name} takes longer than {self._seconds:g} seconds to read.", _HINT)
+            seconds = self._longest if late else self._seconds
+            return UnreadableDocument(f"{name} takes longer than {seconds:g} seconds to read.", _HINT)
         return UnreadableDocument(f"{name} broke the program that reads it (status {status}).", _HINT)
 
 
@@ -130,7 +134,7 @@ def done(work: Callable[[], T]) -> Future[T]:
 # --- the two ends of the pipe ----------------------------------------------------------------------------------------
 
 
-def _start(seconds: float, memory: int, prelude: str) -> subprocess.Popen[bytes]:
+def _start(seconds: int, memory: int, prelude: str) -> subprocess.Popen[bytes]:
     """Start a worker with our paths of modules, and with nothing else of ours: neither the main module, which may be a
     script that would run again, nor the folder we are in, where a document may be named like a module."""
     paths = [os.path.abspath(path) for path in sys.path if path]
@@ -142,7 +146,7 @@ def _start(seconds: float, memory: int, prelude: str) -> subprocess.Popen[bytes]
     return subprocess.Popen([sys.executable, "-P", "-c", code], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
 
-def work(seconds: float, memory: int) -> None:
+def work(seconds: int, memory: int) -> None:
     """What a worker does: read what it is given, one document after the other, until the pipe is closed. It answers in
     JSON, which cannot make our process run anything, whatever has become of the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us
@@ -224,7 +228,7 @@ def _limit_memory(memory: int) -> None:
         return
 
 
-def _limit_time(seconds: float) -> None:
+def _limit_time(seconds: int) -> None:
     """So many seconds of computing from now on; then the system ends us."""
     try:
         import resource
