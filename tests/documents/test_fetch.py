@@ -9,7 +9,8 @@ import pytest
 
 from tests.documents.conftest import Shelves
 from turnwise.documents import fetch as fetching
-from turnwise.documents.fetch import fetch, without_secrets
+from turnwise.documents.fetch import fetch
+from turnwise.documents.files import without_secrets
 from turnwise.documents.ingest import add, remove
 from turnwise.errors import DocumentError, UnreadableDocument, UnsupportedDocument
 

@@ -54,6 +54,15 @@ def test_a_reader_that_runs_wild_is_ended_and_the_next_document_is_read(
         assert workers.read("tame.pdf", make_pdf([["Tame words."]])).result().chunks[0].text == "Tame words."
 
 
+@pytest.mark.parametrize(
+    "answer", ["[]", "{'title': 1}", "{'error': {'code': 'sys'}}", "{'title': '', 'date': '', 'chunks': [1]}"]
+)
+def test_an_answer_that_is_none_is_a_failure(answer: str) -> None:
+    prelude = f"import turnwise.documents.workers as workers\nworkers._answer = lambda *_: {answer}"
+    with Workers(prelude=prelude) as workers, pytest.raises(UnreadableDocument, match="broke the program"):
+        workers.read("a.pdf", b"%PDF").result()
+
+
 def test_a_reader_that_waits_for_ever_is_ended() -> None:
     with (
         Workers(longest=0.5, prelude=OBEYS) as workers,

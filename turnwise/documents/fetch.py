@@ -15,9 +15,10 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
+from turnwise.documents.files import is_address, without_secrets
 from turnwise.documents.parse import is_supported
 from turnwise.errors import UnreadableDocument, UnsupportedDocument
 
@@ -48,19 +49,6 @@ class Fetched:
     name: str
     data: bytes
     date: str = ""
-
-
-def is_address(source: str) -> bool:
-    return source.lower().startswith(("http://", "https://"))
-
-
-def without_secrets(address: str) -> str:
-    """The address as it may be kept and shown: without a name and password, and without the place in the page."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return address  # no address at all
-    return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
 
 
 def fetch(address: str) -> Fetched:

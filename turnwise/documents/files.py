@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from turnwise.documents.bibliography import BIBLIOGRAPHIES, Entry, attached, read_bibliography
-from turnwise.documents.fetch import is_address, without_secrets
 from turnwise.documents.parse import is_supported
 from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Reference
@@ -63,6 +63,19 @@ def source_of(path: Path | str) -> str:
 
 def storable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()  # names of files may hold bytes that are no text
+
+
+def is_address(source: str) -> bool:
+    return source.lower().startswith(("http://", "https://"))
+
+
+def without_secrets(address: str) -> str:
+    """The address as it may be kept and shown: without a name and password, and without the place in the page."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address  # no address at all
+    return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
 
 
 def find(sources: Sequence[Path | str]) -> Found:

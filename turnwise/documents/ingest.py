@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
-from turnwise.documents.fetch import fetch, is_address, without_secrets
-from turnwise.documents.files import Found, Item, find, source_of, storable
+from turnwise.documents.files import Found, Item, find, is_address, source_of, storable, without_secrets
 from turnwise.documents.parse import VERSION, read, require_supported
 from turnwise.documents.workers import Read, Workers
 from turnwise.errors import DocumentError, LibraryError
@@ -170,6 +169,8 @@ def _bytes(item: Item) -> tuple[str, bytes, str]:
         require_supported(item.name)
         return item.name, item.data, item.date
     if item.path is None:
+        from turnwise.documents.fetch import fetch
+
         fetched = fetch(item.name)
         return fetched.name, fetched.data, item.date or fetched.date
     require_supported(item.name)

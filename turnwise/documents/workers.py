@@ -26,6 +26,7 @@ MOST_WORKERS = 4
 SMALL = 64 * 1024  # bytes of a file that is read in our own process, if its reader is Python code
 FEW = 512 * 1024  # bytes of such files altogether: from there on it pays to start a worker
 
+LONGEST_MESSAGE = 1 << 30  # bytes
 _HINT = "It may be damaged or made to do harm. All others were read."
 
 T = TypeVar("T")
@@ -85,7 +86,12 @@ class Workers:
 
     def _ask(self, name: str, data: bytes) -> Read:
         """Have the worker of this thread read a document. One that runs over its time is killed, and replaced."""
-        process = self._process()
+        try:
+            process = self._process()
+        except OSError as error:
+            raise UnreadableDocument(
+                f"{name} cannot be read: no process can be started: {error}", "Try again."
+            ) from error
         late = threading.Event()
         timer = threading.Timer(self._longest, _stop, (process, late))
         timer.daemon = True
@@ -94,13 +100,12 @@ class Workers:
             assert process.stdin is not None
             assert process.stdout is not None
             _send(process.stdin, json.dumps(name).encode(), data)
-            answer = json.loads(_receive(process.stdout))
-        except (OSError, EOFError, ValueError) as error:
+            return _told(json.loads(_receive(process.stdout)))
+        except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
             process.kill()
             raise self._died(name, process.wait(), late.is_set()) from error
         finally:
             timer.cancel()
-        return _told(answer)
 
     def _process(self) -> subprocess.Popen[bytes]:
         process: subprocess.Popen[bytes] | None = getattr(self._local, "process", None)
@@ -180,7 +185,12 @@ def _told(answer: dict[str, Any]) -> Read:
         told = answer["error"]
         kind = getattr(turnwise.errors, told["code"], UnreadableDocument)
         raise (kind if issubclass(kind, DocumentError) else UnreadableDocument)(told["message"], told["hint"])
-    return Read(answer["title"], answer["date"], tuple(Chunk(*each) for each in answer["chunks"]))
+    return Read(str(answer["title"]), str(answer["date"]), tuple(_chunk(*each) for each in answer["chunks"]))
+
+
+def _chunk(text: str, heading: str, page: int | None, start: int, end: int) -> Chunk:
+    """A passage of an answer, of which nothing is taken for granted."""
+    return Chunk(str(text), str(heading), None if page is None else int(page), int(start), int(end))
 
 
 def _send(pipe: IO[bytes], *messages: bytes) -> None:
@@ -194,8 +204,9 @@ def _receive(pipe: IO[bytes]) -> bytes:
     length = pipe.read(8)
     if len(length) < 8:
         raise EOFError
-    message = pipe.read(int.from_bytes(length, "big"))
-    if len(message) < int.from_bytes(length, "big"):
+    size = int.from_bytes(length, "big")
+    message = pipe.read(size) if size <= LONGEST_MESSAGE else b""
+    if len(message) < size:
         raise EOFError
     return message
 
