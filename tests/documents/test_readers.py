@@ -177,18 +177,23 @@ def test_a_book_that_is_none_or_is_protected_says_so() -> None:
     ],
 )
 def test_rows_of_a_table_say_their_columns(name: str, data: str) -> None:
-    assert [text for _, text in texts(parse_bytes(name, data.encode()))] == [
-        "name: Heron, grey; diet: fish",
-        "name: Stork",
-    ]
+    assert parse_bytes(name, data.encode()).text.splitlines() == ["name: Heron, grey; diet: fish", "name: Stork"]
 
 
 def test_a_table_without_a_header_and_with_rows_of_any_length() -> None:
-    assert [text for _, text in texts(parse_bytes("a.csv", b"1,2\n3\n4,5,six\n"))] == [
+    assert parse_bytes("a.csv", b"1,2\n3\n4,5,six\n").text.splitlines() == [
         "column 1: 1; column 2: 2",
         "column 1: 3",
         "column 1: 4; column 2: 5; six",
     ]
+
+
+def test_rows_are_never_cut_where_they_fit() -> None:
+    rows = "".join(f"bird {n},It eats. Then it sleeps for {n} hours.\n" for n in range(500))
+    pieces = chunk(parse_bytes("a.csv", f"name,habits\n{rows}".encode()))
+    assert all(line.startswith("name: bird") for piece in pieces for line in piece.text.splitlines())
+    assert sum(len(piece.text.splitlines()) for piece in pieces) == 500
+    assert all(LIMIT / 2 < len(piece.text) <= LIMIT for piece in pieces[:-1])
 
 
 def test_a_cell_beyond_all_measure_is_reported() -> None:

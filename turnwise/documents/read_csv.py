@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from turnwise.documents.blocks import Builder
 from turnwise.errors import UnreadableDocument
 
+LONGEST_BLOCK = 1000  # characters of rows that go together: a table may have millions
 LOOKED_AT = 20  # rows that tell what separates the columns
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?")
 
@@ -24,8 +25,8 @@ def read_csv(text: str, name: str, builder: Builder) -> str:
         columns = _columns(first)
         if not columns:
             rows, columns = chain([first], rows), [f"column {number}" for number in range(1, len(first) + 1)]
-        for number, row in enumerate(rows):
-            builder.block(_told(columns, row), tight=number > 0)
+        for number, block in enumerate(_together(_told(columns, row) for row in rows)):
+            builder.block("\n".join(block), tight=number > 0, code=len(block) > 1)
     except csv.Error as error:
         raise UnreadableDocument(f"{name} cannot be read as a table: {error}.", "Check its quotation marks.") from error
     return ""
@@ -35,6 +36,19 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     """The rows that hold anything. Lines are handed on one by one, as they are asked for."""
     lines = (found[0] for found in re.finditer(r"[^\n]*\n|[^\n]+", text.replace("\r\n", "\n").replace("\r", "\n")))
     return (row for row in csv.reader(lines, delimiter=delimiter) if any(cell.strip() for cell in row))
+
+
+def _together(rows: Iterable[str]) -> Iterator[list[str]]:
+    """Rows in blocks of some length."""
+    block: list[str] = []
+    length = 0
+    for row in rows:
+        if block and length + len(row) > LONGEST_BLOCK:
+            yield block
+            block, length = [], 0
+        block.append(row)
+        length += len(row) + 1
+    yield block
 
 
 def _delimiter(text: str) -> str:
