@@ -135,6 +135,24 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
         assert all(isinstance(author, str) for author in entry.authors)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@misc{x," + " " * 200_000,
+        "@misc{" + " " * 200_000 + "x",
+        "@misc{x, author = {" + "a " + " " * 200_000 + "}",
+        "@" * 200_000,
+        "@misc{x, title = {" * 20_000,
+        "@misc{x, title = " + "{" * 200_000,
+        "@misc{x, title = {" + "\\'{ " * 50_000,
+        "@misc{x, title = {T}, file = {" + ";" * 200_000,
+        "TY  - JOUR\nTI  - x\n" + "and so on\n" * 200_000,
+    ],
+)
+def test_a_long_and_senseless_bibliography_takes_no_longer_than_its_length(text: str) -> None:
+    assert len([*_bibtex(text), *_ris(text)]) <= 1
+
+
 # --- as documents ----------------------------------------------------------------------------------------------------
 
 

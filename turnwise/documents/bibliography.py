@@ -20,6 +20,7 @@ from turnwise.text import clean
 from turnwise.types import Reference
 
 BIBLIOGRAPHIES = (".bib", ".ris", ".json")
+LARGEST = 32 * 1024 * 1024  # bytes: a hundred thousand entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,12 @@ class Entry:
 
 def read_bibliography(path: Path) -> list[Entry] | None:
     """The entries of the file at a path; None where it is a JSON file of another kind."""
-    text = decode(path.name, read(path))
+    data = read(path)
+    if len(data) > LARGEST:
+        if path.suffix.lower() == ".json":
+            return None
+        raise UnreadableDocument(f"{path} is larger than {LARGEST >> 20} MB.", "Divide it.")
+    text = decode(path.name, data)
     match path.suffix.lower():
         case ".bib":
             entries = list(_bibtex(text))
@@ -90,8 +96,8 @@ def _paths(name: str) -> Iterator[str]:
 # --- BibTeX ----------------------------------------------------------------------------------------------------------
 
 _BEGIN = re.compile(r"@\s*(\w+)\s*[{(]")
-_FIELD = re.compile(r"\s*,?\s*([\w:.+/-]+)\s*=\s*")
-_KEY = re.compile(r"\s*([^\s,={}]*)\s*(?=[,}])")
+_FIELD = re.compile(r"[\s,]*+([\w:.+/-]++)\s*+=\s*+")
+_KEY = re.compile(r"\s*+([^\s,={}]*+)\s*+(?=[,}])")
 _BARE = re.compile(r"[^\s,#{}\"]+")
 _MONTHS = {
     name: f"{number:02}" for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)
@@ -166,7 +172,7 @@ def _delimited(text: str, at: int) -> tuple[str, int]:
 def _from_bibtex(key: str, fields: Mapping[str, str]) -> Entry:
     said = {name: _plain(value) for name, value in fields.items() if name not in ("file", "author", "editor", "url")}
     names = fields.get("author") or fields.get("editor", "")
-    people = [_person(_plain(name)) for name in re.split(r"\s+and\s+", names.strip()) if name.strip()]
+    people = [_person(_plain(name)) for name in " ".join(names.split()).split(" and ") if name]
     month = said.get("month", "")
     year_month = f"{said.get('year', '')}-{_MONTHS.get(month[:3].lower(), month.zfill(2))}" if month else ""
     doi = said.get("doi", "")
@@ -255,21 +261,25 @@ _TAG = re.compile(r"([A-Z][A-Z0-9])  ?-(?: (.*)|)$")
 
 
 def _ris(text: str) -> Iterator[Entry]:
-    fields: dict[str, list[str]] = {}
+    fields: dict[str, list[list[str]]] = {}  # by tag, each value as the lines it goes over
     last = ""
     for line in text.splitlines():
         found = _TAG.match(line.rstrip())
         if found and found[1] == "ER":
             if fields:
-                yield _from_ris(fields)
+                yield _from_ris(_whole(fields))
             fields, last = {}, ""
         elif found:
             last = found[1]
-            fields.setdefault(last, []).append((found[2] or "").strip())
-        elif last and line.strip():  # a long value goes on
-            fields[last][-1] += f" {line.strip()}"
+            fields.setdefault(last, []).append([(found[2] or "").strip()])
+        elif last and line.strip():
+            fields[last][-1].append(line.strip())
     if fields:
-        yield _from_ris(fields)
+        yield _from_ris(_whole(fields))
+
+
+def _whole(fields: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str]]:
+    return {tag: [" ".join(lines) for lines in values] for tag, values in fields.items()}
 
 
 def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
@@ -299,6 +309,8 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
 
 def _csl(text: str) -> list[Entry] | None:
     """The entries of a CSL-JSON file, also as Better BibTeX writes it with attachments; None of any other JSON."""
+    if '"title"' not in text:
+        return None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
