@@ -139,3 +139,30 @@ def test_a_folder_is_watched_until_ctrl_c(library: Path, folder: Path, as_json: 
     finally:
         process.kill()
         process.communicate()
+
+
+FULL = """
+import resource, signal
+import turnwise.engine
+turnwise.engine.Engine.embed = lambda *_: 0
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+from turnwise.cli import main; main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_a_disk_that_fills_up_loses_nothing_that_was_put_in(library: Path, folder: Path) -> None:
+    """As if the disk were full: no file may grow beyond some size."""
+    (folder / "first.md").write_text("# Heron\n\nThe heron waits.")
+    assert run("add", folder, "--library", library).exit_code == 0
+    for number in range(60):
+        parts = (f"## Part {part}\n\n" + f"Sentence {number} about storks in the marsh. " * 25 for part in range(20))
+        (folder / f"{number}.md").write_text("\n\n".join(parts))
+    command = [sys.executable, "-c", FULL, "add", str(folder), "--library", str(library)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 1
+    assert "Put in before that, and safe: 0 documents." in found.stderr
+    assert "that the disk has room" in found.stderr
+    assert run("search", "heron", "--limit", 1, "--library", library).stdout.startswith("1. Heron")
+    assert run("add", folder, "--library", library).stdout.startswith("60 added, 0 updated, 1 unchanged")

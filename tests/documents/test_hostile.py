@@ -189,7 +189,7 @@ def test_a_disk_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (folder / f"{number}.md").write_text(f"words {number}")
     monkeypatch.setattr(ingest, "PUT_AT_ONCE", 2)
     shelves = FullDisk()
-    with pytest.raises(LibraryDamaged, match=r"disk is full\. 2 documents were put in before that, and stay") as caught:
+    with pytest.raises(LibraryDamaged, match=r"disk is full\. Put in before that, and safe: 2 documents\.") as caught:
         add(shelves, [folder])
     assert caught.value.hint == "Make room on the disk."
     assert len(shelves.kept) == 2

@@ -128,7 +128,7 @@ class _Adding:
             outcomes = self.index.put(ready) if ready else []
         except LibraryError as error:
             kept = self.outcomes["added"] + self.outcomes["updated"]
-            told = f"{error} {kept} documents were put in before that, and stay."
+            told = f"{str(error).rstrip('.')}. Put in before that, and safe: {kept:,} documents."
             raise type(error)(told, error.hint) from error
         self.outcomes.update(outcomes)
         self.passages += sum(
