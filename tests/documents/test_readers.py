@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable
 
 import docx
+import docx.enum.style
 import pptx
 import pytest
 from hypothesis import given, settings
@@ -66,6 +67,15 @@ def test_word_keeps_headings_lists_and_tables_in_their_order() -> None:
         ("Methods", "Heron | 12"),
         ("Methods > Data", "After the table."),
     ]
+
+
+def test_a_style_made_from_a_heading_is_a_heading() -> None:
+    document = docx.Document()
+    style = document.styles.add_style("Kapitel", docx.enum.style.WD_STYLE_TYPE.PARAGRAPH)
+    style.base_style = document.styles["Heading 2"]
+    document.add_paragraph("Herons", style="Kapitel")
+    document.add_paragraph("They eat fish.", style="Body Text")
+    assert texts(parse_bytes("a.docx", saved(document))) == [("Herons", "They eat fish.")]
 
 
 def test_a_word_file_without_a_title_has_its_properties_or_its_name() -> None:
@@ -364,6 +374,11 @@ def test_the_outline_of_a_pdf_says_what_its_headings_are(make_pdf: Callable[...,
     assert [(block.page, block.heading) for block in parsed.blocks] == [(1, "Preface"), (2, "2. How it was done")]
     wrong = parse_bytes("a.pdf", make_pdf(pages, outline=[("Elsewhere", 0), ("Nowhere", 1)]))
     assert {block.heading for block in wrong.blocks} == {""}
+
+
+def test_the_dots_of_a_table_of_contents_are_no_words(make_pdf: Callable[..., bytes]) -> None:
+    pages = [["Herons . . . . . . . . . . . . . . . . 3", "Storks................ 4", "And so on ..."]]
+    assert parse_bytes("a.pdf", make_pdf(pages)).text == "Herons … 3 Storks … 4 And so on ..."
 
 
 def test_a_pdf_all_of_large_type_has_no_headings(make_pdf: Callable[..., bytes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import docx
 from docx.document import Document as Docx
@@ -14,7 +15,9 @@ from docx.text.paragraph import Paragraph
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
 
+MOST_ANCESTORS = 10  # of a style
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_KNOWN = re.compile(r"heading \d|title$|list\b", re.IGNORECASE)
 
 
 def read_docx(data: bytes, name: str, builder: Builder) -> str:
@@ -48,8 +51,18 @@ def read_docx(data: bytes, name: str, builder: Builder) -> str:
 
 
 def _styles(document: Docx) -> dict[str, str]:
-    """The names of the styles by id: asking each paragraph for its own is slow."""
-    return {style.style_id: style.name or "" for style in document.styles}
+    """The names of the styles by id (asking each paragraph for its own is slow); one that is made from a heading or a
+    list goes by the name of that."""
+    return {style.style_id: _known(style) for style in document.styles}
+
+
+def _known(style: Any) -> str:
+    name = style.name or ""
+    for _ in range(MOST_ANCESTORS):
+        if style is None or _KNOWN.match(style.name or ""):
+            break
+        style = getattr(style, "base_style", None)
+    return (style.name or "") if style is not None and _KNOWN.match(style.name or "") else name
 
 
 def _style_id(paragraph: Paragraph) -> str:

@@ -21,6 +21,7 @@ from turnwise.text import clean
 _lock = threading.Lock()  # PDFium must not be entered by two threads at once
 
 _LINE_END = re.compile("([\ufffe\x02])(?:\r?\n)?|\r?\n")  # the marks stand where PDFium saw a hyphen that breaks a word
+_LEADER = re.compile(r"(?: ?\.){5,} ?")  # the dots of a table of contents
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’)\]]*$")
 _ITEM = re.compile(r"(?:[-*•‣▪–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\d+(?:\.\d+)+)\s")  # also "2.1 Methods"
 _BROKEN_WORD = re.compile(r"([^\W_]*[^\W\d_])-$")
@@ -125,7 +126,7 @@ def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
         start = 0
         for end in [*_LINE_END.finditer(text), None]:
             piece = text[start : end.start() if end else len(text)]
-            words = " ".join(clean(piece).split())
+            words = _LEADER.sub(" … ", " ".join(clean(piece).split()))
             if words and end and end[1]:
                 words += "-"
             lines.append(_Line(words, *_type(text_page, start, piece)) if words else _Line(""))

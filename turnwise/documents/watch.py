@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from turnwise.documents.ingest import Shelf, add, remove
 from turnwise.types import AddReport, Index
 
 EVERY = 2.0  # seconds between two looks
+LEISURE = 10  # times as long as a look takes: large folders are looked at less often
 
 Stamp = tuple[int, int, int]  # when it was changed, how long it is, and which file it is
 
@@ -76,8 +78,11 @@ def watch(
 ) -> Iterator[Change]:
     """Bring the index up to date with what is watched, until `stop` is set. Gives each change once it is in."""
     stop = stop or threading.Event()
-    while not stop.wait(every):
+    looking = 0.0
+    while not stop.wait(max(every, LEISURE * looking)):
+        begun = time.monotonic()
         changed, gone = watched.look()
+        looking = time.monotonic() - begun
         if not changed and not gone:
             continue
         # What a bibliography says of a file belongs to it.
