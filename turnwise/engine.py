@@ -92,7 +92,7 @@ class Engine:
         progress: Progress | None = None,
     ) -> AddReport:
         """The first half of `add`: what is read can be searched by its words."""
-        return ingest.add(self.index, paths, progress, ingest.Shelf(collection, tuple(tags)), contents)
+        return ingest.add(self.index, paths, progress, ingest.Shelf.of(collection, tags), contents)
 
     def watch(
         self,
@@ -104,7 +104,7 @@ class Engine:
     ) -> Iterator[Change]:
         """Keep the library up to date with files and folders that were added: what changes is read again, what is
         deleted is taken out, until `stop` is set. Gives each change when it can be searched by its words."""
-        return watch(self.index, Watched(paths), ingest.Shelf(collection, tuple(tags)), every, stop)
+        return watch(self.index, Watched(paths), ingest.Shelf.of(collection, tags), every, stop)
 
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
         """The other half: the vectors that are missing, until none is or `stop` is set. Gives how many were made."""

@@ -136,8 +136,13 @@ def test_an_address_is_a_document_like_any_other(site: SimpleNamespace, shelves:
     page = b"<title>Herons</title><meta name=date content=2020-02-03><h1>Food</h1><p>They eat fish.</p>"
     site.answers["/birds"] = (200, {"Content-Type": "text/html"}, page)
     address = f"{site.url}/birds"
-    report = add(shelves, [f"{address}#food", f"{site.url}/gone"])
-    assert (report.added, [failure.source for failure in report.failed]) == (1, [f"{site.url}/gone"])
+    site.answers["/empty"] = (200, {"Content-Type": "text/html"}, b"")
+    report = add(shelves, [f"{address}#food", f"{site.url}/gone", f"{site.url}/empty"])
+    assert report.added == 1
+    assert [(failure.source, failure.message) for failure in report.failed] == [
+        (f"{site.url}/gone", f"{site.url}/gone answers 404 Not Found."),
+        (f"{site.url}/empty", f"{site.url}/empty is empty."),
+    ]
     document = shelves.kept[address]
     assert (document.title, document.date, document.chunks[0].heading) == ("Herons", "2020-02-03", "Food")
     assert add(shelves, [address]).unchanged == 1

@@ -28,6 +28,10 @@ def test_other_tags_of_an_unchanged_file_are_put_in(folder: Path, shelves: Shelv
     assert add(shelves, [folder], shelf=Shelf("c", ("new",))).updated == 1
 
 
+def test_tags_are_words_that_can_be_kept() -> None:
+    assert Shelf.of(" c ", ["a", "a ", "", "half \ud83d"]) == Shelf("c", ("a", "half \\ud83d"))
+
+
 def test_a_touched_file_is_unchanged(folder: Path, shelves: Shelves) -> None:
     (folder / "a.md").write_text("words")
     add(shelves, [folder])

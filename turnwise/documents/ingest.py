@@ -35,6 +35,12 @@ class Shelf:
     collection: str = ""
     tags: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, collection: str, tags: Iterable[str]) -> Shelf:
+        """The shelf that people name, in words that can be kept; a tag that is given twice counts once."""
+        kept = (storable(tag).strip() for tag in tags)
+        return cls(storable(collection).strip(), tuple(dict.fromkeys(tag for tag in kept if tag)))
+
 
 def add(
     index: Index,
@@ -74,6 +80,7 @@ class _Loaded:
     date: str = ""
     error: DocumentError | None = None
     result: Future[Read] | None = None
+    size: int = 0  # of what is being read
 
 
 @dataclass(slots=True)
@@ -101,24 +108,25 @@ class _Adding:
 
     def take(self, loaded: _Loaded) -> None:
         if loaded.error is not None:
-            self.fail(loaded.item, loaded.error)
+            self.fail(loaded, loaded.error)
         elif loaded.result is None:
             self.outcomes["unchanged"] += 1
         else:
             try:
                 self.ready.append(_document(loaded, loaded.result.result(), self.shelf))
             except DocumentError as error:
-                self.fail(loaded.item, error)
+                self.fail(loaded, error)
         if self.ready and (
             sum(len(each.chunks) for each in self.ready) >= PUT_AT_ONCE or time.monotonic() > self.put_at + PUT_AFTER
         ):
             self.flush()
 
-    def fail(self, item: Item, error: DocumentError) -> None:
+    def fail(self, loaded: _Loaded, error: DocumentError) -> None:
         """Note a failure. A reader knows only the name of a file; people need to know where it is."""
-        failure = _failure(item.source, error)
-        if failure.message.startswith(item.name):
-            failure = replace(failure, message=item.source + failure.message.removeprefix(item.name))
+        source, name = loaded.item.source, loaded.name or loaded.item.name
+        failure = _failure(source, error)
+        if failure.message.startswith(name):
+            failure = replace(failure, message=source + failure.message.removeprefix(name))
         self.failed.append(failure)
 
     def flush(self) -> None:
@@ -148,11 +156,12 @@ def _in_order(documents: Iterable[_Loaded], workers: Workers) -> Iterator[_Loade
     for loaded in documents:
         if loaded.digest:
             loaded.result = workers.read(loaded.name, loaded.data)
+            loaded.size, loaded.data = len(loaded.data), b""
         waiting.append(loaded)
         while waiting and (
             _is_read(waiting[0])
             or len(waiting) > READ_AHEAD
-            or sum(len(each.data) for each in waiting if not _is_read(each)) > BYTES_AHEAD
+            or sum(each.size for each in waiting if not _is_read(each)) > BYTES_AHEAD
         ):
             yield waiting.popleft()
     while waiting:
