@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ def site() -> Iterator[SimpleNamespace]:
     """A server on this machine: `answers` by path, `asked` the headers of each request."""
     answers: Answers = {}
     asked: list[dict[str, str]] = []
+    over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -32,6 +34,9 @@ def site() -> Iterator[SimpleNamespace]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+            while self.path == "/endless.html" and not over.wait(0.02):
+                with suppress(OSError):
+                    self.wfile.write(b"and ")
 
         def log_message(self, *_: object) -> None:
             pass
@@ -40,6 +45,7 @@ def site() -> Iterator[SimpleNamespace]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", answers=answers, asked=asked)
+    over.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -122,14 +128,18 @@ def test_no_redirect_leads_from_the_open_net_to_this_machine(
     assert len(site.asked) == 1
 
 
-def test_a_page_that_is_too_large_or_too_slow(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_too_large(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     site.answers["/a.html"] = (200, {"Content-Type": "text/html"}, b"words" * 1000)
     monkeypatch.setattr(fetching, "LARGEST", 1000)
     with pytest.raises(UnreadableDocument, match="larger than"):
         fetch(f"{site.url}/a.html")
-    monkeypatch.setattr(fetching, "LONGEST", 0.0)
-    with pytest.raises(UnreadableDocument):
-        fetch(f"{site.url}/a.html")
+
+
+def test_a_page_without_an_end(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.answers["/endless.html"] = (200, {"Content-Type": "text/html", "Content-Length": "9999999999"}, b"words")
+    monkeypatch.setattr(fetching, "LONGEST", 0.3)
+    with pytest.raises(UnreadableDocument, match=r"takes longer than 0\.3 seconds"):
+        fetch(f"{site.url}/endless.html")
 
 
 def test_an_address_is_a_document_like_any_other(site: SimpleNamespace, shelves: Shelves) -> None:

@@ -80,6 +80,10 @@ class _Guard:
             raise OSError("it redirects to an address of a private network")
         self.seen_public = public
 
+    def check(self) -> None:
+        if time.monotonic() >= self.until:
+            raise OSError(f"it takes longer than {LONGEST:g} seconds")
+
     def hang_up(self) -> None:
         for connection in self.connected:
             try:
@@ -156,8 +160,8 @@ def _body(answer: http.client.HTTPResponse, guard: _Guard) -> bytes:
         data += piece
         if len(data) > LARGEST:
             raise OSError(f"it is larger than {LARGEST >> 20} MB")
-        if time.monotonic() > guard.until:
-            raise OSError(f"it takes longer than {LONGEST:.0f} seconds")
+        guard.check()
+    guard.check()  # hanging up looks like the end
     expected = answer.headers.get("Content-Length", "")
     if expected.isdecimal() and len(data) < int(expected):
         raise OSError("the connection broke")
