@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.documents.conftest import Shelves
-from turnwise.documents.bibliography import Entry, _bibtex, _ris, read_bibliography
+from turnwise.documents.bibliography import Entry, _bibtex, _ris, attached, read_bibliography
 from turnwise.documents.ingest import add, remove
 from turnwise.errors import UnreadableDocument
 from turnwise.types import Reference
@@ -183,6 +183,22 @@ def test_a_bibliography_stands_for_its_files_and_its_entries(library: Path, shel
         (failure,) = report.failed
         assert "names a file that is not there" in failure.message
         assert "gone.pdf" in failure.message
+
+
+def test_files_are_found_by_the_names_that_programs_give_them(folder: Path) -> None:
+    (folder / "a b.pdf").write_bytes(b"x")
+    (folder / "in").mkdir()
+    (folder / "in" / "c.pdf").write_bytes(b"x")
+    named = [
+        "a b.pdf",
+        f"file://{folder}/a%20b.pdf",
+        f"{folder}/a b.pdf",
+        f"{folder}/a b.pdf".lstrip("/"),
+        "in\\c.pdf",
+    ]
+    there, missing = attached(Entry("k", "t", files=(*named, "gone.pdf")), folder)
+    assert [path.resolve() for path in there] == [folder / "a b.pdf"] * 4 + [folder / "in" / "c.pdf"]
+    assert missing == [str(folder / "gone.pdf")]
 
 
 def test_an_entry_that_gets_its_file_or_is_deleted_is_taken_out(

@@ -91,6 +91,7 @@ def _paths(name: str) -> Iterator[str]:
         yield unquote(urlsplit(name).path)
     yield name
     yield name.replace("\\", "/")
+    yield f"/{name}"  # as Mendeley names /home/me/a.pdf
 
 
 # --- BibTeX ----------------------------------------------------------------------------------------------------------
@@ -287,7 +288,8 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
         return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
 
     authors = [value for tag in ("AU", "A1") for value in fields.get(tag, ())] or list(fields.get("A2", ()))
-    files = [name for tag in ("L1", "L4") for value in fields.get(tag, ()) for name in value.split(";")]
+    named = [name.strip() for tag in ("L1", "L4") for value in fields.get(tag, ()) for name in value.split(";")]
+    files = [name.removeprefix("internal-pdf://") for name in named]
     date = iso_date(first("DA").replace("/", "-")) or iso_date(first("PY", "Y1"))
     title = first("TI", "T1", "CT", "BT")
     key = first("ID", "LB") or _made_key(authors, date, title)
@@ -300,7 +302,7 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
         first("AB", "N2"),
         ", ".join(fields.get("KW", ())),
         _address(first("UR", "L2"), first("DO")),
-        tuple(name.removeprefix("internal-pdf://").strip() for name in files if name.strip() and "://" not in name[5:]),
+        tuple(name for name in files if name and not name.startswith(("http://", "https://"))),
     )
 
 
