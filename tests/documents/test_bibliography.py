@@ -129,6 +129,48 @@ def test_csl_json(tmp_path: Path) -> None:
     assert read_bibliography(path) is None
 
 
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:bib="http://purl.org/net/biblio#"
+ xmlns:z="http://www.zotero.org/namespaces/export#" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:dcterms="http://purl.org/dc/terms/" xmlns:foaf="http://xmlns.com/foaf/0.1/"
+ xmlns:link="http://purl.org/rss/1.0/modules/link/">
+<bib:Article rdf:about="#item_1"><z:itemType>journalArticle</z:itemType>
+ <dcterms:isPartOf rdf:resource="urn:issn:1234"/>
+ <bib:authors><rdf:Seq><rdf:li><foaf:Person><foaf:surname>Smith</foaf:surname><foaf:givenName>John</foaf:givenName>
+ </foaf:Person></rdf:li></rdf:Seq></bib:authors>
+ <link:link rdf:resource="#item_2"/><link:link rdf:resource="#item_3"/>
+ <dc:subject>birds</dc:subject><dc:title>On herons</dc:title><dcterms:abstract>They eat fish.</dcterms:abstract>
+ <dc:date>2020-05</dc:date></bib:Article>
+<bib:Journal rdf:about="urn:issn:1234"><dc:title>J. Birds</dc:title><dc:identifier>DOI 10.1000/xyz</dc:identifier>
+</bib:Journal>
+<z:Attachment rdf:about="#item_2"><z:itemType>attachment</z:itemType><rdf:resource rdf:resource="files/2/a.pdf"/>
+ <dc:title>Full Text</dc:title></z:Attachment>
+<bib:Memo rdf:about="#item_3"><rdf:value>a note</rdf:value></bib:Memo>
+<bib:Book rdf:about="urn:isbn:1"><dc:title>Storks</dc:title><dc:identifier><dcterms:URI>
+ <rdf:value>https://example.org/</rdf:value></dcterms:URI></dc:identifier></bib:Book></rdf:RDF>"""
+
+
+def test_zotero_rdf(tmp_path: Path) -> None:
+    path = tmp_path / "library.rdf"
+    path.write_text(RDF)
+    herons, storks = read_bibliography(path) or []
+    assert herons == Entry(
+        "smith2020herons",
+        "On herons",
+        ("Smith, John",),
+        "2020-05",
+        "J. Birds",
+        "They eat fish.",
+        "birds",
+        "https://doi.org/10.1000/xyz",
+        ("files/2/a.pdf",),
+    )
+    assert (storks.title, storks.url) == ("Storks", "https://example.org/")
+    for wrong in ("<rdf", "<a/>", f"<!DOCTYPE x [<!ENTITY e 'x'>]>{RDF}"):
+        path.write_text(wrong)
+        with pytest.raises(UnreadableDocument, match="no entries"):
+            read_bibliography(path)
+
+
 @given(st.text(st.sampled_from('@article{}"=,#\\\n ab1'), max_size=200) | st.text(max_size=80))
 def test_any_text_is_read_to_its_end(text: str) -> None:
     for entry in [*_bibtex(text), *_ris(text)]:

@@ -105,7 +105,7 @@ def add(
     OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and program code. What has not changed is skipped,
     so the same command brings a library up to date. The library is made where there is none.
 
-    A bibliography (BibTeX, RIS, CSL-JSON, as Zotero exports them) stands for the files it names, which get its titles,
+    A bibliography (BibTeX, RIS, CSL-JSON, Zotero RDF) stands for the files it names, which get its titles,
     authors and years; an entry without a file is kept with its abstract.
 
     An address (https://…) is fetched: then this machine asks that server for it, and sends nothing else. "-" reads a

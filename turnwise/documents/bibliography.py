@@ -1,4 +1,4 @@
-"""Bibliographies: BibTeX, RIS and CSL-JSON files, as Zotero and others export them, with the files they name."""
+"""Bibliographies: BibTeX, RIS, CSL-JSON and Zotero RDF files, with the files they name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from turnwise.errors import UnreadableDocument
 from turnwise.text import clean
 from turnwise.types import Reference
 
-BIBLIOGRAPHIES = (".bib", ".ris", ".json")
+BIBLIOGRAPHIES = (".bib", ".ris", ".rdf", ".json")
 LARGEST = 32 * 1024 * 1024  # bytes: a hundred thousand entries
 
 
@@ -63,13 +63,28 @@ def read_bibliography(path: Path) -> list[Entry] | None:
             entries = list(_bibtex(text))
         case ".ris":
             entries = list(_ris(text))
+        case ".rdf":
+            entries = _rdf(text)
         case _:
             return _csl(text)
     if not entries and text.strip():
         raise UnreadableDocument(
-            f"{path} has no entries that can be read.", "Export it again as BibTeX, RIS or CSL-JSON."
+            f"{path} has no entries that can be read.", "Export it again as BibTeX, RIS, CSL-JSON or Zotero RDF."
         )
     return entries
+
+
+def _rdf(text: str) -> list[Entry]:
+    from xml.etree.ElementTree import ParseError
+
+    from turnwise.documents.zotero_rdf import read_rdf
+
+    if "<!ENTITY" in text:  # no program writes one, and it may stand for any length of text
+        return []
+    try:
+        return read_rdf(text)
+    except ParseError:
+        return []
 
 
 def attached(entry: Entry, folder: Path) -> tuple[list[Path], list[str]]:
@@ -185,7 +200,7 @@ def _from_bibtex(key: str, fields: Mapping[str, str]) -> Entry:
         said.get("journal") or said.get("journaltitle") or said.get("booktitle") or said.get("publisher", ""),
         said.get("abstract", ""),
         said.get("keywords", ""),
-        _address(fields.get("url", ""), doi),
+        address_of(fields.get("url", ""), doi),
         tuple(_bibtex_files(fields.get("file", ""))),
     )
 
@@ -247,7 +262,7 @@ def _person(name: str) -> str:
     return f"{' '.join(words[family:])}, {' '.join(words[:family])}".strip(", ")
 
 
-def _address(url: str, doi: str) -> str:
+def address_of(url: str, doi: str) -> str:
     """Where a work is found: its address, else that of its DOI."""
     address = re.sub(r"\\(.)", r"\1", url.strip("{} "))
     if address.startswith(("http://", "https://")):
@@ -292,7 +307,7 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
     files = [name.removeprefix("internal-pdf://") for name in named]
     date = iso_date(first("DA").replace("/", "-")) or iso_date(first("PY", "Y1"))
     title = first("TI", "T1", "CT", "BT")
-    key = first("ID", "LB") or _made_key(authors, date, title)
+    key = first("ID", "LB") or made_key(authors, date, title)
     return Entry(
         key,
         title or key,
@@ -301,7 +316,7 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
         first("JO", "JF", "T2", "JA", "PB"),
         first("AB", "N2"),
         ", ".join(fields.get("KW", ())),
-        _address(first("UR", "L2"), first("DO")),
+        address_of(first("UR", "L2"), first("DO")),
         tuple(name for name in files if name and not name.startswith(("http://", "https://"))),
     )
 
@@ -331,7 +346,7 @@ def _from_csl(item: Mapping[str, Any]) -> Entry:
     date = _csl_date(item.get("issued")) or iso_date(str(item.get("date") or ""))
     title = _said(item, "title")
     files = [str(each["path"]) for each in item.get("attachments", ()) if isinstance(each, dict) and each.get("path")]
-    key = _said(item, "citation-key", "citationKey", "citekey", "id") or _made_key(authors, date, title)
+    key = _said(item, "citation-key", "citationKey", "citekey", "id") or made_key(authors, date, title)
     return Entry(
         key,
         title or key,
@@ -340,7 +355,7 @@ def _from_csl(item: Mapping[str, Any]) -> Entry:
         _said(item, "container-title", "publicationTitle", "publisher"),
         _said(item, "abstract", "abstractNote"),
         _said(item, "keyword"),
-        _address(_said(item, "URL", "url"), _said(item, "DOI")),
+        address_of(_said(item, "URL", "url"), _said(item, "DOI")),
         tuple(files),
     )
 
@@ -365,7 +380,7 @@ def _said(item: Mapping[str, Any], *names: str) -> str:
     return " ".join(html.unescape(re.sub(r"</?\w+[^<>]{0,80}>", "", str(value))).split())
 
 
-def _made_key(authors: Sequence[str], date: str, title: str) -> str:
+def made_key(authors: Sequence[str], date: str, title: str) -> str:
     """A key for an entry that has none: smith2020heron."""
     family = re.sub(r"\W", "", (authors[0] if authors else "").partition(",")[0])
     word = next((word for word in re.findall(r"\w+", title) if len(word) > 3), "")
