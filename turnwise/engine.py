@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
 
 from turnwise.config import Settings
 from turnwise.documents import ingest
+from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import TurnwiseError
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn
@@ -70,15 +71,43 @@ class Engine:
     def embedder_name(self) -> str:
         return self.index.embedder.name
 
-    def add(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
-        """Read files and folders into the library. Words can be searched as soon as a file is in; vectors follow."""
-        report = self.read(*paths, progress=progress)
+    def add(
+        self,
+        *paths: str | Path,
+        collection: str = "",
+        tags: Iterable[str] = (),
+        contents: Mapping[str, bytes] | None = None,
+        progress: Progress | None = None,
+    ) -> AddReport:
+        """Read documents into the library: files, folders, patterns ("papers/*.pdf"), addresses of the web, and
+        bibliographies with the files they name. `contents` are documents given as bytes, by name. All get the
+        collection and the tags. Words can be searched as soon as a document is in; vectors follow."""
+        report = self.read(*paths, collection=collection, tags=tags, contents=contents, progress=progress)
         self.embed(progress)
         return report
 
-    def read(self, *paths: str | Path, progress: Progress | None = None) -> AddReport:
+    def read(
+        self,
+        *paths: str | Path,
+        collection: str = "",
+        tags: Iterable[str] = (),
+        contents: Mapping[str, bytes] | None = None,
+        progress: Progress | None = None,
+    ) -> AddReport:
         """The first half of `add`: what is read can be searched by its words."""
-        return ingest.add(self.index, [Path(path) for path in paths], progress)
+        return ingest.add(self.index, paths, progress, ingest.Shelf.of(collection, tags), contents)
+
+    def watch(
+        self,
+        *paths: str | Path,
+        collection: str = "",
+        tags: Iterable[str] = (),
+        every: float = EVERY,
+        stop: threading.Event | None = None,
+    ) -> Iterator[Change]:
+        """Keep the library up to date with files and folders that were added: what changes is read again, what is
+        deleted is taken out, until `stop` is set. Gives each change when it can be searched by its words."""
+        return watch(self.index, Watched(paths), ingest.Shelf.of(collection, tags), every, stop)
 
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
         """The other half: the vectors that are missing, until none is or `stop` is set. Gives how many were made."""

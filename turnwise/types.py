@@ -37,7 +37,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage to be: `text` is the document's text from `start` to `end`."""
+    """A passage to be: `text` is the document's text from `start` to `end`; above a later part of a table, its header
+    row."""
 
     text: str
     heading: str = ""

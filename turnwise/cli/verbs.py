@@ -9,6 +9,8 @@ import logging
 import os
 import re
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +23,12 @@ from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_
 from turnwise.errors import DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
+    from turnwise.documents.watch import Change
     from turnwise.engine import Engine
-    from turnwise.types import AddReport
+    from turnwise.types import AddReport, Failure
 
 STOPPED = 130  # the exit status of a command that Ctrl-C ended
+SHOWN = 10  # files that are named one by one; more are counted
 
 
 def main() -> None:
@@ -81,23 +85,89 @@ def turnwise(debug: bool) -> None:
 
 @turnwise.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--collection", metavar="NAME", default="", help="Put the documents into this collection.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Mark the documents with this tag; may be repeated.")
+@click.option("--name", metavar="NAME", help='What the document that "-" reads is called, such as minutes.md.')
+@click.option("--watch", is_flag=True, help="Go on: take in what changes and take out what is deleted, until Ctrl-C.")
 @as_json
 @placed(sample=False)
-def add(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
+def add(
+    place: Place,
+    paths: tuple[str, ...],
+    collection: str,
+    tags: tuple[str, ...],
+    name: str | None,
+    watch: bool,
+    as_json: bool,
+) -> None:
     """Read documents into the library.
 
-    Give files, or folders with all below them. Markdown, text, HTML and PDF are read. What has not changed is skipped,
+    Give files, folders with all below them, or patterns such as "papers/*.pdf". Read are PDF, Word, PowerPoint,
+    OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and program code. What has not changed is skipped,
     so the same command brings a library up to date. The library is made where there is none.
+
+    A bibliography (BibTeX, RIS, CSL-JSON, Zotero RDF) stands for the files it names, which get its titles,
+    authors and years; an entry without a file is kept with its abstract.
+
+    An address (https://…) is fetched: then this machine asks that server for it, and sends nothing else. "-" reads a
+    document from stdin; --name says what it is called, and by its ending what kind it is.
     """
-    with place.open(create=True) as engine, Bars() as bars:
-        report = engine.read(*paths, progress=bars)
-        if as_json:
-            say_json(dataclasses.asdict(report))
-        else:
-            _tell(report)
-        _embed(engine, bars)
+    contents = _from_stdin(paths, name)
+    paths = tuple(path for path in paths if path != "-")
+    if watch and not any(os.path.exists(path) for path in paths):
+        raise click.UsageError("--watch needs a file or a folder that is there.")
+    options: dict[str, Any] = {"collection": collection, "tags": tags}
+    with place.open(create=True) as engine:
+        changes = engine.watch(*paths, **options) if watch else None
+        with Bars() as bars:
+            try:
+                report = engine.read(*paths, **options, contents=contents, progress=bars)
+            except KeyboardInterrupt:
+                remark("Stopped. What was read so far is kept; the same command goes on from there.")
+                sys.exit(STOPPED)
+            if as_json:
+                say_json(dataclasses.asdict(report))
+            else:
+                _tell(report)
+            _embed(engine, bars)
+        if changes is not None:
+            _watch(engine, changes, as_json)
     if report.failed:
         sys.exit(1)
+
+
+def _from_stdin(paths: tuple[str, ...], name: str | None) -> dict[str, bytes]:
+    if "-" not in paths:
+        if name is not None:
+            raise click.UsageError('--name is for "-", the document from stdin.')
+        return {}
+    if not name:
+        raise click.UsageError('"-" reads a document from stdin; say what it is called, such as --name minutes.md.')
+    return {name if Path(name).suffix else f"{name}.txt": sys.stdin.buffer.read()}
+
+
+def _watch(engine: Engine, changes: Iterator[Change], as_json: bool) -> None:
+    """Tell each change until Ctrl-C."""
+    remark("Watching for changes. Ctrl-C ends it.")
+    try:
+        for change in changes:
+            if as_json:
+                say_json({"read": change.read, "removed": change.removed, **dataclasses.asdict(change.report)})
+            else:
+                failed = {failure.source for failure in change.report.failed}
+                _tell_each("Read", [source for source in change.read if source not in failed])
+                _tell_each("Removed", change.removed)
+                _tell_failures(change.report.failed)
+            engine.embed()
+    except KeyboardInterrupt:
+        remark("Stopped watching.")
+
+
+def _tell_each(what: str, sources: Sequence[str]) -> None:
+    for source in sources[:SHOWN]:
+        say(f"{what} {source}")
+    if len(sources) > SHOWN:
+        say(f"{what} {len(sources) - SHOWN:,} more")
 
 
 def _tell(report: AddReport) -> None:
@@ -105,10 +175,24 @@ def _tell(report: AddReport) -> None:
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
         f" ({report.passages:,} new passages)."
     )
-    for skipped in report.skipped:
-        say(f"Skipped, not a kind that can be read: {skipped}")
-    for failure in report.failed:
+    if len(report.skipped) > SHOWN:
+        kinds = Counter(os.path.splitext(path)[1].lower() or "no ending" for path in report.skipped)
+        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(SHOWN))
+        more = f" and {len(kinds) - SHOWN:,} other kinds" if len(kinds) > SHOWN else ""
+        say(f"Skipped {len(report.skipped):,} files, not of a kind that can be read: {told}{more}")
+    else:
+        for skipped in report.skipped:
+            say(f"Skipped, not a kind that can be read: {skipped}")
+    _tell_failures(report.failed)
+
+
+def _tell_failures(failed: Sequence[Failure]) -> None:
+    for failure in failed[:SHOWN]:
         remark(f"Not added: {failure.message}\n  {failure.hint}")
+    if len(failed) > SHOWN:
+        folders = Counter(os.path.dirname(failure.source) for failure in failed[SHOWN:])
+        told = ", ".join(f"{count:,} in {folder}" for folder, count in folders.most_common(3))
+        remark(f"Not added: {len(failed) - SHOWN:,} more ({told}). With --json the report names each, and why.")
 
 
 def _embed(engine: Engine, bars: Bars) -> None:
@@ -132,7 +216,7 @@ def _embed(engine: Engine, bars: Bars) -> None:
 def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
     """Take documents out of the library.
 
-    A folder takes out all below it. The files themselves stay where they are.
+    A folder takes out all below it, a bibliography the entries it had. The files themselves stay where they are.
     """
     with place.open() as engine:
         removed = [source for path in paths for source in _remove(engine, path)]
@@ -144,8 +228,9 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
 
 def _remove(engine: Engine, path: str) -> list[str]:
     sources = [document.source for document in engine.index.documents()]
-    real = os.path.realpath(path)
-    wanted = [each for each in sources if each in (path, real) or each.startswith(os.path.join(real, ""))]
+    real = os.path.realpath(path).encode("utf-8", "backslashreplace").decode()  # as the library keeps it
+    below = (os.path.join(real, ""), f"{real}#")  # of a folder, of a bibliography
+    wanted = [each for each in sources if each in (path, real) or each.startswith(below)]
     if not wanted:
         names = {os.path.basename(source): source for source in sources}
         near = difflib.get_close_matches(os.path.basename(real), names, n=1)

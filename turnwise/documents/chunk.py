@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, takewhile
 
 from turnwise.documents.blocks import Block, Parsed, heading_path
@@ -47,36 +48,72 @@ def _merged(text: str, sections: Sequence[list[Block]]) -> Chunk:
     return Chunk(text[start : last.end], heading_path(shared), first.page, start, last.end)
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What a passage is made of and not cut inside: a span, and the header row to repeat where a passage begins so."""
+
+    start: int
+    end: int
+    header: str = ""
+
+
 def _packed(text: str, section: Sequence[Block]) -> Iterator[Chunk]:
     """One section as passages of about equal size."""
     length = section[-1].end - section[0].start
     aim = length / math.ceil(length / LIMIT)
-    spans = [span for block in section for span in _fitting(text, (block.start, block.end), _WAYS)]
-    for start, end in _filled(spans, aim):
-        yield Chunk(text[start:end], section[0].heading, section[0].page, start, end)
+    pieces = [piece for run in _runs(section) for piece in _pieces(text, run)]
+    for start, end, header in _filled(pieces, aim):
+        passage = f"{header}\n{text[start:end]}" if header else text[start:end]
+        yield Chunk(passage, section[0].heading, section[0].page, start, end)
 
 
-def _filled(spans: Sequence[Span], aim: float) -> Iterator[Span]:
-    start, end = spans[0]
-    for next_start, next_end in spans[1:]:
-        if end - start >= aim or next_end - start > LIMIT:
-            yield start, end
-            start = next_start
-        end = next_end
-    yield start, end
+def _runs(section: Sequence[Block]) -> Iterator[list[Block]]:
+    """Blocks that belong together: a list, a table, or a paragraph by itself."""
+    run: list[Block] = []
+    for block in section:
+        if run and not block.tight:
+            yield run
+            run = []
+        run.append(block)
+    yield run
 
 
-def _fitting(text: str, span: Span, ways: Sequence[Callable[[str, Span], Iterator[Span]]]) -> Iterator[Span]:
-    """A span in pieces that each fit a passage, divided no more finely than that needs."""
-    if span[1] - span[0] <= LIMIT:
+def _pieces(text: str, run: Sequence[Block]) -> Iterator[_Piece]:
+    """A list or table whole where it fits a passage, else by its items or rows."""
+    if run[-1].end - run[0].start <= LIMIT:
+        yield _Piece(run[0].start, run[-1].end)
+        return
+    for block in run:
+        room = LIMIT - len(block.header) - 1 if block.header else LIMIT
+        for span in _fitting(text, (block.start, block.end), room, _CODE_WAYS if block.code else _WAYS):
+            yield _Piece(*span, block.header)
+
+
+def _filled(pieces: Sequence[_Piece], aim: float) -> Iterator[tuple[int, int, str]]:
+    first, end = pieces[0], pieces[0].end
+    for piece in pieces[1:]:
+        repeated = len(first.header) + 1 if first.header else 0
+        if end - first.start >= aim or piece.end - first.start + repeated > LIMIT:
+            yield first.start, end, first.header
+            first = piece
+        end = piece.end
+    yield first.start, end, first.header
+
+
+Divide = Callable[[str, Span, int], Iterator[Span]]
+
+
+def _fitting(text: str, span: Span, room: int, ways: Sequence[Divide]) -> Iterator[Span]:
+    """A span in pieces that each fit the room, divided no more finely than that needs."""
+    if span[1] - span[0] <= room:
         yield span
         return
     divide, *finer = ways
-    for piece in divide(text, span):
-        yield from _fitting(text, piece, finer)
+    for piece in divide(text, span, room):
+        yield from _fitting(text, piece, room, finer)
 
 
-def _sentences(text: str, span: Span) -> Iterator[Span]:
+def _sentences(text: str, span: Span, _: int) -> Iterator[Span]:
     start, end = span
     for sentence in sentences(text[start:end]):
         start = text.index(sentence, start)  # only whitespace lies between: the first found is the right one
@@ -84,16 +121,17 @@ def _sentences(text: str, span: Span) -> Iterator[Span]:
         start += len(sentence)
 
 
-def _lines(text: str, span: Span) -> Iterator[Span]:
+def _lines(text: str, span: Span, _: int) -> Iterator[Span]:
     return (found.span() for found in re.compile(r"[^\n]+").finditer(text, *span))
 
 
-def _words(text: str, span: Span) -> Iterator[Span]:
+def _words(text: str, span: Span, _: int) -> Iterator[Span]:
     return (found.span() for found in re.compile(r"\S+").finditer(text, *span))
 
 
-def _slices(_: str, span: Span) -> Iterator[Span]:
-    return ((start, min(start + LIMIT, span[1])) for start in range(*span, LIMIT))
+def _slices(_: str, span: Span, room: int) -> Iterator[Span]:
+    return ((start, min(start + room, span[1])) for start in range(*span, room))
 
 
-_WAYS = (_sentences, _lines, _words, _slices)
+_WAYS: tuple[Divide, ...] = (_sentences, _lines, _words, _slices)
+_CODE_WAYS: tuple[Divide, ...] = (_lines, _words, _slices)

@@ -1,26 +1,54 @@
-"""The files that a list of paths stands for."""
+"""The documents that a list of paths, patterns and addresses stands for."""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
-from turnwise.documents.parse import SUPPORTED
+from turnwise.documents.bibliography import BIBLIOGRAPHIES, Entry, attached, read_bibliography
+from turnwise.documents.parse import is_supported
 from turnwise.errors import DocumentError, UnreadableDocument
+from turnwise.types import Reference
 
+LEFT_OUT = ("node_modules", "__pycache__")  # folders of programs, never of documents
 _IN_NO_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates stand for bytes that are no text
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One document to be: where it comes from, and what a bibliography says of it.
+
+    It is at `path`, else in `data`, else at the address that `source` is. The ending of `name` says what kind it is.
+    """
+
+    source: str
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+    title: str = ""
+    date: str = ""
+    reference: Reference | None = None
 
 
 @dataclass
 class Found:
-    """Files to read, those of other kinds met in folders, and what could not be looked at. Each real file once."""
+    """Documents to read, each once; files of other kinds met in folders; and what could not be looked at.
 
-    files: list[Path] = field(default_factory=list)
+    `bibliographies` are files that were taken in entry by entry.
+    """
+
+    items: list[Item] = field(default_factory=list)
     skipped: list[Path] = field(default_factory=list)
-    failed: list[tuple[Path, DocumentError]] = field(default_factory=list)
+    failed: list[tuple[str, DocumentError]] = field(default_factory=list)
+    bibliographies: list[Path] = field(default_factory=list)
+
+    def fail(self, source: Path | str, message: str, hint: str) -> None:
+        self.failed.append((str(source), UnreadableDocument(message, hint)))
 
 
 def real_path(path: Path | str) -> Path:
@@ -28,38 +56,154 @@ def real_path(path: Path | str) -> Path:
     return Path(os.path.realpath(_IN_NO_PATH.sub("\ufffd", str(path))))
 
 
-def find(paths: Sequence[Path]) -> Found:
-    """What the paths hold: files as they are, folders with all below them but hidden names, in order of name."""
+def source_of(path: Path | str) -> str:
+    """The name under which an index keeps the document at a path."""
+    return storable(str(real_path(path)))
+
+
+def storable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()  # names of files may hold bytes that are no text
+
+
+def is_address(source: str) -> bool:
+    return source.lower().startswith(("http://", "https://"))
+
+
+def without_secrets(address: str) -> str:
+    """The address as it may be kept and shown: without a name and password, and without the place in the page."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address  # no address at all
+    return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
+
+
+def find(sources: Sequence[Path | str]) -> Found:
+    """What the sources hold: files as they are, folders with all below them but hidden names in order of name, what
+    patterns match, addresses. A bibliography stands for the files its entries name, and for those that name none."""
     found = Found()
+    files: dict[Path, None] = {}
     seen: set[Path] = set()
-    for path in paths:
-        real = real_path(path)
-        if os.path.isdir(real):
-            _walk(real, found, seen)
-        elif not os.path.exists(real):
-            found.failed.append((path, UnreadableDocument(f"{path} does not exist.", "Check the path.")))
-        elif not os.path.isfile(real):
-            found.failed.append((path, UnreadableDocument(f"{path} is not a file.", "Give a file or a folder.")))
-        elif real not in seen:
-            seen.add(real)
-            found.files.append(real)
+    for source in sources:
+        if is_address(str(source)):
+            address = without_secrets(str(source))
+            found.items.append(Item(address, str(source)))
+            continue
+        for path in _matching(source, found):
+            _take(path, found, files, seen)
+    entries = [each for path in list(files) if path.suffix.lower() in BIBLIOGRAPHIES for each in _entries(path, found)]
+    known: dict[Path, Entry] = {}
+    for _, entry, paths in entries:
+        for path in paths:
+            known.setdefault(path, entry)
+    for path in dict.fromkeys([*files, *known]):
+        if path not in found.bibliographies:
+            found.items.append(_described(Item(source_of(path), path.name, path), known.get(path)))
+    found.items += _entry_items(entries)
     return found
 
 
-def _walk(folder: Path, found: Found, seen: set[Path]) -> None:
-    """Take in a folder. `seen` holds real files and folders, so that links in a circle come to an end."""
-    if folder in seen:
-        return
-    seen.add(folder)
+def files_below(sources: Sequence[Path | str]) -> list[Path]:
+    """The files that can be read in what the sources hold, bibliographies as files."""
+    found, files = Found(), dict[Path, None]()
+    for source in sources:
+        if not is_address(str(source)) and os.path.exists(real_path(source)):
+            _take(real_path(source), found, files, set())
+    return list(files)
+
+
+def _matching(source: Path | str, found: Found) -> list[Path]:
+    """The path, or the paths that a pattern which is none stands for."""
+    real = real_path(source)
+    if os.path.exists(real) or not glob.has_magic(str(source)):
+        return [Path(source)]
+    matches = sorted(glob.glob(str(source), recursive=True))
+    if not matches:
+        found.fail(source, f"Nothing matches {source}.", "Check the pattern.")
+    return [Path(match) for match in matches]
+
+
+def _take(path: Path, found: Found, files: dict[Path, None], seen: set[Path]) -> None:
+    real = real_path(path)
+    if os.path.isdir(real):
+        _walk(real, found, files, seen)
+    elif not os.path.exists(real):
+        found.fail(path, f"{path} does not exist.", "Check the path.")
+    elif not os.path.isfile(real):
+        found.fail(path, f"{path} is not a file.", "Give a file or a folder.")
+    elif real not in seen:
+        seen.add(real)
+        files[real] = None
+
+
+def _walk(folder: Path, found: Found, files: dict[Path, None], seen: set[Path]) -> None:
+    """Take in a folder and those below it. `seen` holds real files and folders: links in a circle come to an end."""
+    waiting = [folder]
+    while waiting:
+        folder = waiting.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        try:
+            names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+        except OSError as error:
+            found.fail(folder, f"{folder} cannot be read: {error.strerror}.", "Check that you may read it.")
+            continue
+        inner = []
+        for real in (real_path(folder / name) for name in names):
+            if os.path.isdir(real):
+                inner += [real] if real.name not in LEFT_OUT else []
+            elif os.path.isfile(real) and real not in seen:
+                seen.add(real)
+                if is_supported(real.name) or real.suffix.lower() in BIBLIOGRAPHIES:
+                    files[real] = None
+                else:
+                    found.skipped.append(real)
+        waiting += reversed(inner)
+
+
+# --- bibliographies --------------------------------------------------------------------------------------------------
+
+Described = tuple[Path, Entry, list[Path]]  # the bibliography, an entry of it, and the files of that
+
+
+def _entries(path: Path, found: Found) -> Iterator[Described]:
+    """The entries of a bibliography with the files that are there; those that are not are reported once."""
     try:
-        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    except OSError as error:
-        hint = "Check that you may read it."
-        found.failed.append((folder, UnreadableDocument(f"{folder} cannot be read: {error.strerror}.", hint)))
+        entries = read_bibliography(path)
+    except DocumentError as error:
+        found.failed.append((str(path), error))
+        found.bibliographies.append(path)
         return
-    for real in (real_path(folder / name) for name in names):
-        if os.path.isdir(real):
-            _walk(real, found, seen)
-        elif os.path.isfile(real) and real not in seen:
-            seen.add(real)
-            (found.files if real.suffix.lower() in SUPPORTED else found.skipped).append(real)
+    if entries is None:
+        return
+    found.bibliographies.append(path)
+    missing: list[str] = []
+    for entry in entries:
+        there, absent = attached(entry, path.parent)
+        missing += absent
+        yield path, entry, [real_path(each) for each in there if is_supported(each.name)]
+    if missing:
+        named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        what = "a file that is" if len(missing) == 1 else f"{len(missing):,} files that are"
+        hint = "The entries were added without them. Export with files, or put them there, and add it again."
+        found.fail(path, f"{path} names {what} not there: {named}", hint)
+
+
+def _described(item: Item, entry: Entry | None) -> Item:
+    if entry is None:
+        return item
+    return replace(item, title=entry.title, date=entry.date, reference=entry.reference)
+
+
+def _entry_items(entries: Sequence[Described]) -> Iterator[Item]:
+    """The entries that have no file, each as a short document of what is known of it."""
+    keys: set[str] = set()
+    for path, entry, files in entries:
+        if files:
+            continue
+        source = storable(f"{real_path(path)}#{entry.key}")
+        while source in keys:
+            source += "'"
+        keys.add(source)
+        yield _described(Item(source, f"{entry.key}.txt", data=entry.text.encode("utf-8", "replace")), entry)

@@ -3,43 +3,242 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
-from collections import Counter
-from collections.abc import Sequence
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from turnwise.documents.chunk import chunk
-from turnwise.documents.files import find, real_path
-from turnwise.documents.parse import parse_bytes, read
-from turnwise.errors import DocumentError
+from turnwise.documents.bibliography import BIBLIOGRAPHIES
+from turnwise.documents.files import Found, Item, find, is_address, source_of, storable, without_secrets
+from turnwise.documents.parse import VERSION, read, require_supported
+from turnwise.documents.workers import Read, Workers
+from turnwise.errors import DocumentError, LibraryError
 from turnwise.types import AddReport, Document, Failure, Index, Outcome, Progress
 
+PUT_AT_ONCE = 1000  # passages: to put a few takes as long as to put many
+PUT_AFTER = 2.0  # seconds: what is read should soon be found
+READ_AHEAD = 64  # documents that are being read
+BYTES_AHEAD = 64 * 1024 * 1024
 EMBEDDED_AT_ONCE = 16  # passages, so that chats can write in between and progress is seen
 LOOKED_UP_AT_ONCE = 32 * EMBEDDED_AT_ONCE
+OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 
 
-def add(index: Index, paths: Sequence[Path], progress: Progress | None = None) -> AddReport:
-    """Read files and folders into the index. What cannot be read is reported, and the rest goes on."""
-    found = find(paths)
-    failed = [_failure(path, error) for path, error in found.failed]
-    outcomes: Counter[Outcome] = Counter()
-    passages = 0
-    for done, path in enumerate(found.files, 1):
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where documents go in a library, and what they are marked with."""
+
+    collection: str = ""
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, collection: str, tags: Iterable[str]) -> Shelf:
+        """The shelf that people name, in words that can be kept; a tag that is given twice counts once."""
+        kept = (storable(tag).strip() for tag in tags)
+        return cls(storable(collection).strip(), tuple(dict.fromkeys(tag for tag in kept if tag)))
+
+
+def add(
+    index: Index,
+    sources: Sequence[Path | str],
+    progress: Progress | None = None,
+    shelf: Shelf | None = None,
+    contents: Mapping[str, bytes] | None = None,
+    workers: Workers | None = None,
+) -> AddReport:
+    """Read files, folders, patterns, addresses and bibliographies into the index, and `contents` by their names. What
+    cannot be read is reported, and the rest goes on."""
+    found = find(sources)
+    found.items += [Item(storable(name), name, data=data) for name, data in (contents or {}).items()]
+    adding = _Adding(index, shelf or Shelf(), [_failure(source, error) for source, error in found.failed])
+    with workers or Workers() as pool:
         try:
-            outcome, count = _add_file(index, path)
-            outcomes[outcome] += 1
-            passages += count
-        except DocumentError as error:
-            failed.append(_failure(path, error))
-        if progress:
-            progress("reading", done, len(found.files))
-    skipped = tuple(source_of(path) for path in found.skipped)
-    return AddReport(outcomes["added"], outcomes["updated"], outcomes["unchanged"], passages, skipped, tuple(failed))
+            for number, loaded in enumerate(_in_order(adding.load(found.items), pool), 1):
+                adding.take(loaded)
+                if progress:
+                    progress("reading", number, len(found.items))
+        except KeyboardInterrupt:
+            adding.flush()
+            raise
+        adding.flush()
+    _forget_entries(index, found)
+    return adding.report(found)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A document whose bytes are here. Nothing is left to read where it is unchanged or has failed."""
+
+    item: Item
+    name: str = ""
+    data: bytes = b""
+    digest: str = ""
+    date: str = ""
+    error: DocumentError | None = None
+    result: Future[Read] | None = None
+    size: int = 0  # of what is being read
+
+
+@dataclass(slots=True)
+class _Adding:
+    """One call of `add`: what has become of the documents so far, and those that are still to be put in."""
+
+    index: Index
+    shelf: Shelf
+    failed: list[Failure]
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    passages: int = 0
+    ready: list[Document] = field(default_factory=list)
+    put_at: float = field(default_factory=time.monotonic)
+
+    def load(self, items: Iterable[Item]) -> Iterator[_Loaded]:
+        for item in items:
+            try:
+                name, data, date = _bytes(item)
+                digest = _digest(item, data, self.shelf)
+            except DocumentError as error:
+                yield _Loaded(item, error=error)
+                continue
+            unchanged = self.index.digest(item.source) == digest
+            yield _Loaded(item, name, b"" if unchanged else data, "" if unchanged else digest, date)
+
+    def take(self, loaded: _Loaded) -> None:
+        if loaded.error is not None:
+            self.fail(loaded, loaded.error)
+        elif loaded.result is None:
+            self.outcomes["unchanged"] += 1
+        else:
+            try:
+                self.ready.append(_document(loaded, loaded.result.result(), self.shelf))
+            except DocumentError as error:
+                self.fail(loaded, error)
+        if self.ready and (
+            sum(len(each.chunks) for each in self.ready) >= PUT_AT_ONCE or time.monotonic() > self.put_at + PUT_AFTER
+        ):
+            self.flush()
+
+    def fail(self, loaded: _Loaded, error: DocumentError) -> None:
+        """Note a failure. A reader knows only the name of a file; people need to know where it is."""
+        source, name = loaded.item.source, loaded.name or loaded.item.name
+        failure = _failure(source, error)
+        if failure.message.startswith(name):
+            failure = replace(failure, message=source + failure.message.removeprefix(name))
+        self.failed.append(failure)
+
+    def flush(self) -> None:
+        """Put in what is ready. Where the library cannot take it, say what it has taken."""
+        ready, self.ready = self.ready, []
+        try:
+            outcomes = self.index.put(ready) if ready else []
+        except LibraryError as error:
+            kept = self.outcomes["added"] + self.outcomes["updated"]
+            told = f"{str(error).rstrip('.')}. Put in before that, and safe: {kept:,} documents."
+            raise type(error)(told, error.hint) from error
+        self.outcomes.update(outcomes)
+        self.passages += sum(
+            len(each.chunks) for each, outcome in zip(ready, outcomes, strict=True) if outcome != "unchanged"
+        )
+        self.put_at = time.monotonic()
+
+    def report(self, found: Found) -> AddReport:
+        skipped = tuple(source_of(path) for path in found.skipped)
+        added, updated, unchanged = (self.outcomes[each] for each in OUTCOMES)
+        return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed))
+
+
+def _in_order(documents: Iterable[_Loaded], workers: Workers) -> Iterator[_Loaded]:
+    """The documents in their order, each when it is read; several are being read meanwhile."""
+    waiting: deque[_Loaded] = deque()
+    for loaded in documents:
+        if loaded.digest:
+            loaded.result = workers.read(loaded.name, loaded.data)
+            loaded.size, loaded.data = len(loaded.data), b""
+        waiting.append(loaded)
+        while waiting and (
+            _is_read(waiting[0])
+            or len(waiting) > READ_AHEAD
+            or sum(each.size for each in waiting if not _is_read(each)) > BYTES_AHEAD
+        ):
+            yield waiting.popleft()
+    while waiting:
+        yield waiting.popleft()
+
+
+def _is_read(loaded: _Loaded) -> bool:
+    return loaded.result is None or loaded.result.done()
+
+
+def _bytes(item: Item) -> tuple[str, bytes, str]:
+    """The name, the bytes and the date of a document that is still only named."""
+    if item.data is not None:
+        require_supported(item.name)
+        return item.name, item.data, item.date
+    if item.path is None:
+        from turnwise.documents.fetch import fetch
+
+        fetched = fetch(item.name)
+        return fetched.name, fetched.data, item.date or fetched.date
+    require_supported(item.name)
+    data = read(item.path)
+    return item.name, data, item.date
+
+
+def _digest(item: Item, data: bytes, shelf: Shelf) -> str:
+    """What tells whether a document has changed: its bytes, how they are read, where it goes and what is known of it.
+    So a document that is added again with other tags is put in again."""
+    reference = asdict(item.reference) if item.reference else None
+    known = json.dumps([VERSION, shelf.collection, shelf.tags, item.title, item.date, reference])
+    return hashlib.sha256(hashlib.sha256(data).digest() + known.encode()).hexdigest()
+
+
+def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
+    item = loaded.item
+    return Document(
+        item.source,
+        item.title or read.title,
+        loaded.digest,
+        read.chunks,
+        shelf.collection,
+        shelf.tags,
+        item.date or read.date or loaded.date or _changed(item.path),
+        item.reference,
+    )
+
+
+def _changed(path: Path | None) -> str:
+    """The day on which a file was last changed; of what is no file, today."""
+    try:
+        moment = path.stat().st_mtime if path is not None else time.time()
+    except OSError:  # it has gone since
+        moment = time.time()
+    return time.strftime("%Y-%m-%d", time.localtime(moment))
+
+
+def _forget_entries(index: Index, found: Found) -> None:
+    """Take out the entries that a bibliography had when it was added before, and has no more."""
+    if not found.bibliographies:
+        return
+    kept = {item.source for item in found.items}
+    beginnings = tuple(f"{source_of(path)}#" for path in found.bibliographies)
+    for document in index.documents():
+        if document.source.startswith(beginnings) and document.source not in kept:
+            index.remove(document.source)
 
 
 def remove(index: Index, name: str) -> bool:
-    """Take a document out, named as in `documents()` or by a path. False where there is none of that name."""
-    return any(index.remove(source) for source in dict.fromkeys((storable(name), source_of(name))))
+    """Take a document out, named as in `documents()`, by a path or an address; of a bibliography the entries that have
+    no file. False where there is none of that name."""
+    if Path(name).suffix.lower() in BIBLIOGRAPHIES:
+        beginning = f"{source_of(name)}#"
+        entries = [each.source for each in index.documents() if each.source.startswith(beginning)]
+        if [entry for entry in entries if index.remove(entry)]:
+            return True
+    known = without_secrets(name) if is_address(name) else source_of(name)
+    return any(index.remove(source) for source in dict.fromkeys((storable(name), known)))
 
 
 def embed_pending(index: Index, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
@@ -65,25 +264,5 @@ def pending(index: Index) -> int:
     return counts.passages - counts.vectors
 
 
-def source_of(path: Path | str) -> str:
-    """The name under which an index keeps the document at a path."""
-    return storable(str(real_path(path)))
-
-
-def storable(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()  # names of files may hold bytes that are no text
-
-
-def _add_file(index: Index, path: Path) -> tuple[Outcome, int]:
-    data = read(path)
-    source, digest = source_of(path), hashlib.sha256(data).hexdigest()
-    if index.digest(source) == digest:
-        return "unchanged", 0
-    parsed = parse_bytes(path.name, data)
-    chunks = tuple(chunk(parsed))
-    (outcome,) = index.put([Document(source, parsed.title, digest, chunks)])
-    return outcome, len(chunks)
-
-
-def _failure(path: Path, error: DocumentError) -> Failure:
-    return Failure(storable(str(path)), error.code, storable(str(error)), error.hint)
+def _failure(source: str, error: DocumentError) -> Failure:
+    return Failure(storable(source), error.code, storable(str(error)), error.hint)

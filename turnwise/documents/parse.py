@@ -1,22 +1,52 @@
-"""Documents, read into text with its structure: Markdown, plain text, HTML and PDF."""
+"""Documents, read into text with its structure: which reader takes which kind, and what holds for all."""
 
 from __future__ import annotations
 
 import codecs
+import os
 import re
+import stat
 from pathlib import Path
 
 from turnwise.documents.blocks import Block, Builder, Parsed
-from turnwise.errors import UnreadableDocument, UnsupportedDocument
+from turnwise.errors import DocumentError, EncryptedDocument, UnreadableDocument, UnsupportedDocument
 from turnwise.text import clean
 
 __all__ = ["SUPPORTED", "Block", "Parsed", "parse", "parse_bytes"]
 
-_MARKDOWN = (".md", ".markdown")
-_TEXT = (".txt", ".text")
-_HTML = (".html", ".htm", ".xhtml")
-_PDF = (".pdf",)
-SUPPORTED = (*_MARKDOWN, *_TEXT, *_HTML, *_PDF)
+KINDS: dict[str, tuple[str, ...]] = {
+    "Markdown": (".md", ".markdown"),
+    "text": (".txt", ".text", ".rst", ".tex"),
+    "HTML": (".html", ".htm", ".xhtml"),
+    "PDF": (".pdf",),
+    "Word": (".docx",),
+    "PowerPoint": (".pptx",),
+    "OpenDocument": (".odt",),
+    "EPUB": (".epub",),
+    "CSV": (".csv", ".tsv"),
+    "Jupyter": (".ipynb",),
+    "code": tuple(
+        """.py .pyi .js .mjs .jsx .ts .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php .swift .lua .pl .r
+        .jl .sh .bash .sql .toml .yaml .yml .json .ini .cfg .proto""".split()
+    ),
+}
+SUPPORTED = tuple(ending for endings in KINDS.values() for ending in endings)
+LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
+VERSION = 2  # of the readers: a document that an older one read is read again when it is added again
+
+_KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
+_PURE = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in time that grows with the length
+_SIGNATURES = {
+    b"%PDF-": "a PDF",
+    b"PK\x03\x04": "a ZIP archive (as Word, PowerPoint and EPUB files are)",
+    b"\xd0\xcf\x11\xe0": "an old or a protected Office file",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"\x1f\x8b": "a compressed file",
+    b"\x7fELF": "a program",
+}
+_BEGINNING = {"PDF": b"%PDF-", **dict.fromkeys(("Word", "PowerPoint", "OpenDocument", "EPUB"), b"PK\x03\x04")}
 
 _NOT_IN_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _MOST_RUBBISH = 0.05  # of the characters, in a file that still counts as text
@@ -26,49 +56,139 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
 
 def parse(path: Path) -> Parsed:
     """The document at a path. Raises a DocumentError that says why it cannot be read."""
+    require_supported(path.name)
     return parse_bytes(path.name, read(path))
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a file of a supported kind."""
-    _require_supported(path.name)
+    """The bytes of a file. One that is being written meanwhile is refused, for half of it would be kept."""
+    hint = "Check the path and that you may read it."
     try:
-        return path.read_bytes()
+        # A pipe put in the place of the file would keep us waiting for ever.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise UnreadableDocument(f"{path} is not a file.", "Give a file or a folder.")
+            data = file.read(LARGEST + 1)
+            after = os.fstat(file.fileno())
     except OSError as error:
-        raise UnreadableDocument(
-            f"{path} cannot be read: {error.strerror}.", "Check the path and that you may read it."
-        ) from error
+        raise UnreadableDocument(f"{path} cannot be read: {error.strerror}.", hint) from error
+    if len(data) > LARGEST:
+        raise UnreadableDocument(f"{path} is larger than {LARGEST >> 20} MB.", "Divide it.")
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise UnreadableDocument(f"{path} is being written.", "Add it again when that is done.")
+    return data
 
 
 def parse_bytes(name: str, data: bytes) -> Parsed:
     """The document in these bytes; the ending of its name says what kind it is."""
-    _require_supported(name)
+    require_supported(name)
     if not data.strip():
         raise UnreadableDocument(f"{name} is empty.", "Leave it out or fill it.")
+    _require_honest(name, data)
     builder = Builder()
-    title = _read_into(builder, name, data)
-    parsed = builder.build(clean(title) or Path(name).stem)
+    try:
+        title = _read_into(builder, name, data)
+        parsed = builder.build(clean(title) or Path(name).stem)
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:  # the libraries behind the readers raise what they like on a broken file
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise UnreadableDocument(
+            f"{name} cannot be read: {reason}", "Check that it opens in the program it is for."
+        ) from error
     if not parsed.blocks:
         raise UnreadableDocument(f"{name} has no text in it.", "Leave it out or fill it.")
     return parsed
 
 
+def is_supported(name: str) -> bool:
+    return Path(name).suffix.lower() in _KIND_OF
+
+
+def is_pure(name: str) -> bool:
+    """Whether a document of that name is read without a library that a broken file could crash."""
+    return kind_of(name) in _PURE
+
+
+def kind_of(name: str) -> str:
+    return _KIND_OF.get(Path(name).suffix.lower(), "")
+
+
+def require_supported(name: str) -> None:
+    if not is_supported(name):
+        raise UnsupportedDocument(
+            f"{name} is not of a kind that can be read.",
+            f"These can: {', '.join(KINDS)} ({' '.join(SUPPORTED)}).",
+        )
+
+
 def _read_into(builder: Builder, name: str, data: bytes) -> str:
-    suffix = Path(name).suffix.lower()
-    if suffix in _PDF:
-        from turnwise.documents.read_pdf import read_pdf
+    """Put the document into the builder. Gives its title, "" where it has none."""
+    match kind_of(name):
+        case "PDF":
+            from turnwise.documents.read_pdf import read_pdf
 
-        return read_pdf(data, name, builder)
-    text = _decode(name, data)
-    if suffix in _HTML:
-        from turnwise.documents.read_html import read_html
+            return read_pdf(data, name, builder)
+        case "Word":
+            from turnwise.documents.read_docx import read_docx
 
-        return read_html(text, builder)
-    if suffix in _MARKDOWN:
-        from turnwise.documents.read_markdown import read_markdown
+            return read_docx(data, name, builder)
+        case "PowerPoint":
+            from turnwise.documents.read_pptx import read_pptx
 
-        return read_markdown(text, builder)
+            return read_pptx(data, name, builder)
+        case "OpenDocument":
+            from turnwise.documents.read_odt import read_odt
+
+            return read_odt(data, name, builder)
+        case "EPUB":
+            from turnwise.documents.read_epub import read_epub
+
+            return read_epub(data, name, builder)
+    text = decode(name, data)
+    match kind_of(name):
+        case "HTML":
+            from turnwise.documents.read_html import read_html
+
+            return read_html(text, builder)
+        case "Markdown":
+            from turnwise.documents.read_markdown import read_markdown
+
+            return read_markdown(text, builder)
+        case "CSV":
+            from turnwise.documents.read_csv import read_csv
+
+            return read_csv(text, name, builder)
+        case "Jupyter":
+            from turnwise.documents.read_ipynb import read_ipynb
+
+            return read_ipynb(text, name, builder)
+        case "code":
+            from turnwise.documents.read_code import read_code
+
+            return read_code(text, name, builder)
     return _read_text(text.replace("\r\n", "\n").replace("\r", "\n"), builder)
+
+
+def _require_honest(name: str, data: bytes) -> None:
+    """Refuse a file that is plainly of another kind than its name says."""
+    kind = kind_of(name)
+    expected = _BEGINNING.get(kind)
+    if expected is not None and expected in data[:1024]:
+        return
+    found = next((what for signature, what in _SIGNATURES.items() if data.startswith(signature)), "")
+    if kind in ("Word", "PowerPoint") and data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise EncryptedDocument(
+            f"{name} is protected by a password, or of an old format.",
+            "Save a copy without the password, as it is now.",
+        )
+    if found:
+        raise UnreadableDocument(
+            f"{name} is not what its name says: it looks like {found}.", "Give it the ending of what it is."
+        )
+    if expected is not None and kind != "PDF":  # of a PDF its reader says more
+        raise UnreadableDocument(f"{name} is not a {kind} file.", "Give it the ending of what it is.")
 
 
 def _read_text(text: str, builder: Builder) -> str:
@@ -81,14 +201,8 @@ def _read_text(text: str, builder: Builder) -> str:
     return builder.main_heading
 
 
-def _require_supported(name: str) -> None:
-    if Path(name).suffix.lower() not in SUPPORTED:
-        raise UnsupportedDocument(
-            f"{name} is not of a kind that can be read.", f"Markdown, text, HTML and PDF can: {', '.join(SUPPORTED)}."
-        )
-
-
-def _decode(name: str, data: bytes) -> str:
+def decode(name: str, data: bytes) -> str:
+    """The text in these bytes, in any common encoding."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = data.decode("utf-16", "replace")
     else:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from turnwise.documents.blocks import Builder
+from turnwise.documents.blocks import Builder, iso_date
 
 _DROPPED = ["script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "select", "button", "textarea"]
 _BLOCKS = frozenset(
@@ -23,6 +23,15 @@ _TIGHT = ("li", "dt", "dd", *_CELLS)
 _WHITESPACE = re.compile(r"[ \t\n\r\f]+")
 _SPACES = re.compile(r" {2,}")
 _AROUND_BREAK = re.compile(r" *\n *")
+_DATES = (
+    'meta[property="article:published_time"], meta[name="date"], meta[name="dc.date"], meta[name="DC.date"],'
+    ' meta[name="dcterms.created"], meta[name="citation_publication_date"], meta[name="citation_date"],'
+    ' meta[itemprop="datePublished"], meta[name="last-modified"]'
+)
+_XML = re.compile(r"\s*<\?xml\b")
+_CLOSED = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([A-Za-z]\w*)((?:\s[^<>]*)?)/>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +45,12 @@ class _Run:
 
 def read_html(text: str, builder: Builder) -> str:
     """Put the document into the builder. Gives its title: the page's, else the first main heading, else ""."""
-    tree = LexborHTMLParser(text)
+    # In XHTML <title/> is an empty element; in HTML all that follows would be the title.
+    tree = LexborHTMLParser(_CLOSED.sub(r"<\1\2></\1>", text) if _XML.match(text) else text)
     title = tree.css_first("title")
     page_title = title.text().strip() if title else ""
+    dates = (iso_date(meta.attributes.get("content") or "") for meta in tree.css(_DATES))
+    builder.date = builder.date or next((date for date in dates if date), "")
     tree.strip_tags(_DROPPED)
     if tree.body is not None:
         _put(tree.body, builder)
@@ -46,14 +58,18 @@ def read_html(text: str, builder: Builder) -> str:
 
 
 def _put(body: LexborNode, builder: Builder) -> None:
-    before = ""
+    before = header = ""
     for _, group in groupby(_runs(body), key=lambda run: run.place):
         runs = list(group)
         tag, text = runs[0].tag, " | ".join(run.text for run in runs)
         if tag in _HEADINGS:
             builder.heading(int(tag[1]), text)
         else:
-            builder.block(f"- {text}" if tag == "li" else text, tight=tag in _TIGHT and before in _TIGHT)
+            heads = all(run.tag == "th" for run in runs)
+            header = header if tag in _CELLS and before in _CELLS and not heads else ""
+            tight = tag in _TIGHT and before in _TIGHT and not heads
+            builder.block(f"- {text}" if tag == "li" else text, tight=tight, code=tag == "pre", header=header)
+            header = text if heads else header
         before = tag
 
 

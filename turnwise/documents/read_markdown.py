@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from turnwise.documents.blocks import Builder
+from turnwise.documents.blocks import Builder, iso_date
 from turnwise.documents.read_html import read_html
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_DATE = re.compile(r"^date[ \t]*:[ \t]*[\"']?(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -21,6 +22,8 @@ def read_markdown(text: str, builder: Builder) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front[1]) if front else None
+    dated = _DATE.search(front[1]) if front else None
+    builder.date = builder.date or (iso_date(dated[1]) if dated else "")
     parser = MarkdownIt("commonmark").enable("table")
     for node in SyntaxTreeNode(parser.parse(text[front.end() :] if front else text)).children:
         _read(node, builder)
@@ -32,26 +35,33 @@ def _read(node: SyntaxTreeNode, builder: Builder) -> None:
         builder.heading(int(node.tag[1]), _text(node))
     elif node.type == "html_block":
         read_html(node.content, builder)
-    elif node.type in ("bullet_list", "ordered_list", "table"):
+    elif node.type == "table":
+        builder.table(_rows(node))
+    elif node.type in ("bullet_list", "ordered_list"):
         for number, line in enumerate(_lines(node)):
             builder.block(line, tight=number > 0)
     elif node.type == "blockquote":
         for child in node.children:
             builder.block(_text(child))
     else:
-        builder.block(_text(node))
+        builder.block(_text(node), code=node.type in ("fence", "code_block"))
 
 
 def _lines(node: SyntaxTreeNode) -> Iterator[str]:
     """The items of a list or the rows of a table, as text."""
     if node.type == "table":
-        for row in (row for section in node.children for row in section.children):
-            yield " | ".join(_text(cell) for cell in row.children)
+        yield from (" | ".join(row) for row in _rows(node))
         return
     first = int(node.attrs.get("start", 1))
     for number, item in enumerate(node.children, first):
         marker = "- " if node.type == "bullet_list" else f"{number}. "
         yield marker + _text(item).replace("\n", "\n  ")
+
+
+def _rows(node: SyntaxTreeNode) -> Iterator[list[str]]:
+    """The rows of a table, the cells as text."""
+    for row in (row for section in node.children for row in section.children):
+        yield [_text(cell) for cell in row.children]
 
 
 def _text(node: SyntaxTreeNode) -> str:

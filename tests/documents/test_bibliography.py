@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.documents.conftest import Shelves
+from turnwise.documents.bibliography import Entry, _bibtex, _ris, attached, read_bibliography
+from turnwise.documents.ingest import add, remove
+from turnwise.errors import UnreadableDocument
+from turnwise.types import Reference
+
+BIBTEX = r"""
+Words between entries are comments, as is an @ sign.
+@comment{ignored = {yes}}
+@preamble{"\newcommand{\x}{y}"}
+@string{jb = "Journal of " # {Birds}}
+@Article{smith2020,
+  title = {The {Heron} of F{\"u}nen: 50\% more {\ss} --- a \emph{study} of $\alpha$},
+  author = {Smith, J{\'o}hn and Anna van der Berg and {\v{C}}apek, Karel and {WHO Group} and others},
+  journal = jb # " and Bees", year = 2020, month = may,
+  doi = {https://doi.org/10.1000/xyz_1}, abstract = "It \& they said ``yes''.",
+  keywords = {birds, fish},
+  file = {Full Text:files/12/a\;b.pdf:application/pdf;Snapshot:files/13/page.html:text/html},
+}
+@book{ng2019, title = "Storks", author = "Ng, Wei", date = {2019-03-04}, url = {https://example.org/a\_b}}
+@misc{broken, title = {No end
+"""
+
+
+def test_bibtex() -> None:
+    smith, ng, broken = _bibtex(BIBTEX)
+    assert smith == Entry(
+        "smith2020",
+        "The Heron of Fünen: 50% more ß — a study of α",
+        ("Smith, Jóhn", "van der Berg, Anna", "Čapek, Karel", "Group, WHO"),
+        "2020-05",
+        "Journal of Birds and Bees",
+        "It & they said “yes”.",
+        "birds, fish",
+        "https://doi.org/10.1000/xyz_1",
+        ("files/12/a;b.pdf", "files/13/page.html"),
+    )
+    assert (ng.date, ng.url, ng.reference) == (
+        "2019-03-04",
+        "https://example.org/a_b",
+        Reference("ng2019", ("Ng, Wei",), 2019, "https://example.org/a_b"),
+    )
+    assert (broken.key, broken.title) == ("broken", "No end")
+
+
+@pytest.mark.parametrize(
+    ("field", "files"),
+    [
+        ("paper.pdf", ("paper.pdf",)),
+        ("a.pdf;b.pdf", ("a.pdf", "b.pdf")),
+        (":files/a.pdf:PDF", ("files/a.pdf",)),
+        ("Full Text:files/a b.pdf:application/pdf", ("files/a b.pdf",)),
+        (r"C\:\\papers\\a.pdf", (r"C:\papers\a.pdf",)),
+        (r"Full:C\:\\papers\\a.pdf:application/pdf", (r"C:\papers\a.pdf",)),
+        ("/home/me/a.pdf", ("/home/me/a.pdf",)),
+        ("a.pdf:application/pdf", ("a.pdf",)),
+        ("", ()),
+    ],
+)
+def test_the_ways_in_which_programs_name_files(field: str, files: tuple[str, ...]) -> None:
+    (entry,) = _bibtex(f"@misc{{x, title = {{T}}, file = {{{field}}}}}")
+    assert entry.files == files
+
+
+RIS = """TY  - JOUR
+TI  - The heron of
+  Fünen
+AU  - Smith, John
+A1  - Anna van der Berg
+PY  - 2020
+DA  - 2020/05/06/
+JO  - J. Birds
+AB  - They eat fish.
+KW  - birds
+KW  - fish
+DO  - 10.1000/xyz
+L1  - files/a.pdf
+L1  - https://example.org/b.pdf
+ER  -
+
+TY  - BOOK
+T1  - Storks
+ID  - ng
+"""
+
+
+def test_ris() -> None:
+    first, second = _ris(RIS)
+    assert first == Entry(
+        "smith2020heron",
+        "The heron of Fünen",
+        ("Smith, John", "van der Berg, Anna"),
+        "2020-05-06",
+        "J. Birds",
+        "They eat fish.",
+        "birds, fish",
+        "https://doi.org/10.1000/xyz",
+        ("files/a.pdf",),
+    )
+    assert (second.key, second.title, second.reference.year) == ("ng", "Storks", None)
+
+
+def test_csl_json(tmp_path: Path) -> None:
+    items = [
+        {
+            "id": "smith2020",
+            "type": "article-journal",
+            "title": "The <i>heron</i> &amp; I",
+            "author": [{"family": "Berg", "given": "Anna", "non-dropping-particle": "van der"}, {"literal": "WHO"}],
+            "issued": {"date-parts": [[2020, 5]]},
+            "DOI": "10.1000/xyz",
+        }
+    ]
+    path = tmp_path / "refs.json"
+    path.write_text(json.dumps(items))
+    (entry,) = read_bibliography(path) or []
+    assert (entry.title, entry.authors, entry.date) == ("The heron & I", ("van der Berg, Anna", "WHO"), "2020-05")
+    path.write_text(json.dumps({"name": "a package", "version": 1}))
+    assert read_bibliography(path) is None
+
+
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:bib="http://purl.org/net/biblio#"
+ xmlns:z="http://www.zotero.org/namespaces/export#" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:dcterms="http://purl.org/dc/terms/" xmlns:foaf="http://xmlns.com/foaf/0.1/"
+ xmlns:link="http://purl.org/rss/1.0/modules/link/">
+<bib:Article rdf:about="#item_1"><z:itemType>journalArticle</z:itemType>
+ <dcterms:isPartOf rdf:resource="urn:issn:1234"/>
+ <bib:authors><rdf:Seq><rdf:li><foaf:Person><foaf:surname>Smith</foaf:surname><foaf:givenName>John</foaf:givenName>
+ </foaf:Person></rdf:li></rdf:Seq></bib:authors>
+ <link:link rdf:resource="#item_2"/><link:link rdf:resource="#item_3"/>
+ <dc:subject>birds</dc:subject><dc:title>On herons</dc:title><dcterms:abstract>They eat fish.</dcterms:abstract>
+ <dc:date>2020-05</dc:date></bib:Article>
+<bib:Journal rdf:about="urn:issn:1234"><dc:title>J. Birds</dc:title><dc:identifier>DOI 10.1000/xyz</dc:identifier>
+</bib:Journal>
+<z:Attachment rdf:about="#item_2"><z:itemType>attachment</z:itemType><rdf:resource rdf:resource="files/2/a.pdf"/>
+ <dc:title>Full Text</dc:title></z:Attachment>
+<bib:Memo rdf:about="#item_3"><rdf:value>a note</rdf:value></bib:Memo>
+<bib:Book rdf:about="urn:isbn:1"><dc:title>Storks</dc:title><dc:identifier><dcterms:URI>
+ <rdf:value>https://example.org/</rdf:value></dcterms:URI></dc:identifier></bib:Book></rdf:RDF>"""
+
+
+def test_zotero_rdf(tmp_path: Path) -> None:
+    path = tmp_path / "library.rdf"
+    path.write_text(RDF)
+    herons, storks = read_bibliography(path) or []
+    assert herons == Entry(
+        "smith2020herons",
+        "On herons",
+        ("Smith, John",),
+        "2020-05",
+        "J. Birds",
+        "They eat fish.",
+        "birds",
+        "https://doi.org/10.1000/xyz",
+        ("files/2/a.pdf",),
+    )
+    assert (storks.title, storks.url) == ("Storks", "https://example.org/")
+    for wrong in ("<rdf", "<a/>", f"<!DOCTYPE x [<!ENTITY e 'x'>]>{RDF}"):
+        path.write_text(wrong)
+        with pytest.raises(UnreadableDocument, match="no entries"):
+            read_bibliography(path)
+
+
+@given(st.text(st.sampled_from('@article{}"=,#\\\n ab1'), max_size=200) | st.text(max_size=80))
+def test_any_text_is_read_to_its_end(text: str) -> None:
+    for entry in [*_bibtex(text), *_ris(text)]:
+        assert all(isinstance(author, str) for author in entry.authors)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@misc{x," + " " * 200_000,
+        "@misc{" + " " * 200_000 + "x",
+        "@misc{x, author = {" + "a " + " " * 200_000 + "}",
+        "@" * 200_000,
+        "@misc{x, title = {" * 20_000,
+        "@misc{x, title = " + "{" * 200_000,
+        "@misc{x, title = {" + "\\'{ " * 50_000,
+        "@misc{x, title = {T}, file = {" + ";" * 200_000,
+        "TY  - JOUR\nTI  - x\n" + "and so on\n" * 200_000,
+    ],
+)
+def test_a_long_and_senseless_bibliography_takes_no_longer_than_its_length(text: str) -> None:
+    assert len([*_bibtex(text), *_ris(text)]) <= 1
+
+
+# --- as documents ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def library(folder: Path, make_pdf: Callable[..., bytes]) -> Path:
+    """A folder as Zotero exports one: a bibliography, and the files beside it."""
+    (folder / "files" / "12").mkdir(parents=True)
+    (folder / "files" / "12" / "Smith - Heron.pdf").write_bytes(make_pdf([["Herons eat fish."]], "scan0001.tif"))
+    (folder / "refs.bib").write_text(
+        "@article{smith2020, title = {On herons}, author = {Smith, John}, year = 2020,"
+        " file = {PDF:files/12/Smith - Heron.pdf:application/pdf}}\n"
+        "@book{ng2019, title = {Storks}, author = {Ng, Wei}, year = 2019, abstract = {They nest on chimneys.},"
+        " file = {files/13/gone.pdf}}\n"
+    )
+    return folder
+
+
+def test_a_bibliography_stands_for_its_files_and_its_entries(library: Path, shelves: Shelves) -> None:
+    for source in (library, library / "refs.bib"):  # the file is met in the folder, or only named
+        shelves.kept.clear()
+        report = add(shelves, [source])
+        assert report.added == 2
+        heron, storks = shelves.named("Heron.pdf"), shelves.named("refs.bib#ng2019")
+        assert (heron.title, heron.date) == ("On herons", "2020")
+        assert heron.reference == Reference("smith2020", ("Smith, John",), 2020, "")
+        assert (storks.title, storks.date) == ("Storks", "2019")
+        assert storks.chunks[0].text == "Storks\n\nNg, Wei (2019)\n\nThey nest on chimneys."
+        (failure,) = report.failed
+        assert "names a file that is not there" in failure.message
+        assert "gone.pdf" in failure.message
+
+
+def test_files_are_found_by_the_names_that_programs_give_them(folder: Path) -> None:
+    (folder / "a b.pdf").write_bytes(b"x")
+    (folder / "in").mkdir()
+    (folder / "in" / "c.pdf").write_bytes(b"x")
+    named = [
+        "a b.pdf",
+        f"file://{folder}/a%20b.pdf",
+        f"{folder}/a b.pdf",
+        f"{folder}/a b.pdf".lstrip("/"),
+        "in\\c.pdf",
+    ]
+    there, missing = attached(Entry("k", "t", files=(*named, "gone.pdf")), folder)
+    assert [path.resolve() for path in there] == [folder / "a b.pdf"] * 4 + [folder / "in" / "c.pdf"]
+    assert missing == [str(folder / "gone.pdf")]
+
+
+def test_an_entry_that_gets_its_file_or_is_deleted_is_taken_out(
+    library: Path, shelves: Shelves, make_pdf: Callable[..., bytes]
+) -> None:
+    add(shelves, [library])
+    (library / "files" / "13").mkdir()
+    (library / "files" / "13" / "gone.pdf").write_bytes(make_pdf([["Storks nest."]]))
+    report = add(shelves, [library])
+    assert (report.added, report.unchanged, report.failed) == (1, 1, ())
+    assert sorted(Path(source).name for source in shelves.kept) == ["Smith - Heron.pdf", "gone.pdf"]
+    assert shelves.named("gone.pdf").title == "Storks"
+
+
+def test_a_changed_entry_changes_its_document(library: Path, shelves: Shelves) -> None:
+    add(shelves, [library])
+    bibliography = library / "refs.bib"
+    bibliography.write_text(bibliography.read_text().replace("John}", "Jane}"))
+    report = add(shelves, [library])
+    assert (report.updated, report.unchanged) == (1, 1)
+    assert shelves.named("Heron.pdf").reference == Reference("smith2020", ("Smith, Jane",), 2020, "")
+
+
+def test_a_bibliography_is_removed_with_its_entries(library: Path, shelves: Shelves) -> None:
+    add(shelves, [library])
+    assert remove(shelves, str(library / "refs.bib"))
+    assert [Path(source).name for source in shelves.kept] == ["Smith - Heron.pdf"]
+    assert not remove(shelves, str(library / "refs.bib"))
+
+
+def test_entries_of_one_key_are_two_documents(folder: Path, shelves: Shelves) -> None:
+    (folder / "a.bib").write_text("@misc{x, title = {One}}\n@misc{x, title = {Two}}")
+    assert add(shelves, [folder]).added == 2
+
+
+def test_json_that_is_no_bibliography_is_a_file(folder: Path, shelves: Shelves) -> None:
+    (folder / "settings.json").write_text('{"colour": "blue"}')
+    add(shelves, [folder])
+    assert shelves.named("settings.json").title == "settings.json"
+
+
+def test_a_broken_bibliography_is_reported(folder: Path, shelves: Shelves) -> None:
+    (folder / "a.bib").write_text("nothing of the kind")
+    (folder / "b.ris").write_bytes(b"\x89PNG\0\0")
+    report = add(shelves, [folder])
+    assert [failure.code for failure in report.failed] == ["UnreadableDocument"] * 2
+    with pytest.raises(UnreadableDocument, match="no entries"):
+        read_bibliography(folder / "a.bib")

@@ -1,0 +1,387 @@
+"""Bibliographies: BibTeX, RIS, CSL-JSON and Zotero RDF files, with the files they name."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from turnwise.documents.blocks import iso_date
+from turnwise.documents.parse import decode, read
+from turnwise.errors import UnreadableDocument
+from turnwise.text import clean
+from turnwise.types import Reference
+
+BIBLIOGRAPHIES = (".bib", ".ris", ".rdf", ".json")
+LARGEST = 32 * 1024 * 1024  # bytes: a hundred thousand entries
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a bibliography says of one work, and the files it names, as it names them."""
+
+    key: str
+    title: str
+    authors: tuple[str, ...] = ()
+    date: str = ""  # an ISO date, or the beginning of one
+    venue: str = ""  # the journal, book or publisher
+    abstract: str = ""
+    keywords: str = ""
+    url: str = ""
+    files: tuple[str, ...] = ()
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.key, self.authors, int(self.date[:4]) if self.date else None, self.url)
+
+    @property
+    def text(self) -> str:
+        """The entry as a short document, for want of a file."""
+        year = f" ({self.date[:4]})" if self.date else ""
+        said = f"{', '.join(self.authors)}{year}".strip()
+        keywords = f"Keywords: {self.keywords}" if self.keywords else ""
+        return "\n\n".join(part for part in (self.title, said, self.venue, self.abstract, keywords) if part)
+
+
+def read_bibliography(path: Path) -> list[Entry] | None:
+    """The entries of the file at a path; None where it is a JSON file of another kind."""
+    data = read(path)
+    if len(data) > LARGEST:
+        if path.suffix.lower() == ".json":
+            return None
+        raise UnreadableDocument(f"{path} is larger than {LARGEST >> 20} MB.", "Divide it.")
+    text = decode(path.name, data)
+    match path.suffix.lower():
+        case ".bib":
+            entries = list(_bibtex(text))
+        case ".ris":
+            entries = list(_ris(text))
+        case ".rdf":
+            entries = _rdf(text)
+        case _:
+            return _csl(text)
+    if not entries and text.strip():
+        raise UnreadableDocument(
+            f"{path} has no entries that can be read.", "Export it again as BibTeX, RIS, CSL-JSON or Zotero RDF."
+        )
+    return entries
+
+
+def _rdf(text: str) -> list[Entry]:
+    from xml.etree.ElementTree import ParseError
+
+    from turnwise.documents.zotero_rdf import read_rdf
+
+    if "<!ENTITY" in text:  # no program writes one, and it may stand for any length of text
+        return []
+    try:
+        return read_rdf(text)
+    except ParseError:
+        return []
+
+
+def attached(entry: Entry, folder: Path) -> tuple[list[Path], list[str]]:
+    """The files of an entry that are there, and the names of those that are not. Names are relative to the folder."""
+    there, missing = [], []
+    for name in entry.files:
+        candidates = [folder / each for each in _paths(name)]
+        found = next((path for path in candidates if os.path.isfile(path)), None)
+        if found is not None:
+            there.append(found)
+        else:
+            missing.append(str(candidates[0]))
+    return there, missing
+
+
+def _paths(name: str) -> Iterator[str]:
+    """What a name of a file may mean: as it stands, as the address of a file, with its backslashes turned."""
+    if name.startswith("file:"):
+        yield unquote(urlsplit(name).path)
+    yield name
+    yield name.replace("\\", "/")
+    yield f"/{name}"  # as Mendeley names /home/me/a.pdf
+
+
+# --- BibTeX ----------------------------------------------------------------------------------------------------------
+
+_BEGIN = re.compile(r"@\s*(\w+)\s*[{(]")
+_FIELD = re.compile(r"[\s,]*+([\w:.+/-]++)\s*+=\s*+")
+_KEY = re.compile(r"\s*+([^\s,={}]*+)\s*+(?=[,}])")
+_BARE = re.compile(r"[^\s,#{}\"]+")
+_MONTHS = {
+    name: f"{number:02}" for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)
+}
+
+
+def _bibtex(text: str) -> Iterator[Entry]:
+    """The entries of a BibTeX file. What is broken is passed over up to the next entry."""
+    strings: dict[str, str] = dict(_MONTHS)
+    at = 0
+    while begin := _BEGIN.search(text, at):
+        kind, at = begin[1].lower(), begin.end()
+        if kind in ("comment", "preamble"):
+            continue
+        key = _KEY.match(text, at)
+        if kind != "string" and key:
+            at = key.end()
+        fields, at = _fields(text, at, strings)
+        if kind == "string":
+            strings |= fields
+        elif fields:
+            yield _from_bibtex(key[1] if key else "", fields)
+
+
+def _fields(text: str, at: int, strings: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """The fields from a place on, and where they end."""
+    fields: dict[str, str] = {}
+    while name := _FIELD.match(text, at):
+        value, at = _value(text, name.end(), strings)
+        fields.setdefault(name[1].lower(), value)
+    return fields, at
+
+
+def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str, int]:
+    """A value and where it ends: in braces, in quotes, a number or the name of a string, joined by "#"."""
+    parts = []
+    while at < len(text):
+        if text[at] in '{"':
+            part, at = _delimited(text, at)
+            parts.append(part)
+        elif bare := _BARE.match(text, at):
+            parts.append(strings.get(bare[0].lower(), bare[0]))
+            at = bare.end()
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if text[at : at + 1] != "#":
+            break
+        at += 1
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return "".join(parts), at
+
+
+_MARK = re.compile(r'\\.|[{}"]', re.DOTALL)
+
+
+def _delimited(text: str, at: int) -> tuple[str, int]:
+    """What stands between the braces or quotes that open at a place; braces inside are balanced."""
+    quoted, depth, start = text[at] == '"', 0, at + 1
+    for mark in _MARK.finditer(text, start):
+        if mark[0] == "{":
+            depth += 1
+        elif mark[0] == "}":
+            if depth == 0:
+                return text[start : mark.start()], mark.end()
+            depth -= 1
+        elif mark[0] == '"' and quoted and depth == 0:
+            return text[start : mark.start()], mark.end()
+    return text[start:], len(text)
+
+
+def _from_bibtex(key: str, fields: Mapping[str, str]) -> Entry:
+    said = {name: _plain(value) for name, value in fields.items() if name not in ("file", "author", "editor", "url")}
+    names = fields.get("author") or fields.get("editor", "")
+    people = [_person(_plain(name)) for name in " ".join(names.split()).split(" and ") if name]
+    month = said.get("month", "")
+    year_month = f"{said.get('year', '')}-{_MONTHS.get(month[:3].lower(), month.zfill(2))}" if month else ""
+    doi = said.get("doi", "")
+    return Entry(
+        key,
+        said.get("title", "") or key,
+        tuple(person for person in people if person and person.lower() != "others"),
+        iso_date(said.get("date", "")) or iso_date(year_month) or iso_date(said.get("year", "")),
+        said.get("journal") or said.get("journaltitle") or said.get("booktitle") or said.get("publisher", ""),
+        said.get("abstract", ""),
+        said.get("keywords", ""),
+        address_of(fields.get("url", ""), doi),
+        tuple(_bibtex_files(fields.get("file", ""))),
+    )
+
+
+def _bibtex_files(value: str) -> Iterator[str]:
+    """The files of a `file` field: "a.pdf;b.pdf", "Full text:files/a.pdf:application/pdf", ":a.pdf:PDF"."""
+    for part in re.split(r"(?<!\\);", value):
+        pieces = [re.sub(r"\\([\\:;{}_&%#$~ ])", r"\1", piece) for piece in re.split(r"(?<!\\):", part.strip())]
+        if len(pieces) >= 3:
+            pieces = [":".join(pieces[1:-1])]  # a description before, a type after
+        elif len(pieces) == 2 and len(pieces[0]) > 1:  # not the letter of a drive
+            pieces = pieces[1:] if re.search(r"\.\w{2,5}$", pieces[1]) else pieces[:1]
+        path = ":".join(pieces).strip()
+        if path:
+            yield path
+
+
+_ACCENTS = {
+    "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", "=": "\u0304", "u": "\u0306", ".": "\u0307",
+    '"': "\u0308", "r": "\u030a", "H": "\u030b", "v": "\u030c", "c": "\u0327", "k": "\u0328", "d": "\u0323",
+    "b": "\u0331",
+}  # fmt: skip
+_LETTERS = {
+    "ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å",
+    "i": "i", "j": "j", "dh": "ð", "DH": "Ð", "th": "þ", "TH": "Þ", "dj": "đ", "DJ": "Đ", "textendash": "–",
+    "textemdash": "—", "textquoteright": "’", "textquoteleft": "‘", "textquotedblleft": "“", "textquotedblright": "”",
+    "ldots": "…", "dots": "…", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "lambda": "λ",
+    "mu": "μ", "pi": "π", "sigma": "σ", "times": "×", "pm": "±", "leq": "≤", "geq": "≥", "infty": "∞",
+    "textasciitilde": "~", "textbackslash": "\\", "LaTeX": "LaTeX", "TeX": "TeX", "copyright": "©", "S": "§",
+}  # fmt: skip
+_ACCENTED = re.compile(r"\\(?:([`'^~=.\"])\s*|([uvHckdbr])(?:\s+|(?=\{)))(?:\{\s*(\\?[^\W\d_])\s*\}|(\\?[^\W\d_]))")
+_COMMAND = re.compile(r"\\([A-Za-z]+)\s*(?:\{\})?")
+_ESCAPED = re.compile(r"\\([&%$#_{}~^ ])")
+
+
+def _plain(value: str) -> str:
+    """A value without the marks of LaTeX: accents as letters, dashes and quotes as such, no braces."""
+    text = _ACCENTED.sub(_accented, value)
+    text = _COMMAND.sub(lambda found: _LETTERS.get(found[1], ""), text)
+    text = text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”")
+    text = re.sub(r"(?<!\\)~", " ", text)
+    text = _ESCAPED.sub(lambda found: {"{": "\0", "}": "\1"}.get(found[1], found[1]), text)
+    text = re.sub(r"[{}]|(?<!\\)\$", "", text).replace("\0", "{").replace("\1", "}").replace("\\", "")
+    return " ".join(clean(text).split())
+
+
+def _accented(found: re.Match[str]) -> str:
+    letter = (found[3] or found[4]).lstrip("\\")
+    return unicodedata.normalize("NFC", letter + _ACCENTS[found[1] or found[2]])
+
+
+def _person(name: str) -> str:
+    """A name as "Family, Given", however it was written."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) >= 2:  # "von Family, Jr, Given"
+        return f"{parts[0]}, {parts[-1]}".strip(", ")
+    words = name.split()
+    family = next((at for at, word in enumerate(words[:-1]) if at and word[:1].islower()), len(words) - 1)
+    return f"{' '.join(words[family:])}, {' '.join(words[:family])}".strip(", ")
+
+
+def address_of(url: str, doi: str) -> str:
+    """Where a work is found: its address, else that of its DOI."""
+    address = re.sub(r"\\(.)", r"\1", url.strip("{} "))
+    if address.startswith(("http://", "https://")):
+        return address
+    number = re.search(r"10\.\d{4,9}/\S+", doi)
+    return f"https://doi.org/{number[0]}" if number else ""
+
+
+# --- RIS -------------------------------------------------------------------------------------------------------------
+
+_TAG = re.compile(r"([A-Z][A-Z0-9])  ?-(?: (.*)|)$")
+
+
+def _ris(text: str) -> Iterator[Entry]:
+    fields: dict[str, list[list[str]]] = {}  # by tag, each value as the lines it goes over
+    last = ""
+    for line in text.splitlines():
+        found = _TAG.match(line.rstrip())
+        if found and found[1] == "ER":
+            if fields:
+                yield _from_ris(_whole(fields))
+            fields, last = {}, ""
+        elif found:
+            last = found[1]
+            fields.setdefault(last, []).append([(found[2] or "").strip()])
+        elif last and line.strip():
+            fields[last][-1].append(line.strip())
+    if fields:
+        yield _from_ris(_whole(fields))
+
+
+def _whole(fields: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str]]:
+    return {tag: [" ".join(lines) for lines in values] for tag, values in fields.items()}
+
+
+def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
+    def first(*tags: str) -> str:
+        return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
+
+    authors = [value for tag in ("AU", "A1") for value in fields.get(tag, ())] or list(fields.get("A2", ()))
+    named = [name.strip() for tag in ("L1", "L4") for value in fields.get(tag, ()) for name in value.split(";")]
+    files = [name.removeprefix("internal-pdf://") for name in named]
+    date = iso_date(first("DA").replace("/", "-")) or iso_date(first("PY", "Y1"))
+    title = first("TI", "T1", "CT", "BT")
+    key = first("ID", "LB") or made_key(authors, date, title)
+    return Entry(
+        key,
+        title or key,
+        tuple(_person(" ".join(author.split())) for author in authors if author),
+        date,
+        first("JO", "JF", "T2", "JA", "PB"),
+        first("AB", "N2"),
+        ", ".join(fields.get("KW", ())),
+        address_of(first("UR", "L2"), first("DO")),
+        tuple(name for name in files if name and not name.startswith(("http://", "https://"))),
+    )
+
+
+# --- CSL-JSON --------------------------------------------------------------------------------------------------------
+
+
+def _csl(text: str) -> list[Entry] | None:
+    """The entries of a CSL-JSON file, also as Better BibTeX writes it with attachments; None of any other JSON."""
+    if '"title"' not in text:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    items = found.get("items") if isinstance(found, dict) else found
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+        return None
+    if not all(("type" in item or "itemType" in item) and "title" in item for item in items):
+        return None
+    return [_from_csl(item) for item in items]
+
+
+def _from_csl(item: Mapping[str, Any]) -> Entry:
+    people = item.get("author") or item.get("creators") or item.get("editor") or []
+    authors = [_csl_person(person) for person in people if isinstance(person, dict)]
+    date = _csl_date(item.get("issued")) or iso_date(str(item.get("date") or ""))
+    title = _said(item, "title")
+    files = [str(each["path"]) for each in item.get("attachments", ()) if isinstance(each, dict) and each.get("path")]
+    key = _said(item, "citation-key", "citationKey", "citekey", "id") or made_key(authors, date, title)
+    return Entry(
+        key,
+        title or key,
+        tuple(author for author in authors if author),
+        date,
+        _said(item, "container-title", "publicationTitle", "publisher"),
+        _said(item, "abstract", "abstractNote"),
+        _said(item, "keyword"),
+        address_of(_said(item, "URL", "url"), _said(item, "DOI")),
+        tuple(files),
+    )
+
+
+def _csl_person(person: Mapping[str, Any]) -> str:
+    family = " ".join(_said(person, part) for part in ("non-dropping-particle", "family", "lastName")).strip()
+    given = _said(person, "given", "firstName")
+    return f"{family}, {given}".strip(", ") or _said(person, "literal", "name")
+
+
+def _csl_date(issued: Any) -> str:
+    if not isinstance(issued, dict):
+        return ""
+    parts = (issued.get("date-parts") or [[]])[0]
+    if not isinstance(parts, list) or not parts:
+        return iso_date(str(issued.get("raw") or issued.get("literal") or ""))
+    return iso_date("-".join(str(part).zfill(2) for part in parts))
+
+
+def _said(item: Mapping[str, Any], *names: str) -> str:
+    value = next((item[name] for name in names if item.get(name)), "")
+    return " ".join(html.unescape(re.sub(r"</?\w+[^<>]{0,80}>", "", str(value))).split())
+
+
+def made_key(authors: Sequence[str], date: str, title: str) -> str:
+    """A key for an entry that has none: smith2020heron."""
+    family = re.sub(r"\W", "", (authors[0] if authors else "").partition(",")[0])
+    word = next((word for word in re.findall(r"\w+", title) if len(word) > 3), "")
+    return f"{family}{date[:4]}{word}".lower() or "untitled"

@@ -1,0 +1,66 @@
+"""OpenDocument texts, read into headings and blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from turnwise.documents.archive import open_archive
+from turnwise.documents.blocks import Builder, as_title, iso_date
+
+_NAME = re.compile(r"\{urn:oasis:names:tc:opendocument:xmlns:(\w+):[\d.]+\}(\S+)")
+
+
+def read_odt(data: bytes, name: str, builder: Builder) -> str:
+    """Put the document into the builder. Gives its title: the properties', else the first main heading, else ""."""
+    with open_archive(data, name) as archive:
+        content = ElementTree.fromstring(archive.read("content.xml"))
+        about = (
+            ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else Element("none")
+        )
+    for body in content.iter():
+        if _tag(body) == "office:text":
+            _read(body, builder)
+    dc = "{http://purl.org/dc/elements/1.1/}"
+    builder.date = iso_date(about.findtext(f".//{dc}date") or "")
+    return as_title(about.findtext(f".//{dc}title") or "") or builder.main_heading
+
+
+def _read(body: Element, builder: Builder) -> None:
+    for node in body:
+        match _tag(node):
+            case "text:h":
+                level = next((value for key, value in node.items() if key.endswith("outline-level")), "1")
+                builder.heading(int(level), _text(node))
+            case "text:list":
+                items = (_text(each) for each in node.iter() if _tag(each) in ("text:p", "text:h"))
+                for number, item in enumerate(item for item in items if item.strip()):
+                    builder.block(f"- {item}", tight=number > 0)
+            case "table:table":
+                rows = (row for row in node.iter() if _tag(row) == "table:table-row")
+                builder.table([_text(cell) for cell in row if _tag(cell) == "table:table-cell"] for row in rows)
+            case "text:section":
+                _read(node, builder)
+            case "text:p":
+                builder.block(_text(node))
+
+
+def _text(node: Element) -> str:
+    return "".join(_texts(node))
+
+
+def _texts(node: Element) -> Iterator[str]:
+    for event in node.iter():
+        tag = _tag(event)
+        if tag in ("text:line-break", "text:tab", "text:s"):
+            yield "\n" if tag == "text:line-break" else " "
+        yield event.text or ""
+        if event is not node:
+            yield event.tail or ""
+
+
+def _tag(node: Element) -> str:
+    found = _NAME.fullmatch(node.tag) if isinstance(node.tag, str) else None
+    return f"{found[1]}:{found[2]}" if found else ""

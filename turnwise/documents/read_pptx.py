@@ -1,0 +1,71 @@
+"""PowerPoint files, read into headings and blocks: a slide is a page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pptx
+
+from turnwise.documents.archive import open_archive
+from turnwise.documents.blocks import Builder, as_title
+
+
+def read_pptx(data: bytes, name: str, builder: Builder) -> str:
+    """Put the slides into the builder, with their notes. Gives the title: the properties', else the first slide's."""
+    open_archive(data, name).close()
+    presentation = pptx.Presentation(io.BytesIO(data))
+    for number, slide in enumerate(presentation.slides, 1):
+        title = slide.shapes.title
+        heading = (_text(title) if title is not None else "") or f"Slide {number}"
+        notes = _notes(slide)
+        shapes = [each for each in _shapes(slide.shapes) if title is None or each.shape_id != title.shape_id]
+        if notes or any(_holds_text(shape) for shape in shapes):
+            builder.heading(1, heading)
+        elif title is not None:  # all there is
+            builder.block(_text(title), page=number)
+        for shape in shapes:
+            _put(shape, number, builder)
+        builder.block(f"Notes: {notes}" if notes else "", page=number)
+    properties = presentation.core_properties
+    dated = properties.modified or properties.created
+    builder.date = dated.date().isoformat() if dated else ""
+    return as_title(properties.title or "") or builder.main_heading
+
+
+def _shapes(shapes: Any) -> Iterator[Any]:
+    """The shapes of a slide, those in groups too."""
+    waiting = list(shapes)[::-1]
+    while waiting:
+        shape = waiting.pop()
+        if hasattr(shape, "shapes"):
+            waiting += list(shape.shapes)[::-1]
+        else:
+            yield shape
+
+
+def _put(shape: Any, page: int, builder: Builder) -> None:
+    if getattr(shape, "has_table", False):
+        builder.table(([cell.text for cell in row.cells] for row in shape.table.rows), page)
+        return
+    if not shape.has_text_frame:
+        return
+    paragraphs = [each for each in shape.text_frame.paragraphs if each.text.strip()]
+    for number, paragraph in enumerate(paragraphs):
+        text = paragraph.text.replace("\v", "\n")
+        marked = f"{'  ' * paragraph.level}- {text}" if len(paragraphs) > 1 else text
+        builder.block(marked, page, tight=number > 0)
+
+
+def _holds_text(shape: Any) -> bool:
+    return getattr(shape, "has_table", False) or (shape.has_text_frame and bool(shape.text_frame.text.strip()))
+
+
+def _notes(slide: Any) -> str:
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    return frame.text.strip() if frame is not None else ""
+
+
+def _text(shape: Any) -> str:
+    return " ".join(shape.text_frame.text.split()) if shape.has_text_frame else ""
