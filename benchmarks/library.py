@@ -183,7 +183,7 @@ def search(folder: Path, count: int) -> None:
             index.search(query, 6)
         embedder = index.embedder
         times = {
-            "words": timed(lambda query: index._lexical.ranks(weighted_words(query), DEPTH), queries),
+            "words": timed(lambda query: index._lexical.scores(weighted_words(query), DEPTH), queries),
             "vectors": timed(lambda query: index._vectors.near(embedder.embed_query(query.literal), DEPTH), queries),
             "both, with texts": timed(lambda query: index.search(query, 6), queries),
         }

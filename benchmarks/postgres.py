@@ -213,7 +213,7 @@ def compare(
         index.put_vectors(dict(enumerate(library.vectors[start : start + 5000], first + start)))
     index.settle()
     asked = [SearchQuery(question) for question, _ in questions]
-    by_words = [list(index._lexical.ranks(weighted_words(query), 100)) for query in asked]
+    by_words = [list(index._lexical.scores(weighted_words(query), 100)) for query in asked]
     by_both = [[hit.passage.id for hit in index.search(query, 10)] for query in asked]
     for name, ours, theirs in zip(("words", "both"), results, (by_words, by_both), strict=True):
         overlaps = [shared([each - first for each in there], here) for here, there in zip(ours, theirs, strict=True)]

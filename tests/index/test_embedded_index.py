@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from turnwise.documents.ingest import add, embed_pending, pending, remove
 from turnwise.errors import LibraryDamaged, LibraryError
 from turnwise.index.embedded import EmbeddedIndex
+from turnwise.index.fusion import WORDS
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.sqlite import Database
 from turnwise.types import Chunk, Counts, Document, SearchQuery, Term
@@ -346,10 +347,10 @@ def test_the_two_rankings_are_fused(open_index: Open) -> None:
     embed_pending(index)
     hits = index.search(SearchQuery("number42", dense="common words and number42"), 300)
     assert hits[0].passage.source == "row 42"
-    assert hits[0].score == pytest.approx(2 / 61)
+    assert hits[0].score == pytest.approx((hits[0].similarity or 0) + WORDS)
     assert len(hits) == 100
     assert all(hit.similarity is not None for hit in hits)
-    assert [hit.dense_rank for hit in hits] == list(range(1, 101))
+    assert sorted(hit.dense_rank or 0 for hit in hits) == list(range(1, 101))
     assert [hit.lexical_rank for hit in hits] == [1] + [None] * 99
 
 

@@ -173,13 +173,14 @@ def test_the_nearest_are_ranked_by_their_exact_cosines(open_index: Open, monkeyp
     found = index._vectors.near(question, 60)
     rows = index._database.connection().execute("SELECT passage_id, vector FROM vectors").fetchall()
     exact = {row[0]: float(np.frombuffer(row[1], dtype=np.float16).astype(np.float32) @ question) for row in rows}
-    assert len(set(found.passages)) == len(found.passages) == 60
-    assert found.cosines == pytest.approx({passage: exact[passage] for passage in found.passages[:30]}, abs=1e-5)
-    in_order = [exact[passage] for passage in found.passages]
+    assert len(found) == 60
+    in_order = [exact[passage] for passage in found]
+    assert list(found.values())[:30] == pytest.approx(in_order[:30], abs=1e-5)
+    assert list(found.values()) == pytest.approx(in_order, abs=0.02)
     assert in_order[:30] == sorted(in_order[:30], reverse=True)
     assert in_order == pytest.approx(sorted(exact.values(), reverse=True)[:60], abs=0.02)
     hits = index.search(SearchQuery("zebras number7"), 60)
-    assert all(hit.similarity == pytest.approx(exact[hit.passage.id], abs=1e-5) for hit in hits)
+    assert all(hit.similarity == pytest.approx(exact[hit.passage.id], abs=0.02) for hit in hits)
 
 
 # --- damage -------------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from turnwise.errors import LibraryError
 from turnwise.index import fusion
 from turnwise.index.allowed import Allowed, Filters
 from turnwise.index.codes import to_blob
-from turnwise.index.fusion import DEPTH
+from turnwise.index.fusion import DEPTH, Found
 from turnwise.index.lexical import LexicalIndex
 from turnwise.index.schema import DOCUMENTS, MIGRATIONS, PASSAGES, of_reference, to_document, to_passage
-from turnwise.index.vectors import NOTHING_NEAR, Near, VectorIndex
+from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
@@ -128,19 +128,21 @@ class EmbeddedIndex:
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
         allowed = self._filters.allowed(query.where, self._seq()) if query.where else None
+        found = self._found(query, allowed)
+        talk = self._found(SearchQuery(query.talk), allowed) if query.talk and query.talk_weight > 0 else None
+        scores = fusion.fused(found, talk, query.talk_weight)
+        best = fusion.best(scores, found.words, k)
+        return fusion.hits(best, scores, found, self._passages(best))
+
+    def _found(self, query: SearchQuery, allowed: Allowed | None) -> Found:
+        by_words = self._lexical.scores(weighted_words(query), DEPTH, allowed)
         question = self._embedded(query.question)
-        lexical, near = self._lexical.ranks(weighted_words(query), DEPTH, allowed), self._near(question, allowed)
-        dense = _ranks(near.passages)
-        rankings = [(lexical, 1.0), (dense, 1.0)]
-        if query.talk and query.talk_weight > 0:
-            by_words = self._lexical.ranks(weighted_words(SearchQuery(query.talk)), DEPTH, allowed)
-            by_meaning = _ranks(self._near(self._embedded(query.talk), allowed).passages)
-            rankings += [(by_words, query.talk_weight), (by_meaning, query.talk_weight)]
-        scores = fusion.fused(rankings)
-        best = fusion.best(scores, lexical, k)
-        others = [passage for passage in best if passage not in near.cosines]
-        cosines = {} if question is None else near.cosines | self._vectors.cosines(question, others)
-        return fusion.hits(best, scores, lexical, dense, cosines, self._passages(best))
+        if question is None:
+            return Found(by_words, {})
+        near = self._vectors.near(question, DEPTH, allowed)
+        others = fusion.unplaced(by_words, near)
+        looked_up = self._vectors.cosines(question, others)
+        return Found(by_words, near | looked_up, frozenset(others) - looked_up.keys())
 
     def locate(self, sentence: str) -> Passage | None:
         """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
@@ -242,9 +244,6 @@ class EmbeddedIndex:
         self._require_same_embedder(self._database.connection())
         return self.embedder.embed_query(question)
 
-    def _near(self, question: Vectors | None, allowed: Allowed | None) -> Near:
-        return NOTHING_NEAR if question is None else self._vectors.near(question, DEPTH, allowed)
-
     def _passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         rows = self._rows(f"{PASSAGES} WHERE passages.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
         return {row["id"]: to_passage(row) for row in rows}
@@ -312,10 +311,6 @@ def _count(tx: sqlite3.Connection, **more: int) -> None:
     tx.executemany(
         "UPDATE index_meta SET value = value + ? WHERE name = ?", ((number, name) for name, number in more.items())
     )
-
-
-def _ranks(passages: Sequence[int]) -> dict[int, int]:
-    return {passage: rank for rank, passage in enumerate(passages, 1)}
 
 
 def _embedded_text(row: sqlite3.Row) -> str:

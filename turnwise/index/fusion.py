@@ -1,49 +1,88 @@
-"""The rankings by words and by meaning made into one, the same way in every index."""
+"""What a search finds by words and by meaning made into one order, the same way in every index."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 from turnwise.types import Hit, Passage
 
-DEPTH = 100  # passages that each ranking hands to the fusion
-FUSION = 60  # the constant of reciprocal rank fusion
-
-Ranks = Mapping[int, int]  # passage ids with their ranks from 1
-
-
-def fused(rankings: Iterable[tuple[Ranks, float]]) -> dict[int, float]:
-    """Reciprocal rank fusion of weighted rankings: the score of every passage that stands in one."""
-    scores: dict[int, float] = {}
-    for ranking, weight in rankings:
-        for passage, rank in ranking.items():
-            scores[passage] = scores.get(passage, 0.0) + weight / (FUSION + rank)
-    return scores
+DEPTH = 100  # passages that the words of a text find, and as many that its vector does
+WORDS = 0.07  # what the best passage by words gains over one that has none of them, in cosines
+TALK_WORDS = 0.15  # the same for what was asked of late, in which a word that comes back tells more
+LOOKED_UP = 15  # of those found by words, the first: if they are not near, their cosines are looked up
+USUAL = 5  # a passage without a vector stands as near as the one of this rank
 
 
-def best(scores: Mapping[int, float], lexical: Ranks, k: int) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one text finds: passages with their BM25 scores and with their cosines, the best first. `unknown` has no
+    vector yet."""
+
+    words: Mapping[int, float]
+    cosines: Mapping[int, float]
+    unknown: Collection[int] = field(default=frozenset())
+
+
+def unplaced(words: Mapping[int, float], cosines: Mapping[int, float]) -> list[int]:
+    """The passages found by words whose cosines are worth looking up."""
+    return [passage for passage in islice(words, LOOKED_UP) if passage not in cosines]
+
+
+def fused(question: Found, talk: Found | None = None, talk_weight: float = 0.0) -> dict[int, float]:
+    """The score of every passage that was found: its cosine and a little for its words; with `talk`, the same of what
+    was asked of late at its weight. A passage that is not among the nearest counts as near as the last of them."""
+    scores = _scores(question, WORDS)
+    least = _least(question)
+    if talk is None:
+        return dict(scores)
+    others, least_other = _scores(talk, TALK_WORDS), _least(talk)
+    return {
+        passage: scores.get(passage, least) + talk_weight * others.get(passage, least_other)
+        for passage in scores.keys() | others.keys()
+    }
+
+
+def best(scores: Mapping[int, float], words: Mapping[int, float], k: int) -> list[int]:
     """The best k passages. Equals are common while vectors are being made: then the one that has the words goes
     first."""
     if k <= 0:
         return []
     cut = min(heapq.nlargest(k, scores.values()), default=0.0)
     ranked = [passage for passage, score in scores.items() if score >= cut]
-    ranked.sort(key=lambda passage: (-scores[passage], lexical.get(passage, DEPTH + 1), passage))
+    ranked.sort(key=lambda passage: (-scores[passage], -words.get(passage, 0.0), passage))
     return ranked[:k]
 
 
-def hits(
-    ids: Sequence[int],
-    scores: Mapping[int, float],
-    lexical: Ranks,
-    dense: Ranks,
-    cosines: Mapping[int, float],
-    passages: Mapping[int, Passage],
-) -> list[Hit]:
+def hits(ids: Sequence[int], scores: Mapping[int, float], found: Found, passages: Mapping[int, Passage]) -> list[Hit]:
     """Those passages as hits, in that order, without the ones that have been removed since."""
+    by_words, by_meaning = ranks(found.words), ranks(found.cosines)
     return [
-        Hit(passages[each], scores[each], cosines.get(each), lexical.get(each), dense.get(each))
+        Hit(passages[each], scores[each], found.cosines.get(each), by_words.get(each), by_meaning.get(each))
         for each in ids
         if each in passages
     ]
+
+
+def ranks(passages: Iterable[int]) -> dict[int, int]:
+    return {passage: rank for rank, passage in enumerate(islice(passages, DEPTH), 1)}
+
+
+def _scores(found: Found, share: float) -> dict[int, float]:
+    top = max(found.words.values(), default=1.0) or 1.0
+    least, usual = _least(found), _usual(found)
+    scores = dict(found.cosines)
+    for passage, score in found.words.items():
+        cosine = scores.get(passage, usual if passage in found.unknown else least)
+        scores[passage] = cosine + share * score / top
+    return scores
+
+
+def _least(found: Found) -> float:
+    return min(islice(found.cosines.values(), DEPTH), default=0.0)
+
+
+def _usual(found: Found) -> float:
+    return min(heapq.nlargest(USUAL, found.cosines.values()), default=0.0)

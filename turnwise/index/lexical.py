@@ -56,11 +56,11 @@ class LexicalIndex:
         self._view: View | None = None
         self._trouble = ""  # what was wrong with the files
 
-    def ranks(self, weights: Mapping[str, float], depth: int, allowed: Allowed | None = None) -> dict[int, int]:
-        """Passages by the sum of the BM25 of those words times their weights: the best `depth`, with ranks from 1."""
+    def scores(self, weights: Mapping[str, float], depth: int, allowed: Allowed | None = None) -> dict[int, float]:
+        """The sum of the BM25 of those words times their weights, of the best `depth` passages, the best first."""
         if not weights or (allowed is not None and not allowed.total):
             return {}
-        return self._used(lambda searcher: _ranked(_found(searcher, weights, depth, allowed), depth))
+        return self._used(lambda searcher: _best(_found(searcher, weights, depth, allowed), depth))
 
     def holding(self, words: Sequence[str], most: int) -> list[int]:
         """The earliest passages that hold all of these words, in order."""
@@ -224,9 +224,8 @@ def _scored(searcher: tantivy.Searcher, query: Query, most: int) -> list[tuple[i
     return [(int(passage or 0), score) for passage, (score, _) in zip(ids, hits, strict=True)]
 
 
-def _ranked(found: list[tuple[int, float]], depth: int) -> dict[int, int]:
-    best = sorted(found, key=lambda each: (-each[1], each[0]))[:depth]
-    return {passage: rank for rank, (passage, _) in enumerate(best, 1)}
+def _best(found: list[tuple[int, float]], depth: int) -> dict[int, float]:
+    return dict(sorted(found, key=lambda each: (-each[1], each[0]))[:depth])
 
 
 def _earliest(searcher: tantivy.Searcher, query: Query, most: int) -> list[int]:

@@ -7,12 +7,13 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, LiteralString
 
 import numpy as np
 
 from turnwise.errors import LibraryError
-from turnwise.index.fusion import DEPTH, best, fused, hits
+from turnwise.index.fusion import DEPTH, Found, best, fused, hits, unplaced
 from turnwise.index.postgres_schema import (
     MIGRATIONS,
     PASSAGES,
@@ -146,21 +147,29 @@ class PostgresIndex:
             state = connection.execute(SEARCHED).fetchone()
             assert state is not None
             only = self._allowed(connection, query.where, state)
-            question = self._question(query, state)
-            lexical = _lexical(connection, query, state, only)
-            near = _near(connection, question, query.where, only)
-            rankings = [(lexical, 1.0), (_ranks(near), 1.0)]
+            found = self._found(connection, query, state, only)
+            talk = None
             if query.talk and query.talk_weight > 0:
-                talk = SearchQuery(query.talk, where=query.where)
-                spoken = _near(connection, self._question(talk, state), query.where, only)
-                rankings += [
-                    (_lexical(connection, talk, state, only), query.talk_weight),
-                    (_ranks(spoken), query.talk_weight),
-                ]
-            scores = fused(rankings)
-            chosen = best(scores, lexical, k)
-            passages, cosines = _passages_and_cosines(connection, chosen, question)
-        return hits(chosen, scores, lexical, _ranks(near), cosines, passages)
+                talk = self._found(connection, SearchQuery(query.talk, where=query.where), state, only)
+            scores = fused(found, talk, query.talk_weight)
+            chosen = best(scores, found.words, k)
+            rows = connection.execute(f"{PASSAGES} WHERE passages.id = ANY(%s)", (chosen,)).fetchall()
+        return hits(chosen, scores, found, {row["id"]: to_passage(row) for row in rows})
+
+    def _found(
+        self,
+        connection: Connection,
+        query: SearchQuery,
+        state: Mapping[str, Any],
+        only: npt.NDArray[np.int32] | None,
+    ) -> Found:
+        by_words, question = _lexical(connection, query, state, only), self._question(query, state)
+        if question is None:
+            return Found(by_words, {})
+        near = _near(connection, question, query.where, only)
+        others = unplaced(by_words, near)
+        looked_up = _cosines(connection, others, question)
+        return Found(by_words, near | looked_up, frozenset(others) - looked_up.keys())
 
     def _allowed(self, connection: Connection, where: Filter, state: Mapping[str, Any]) -> npt.NDArray[np.int32] | None:
         """The passages that a filter leaves, where they are few; None where there are many, or no filter. What was
@@ -396,14 +405,14 @@ def _fitting(connection: Connection, where: Filter, most: int) -> npt.NDArray[np
 
 def _lexical(
     connection: Connection, query: SearchQuery, state: Mapping[str, Any], only: npt.NDArray[np.int32] | None
-) -> dict[int, int]:
-    """Passages by BM25, with their ranks from 1."""
+) -> dict[int, float]:
+    """Passages by BM25 with their scores, the best first."""
     weights = weighted_words(query)
     if not weights:
         return {}
     scores = bm25(weights, fetch(connection, weights), State(state["passages"], state["words"]), only)
     if only is not None or not (query.where or state["removed"]):
-        return {passage: rank for rank, passage in enumerate(scores.best(DEPTH), 1)}
+        return scores.best(DEPTH)
     fits, values = condition(query.where)
     many = 2 * DEPTH
     while True:
@@ -411,20 +420,17 @@ def _lexical(
         rows = connection.execute(
             "SELECT passages.id FROM passages JOIN documents ON documents.id = document_id"
             f" WHERE passages.id = ANY(%(ids)s) AND {fits}",
-            {**values, "ids": candidates},
+            {**values, "ids": list(candidates)},
         )
         there = {row["id"] for row in rows}
         if len(there) >= DEPTH or len(candidates) < many:
             break
         many *= 8
-    kept = [passage for passage in candidates if passage in there]
-    return {passage: rank for rank, passage in enumerate(kept[:DEPTH], 1)}
+    return dict(islice(((passage, score) for passage, score in candidates.items() if passage in there), DEPTH))
 
 
-def _near(connection: Connection, question: str | None, where: Filter, only: npt.NDArray[np.int32] | None) -> list[int]:
-    """The passages nearest to a question, the nearest first."""
-    if question is None:
-        return []
+def _near(connection: Connection, question: str, where: Filter, only: npt.NDArray[np.int32] | None) -> dict[int, float]:
+    """The passages nearest to a question with their cosines, the nearest first."""
     if only is not None:
         return _nearest(
             connection,
@@ -442,7 +448,7 @@ def _near(connection: Connection, question: str | None, where: Filter, only: npt
     )
 
 
-def _nearest(connection: Connection, statement: LiteralString, values: Mapping[str, Any]) -> list[int]:
+def _nearest(connection: Connection, statement: LiteralString, values: Mapping[str, Any]) -> dict[int, float]:
     with connection.transaction():
         with connection.pipeline():
             connection.execute(f"SET LOCAL hnsw.ef_search = {BREADTH}")
@@ -450,26 +456,19 @@ def _nearest(connection: Connection, statement: LiteralString, values: Mapping[s
             connection.execute(f"SET LOCAL hnsw.max_scan_tuples = {FARTHEST}")
             found = connection.execute(f"{statement} LIMIT {DEPTH}", values)
         rows = found.fetchall()
-    return [row["passage_id"] for row in sorted(rows, key=lambda row: (row["distance"], row["passage_id"]))]
+    rows.sort(key=lambda row: (row["distance"], row["passage_id"]))
+    return {row["passage_id"]: 1 - row["distance"] for row in rows}
 
 
-def _ranks(passages: Iterable[int]) -> dict[int, int]:
-    return {passage: rank for rank, passage in enumerate(passages, 1)}
-
-
-def _passages_and_cosines(
-    connection: Connection, ids: Sequence[int], question: str | None
-) -> tuple[dict[int, Passage], dict[int, float]]:
-    """Passages by their ids; of those with a vector, also how near they are."""
-    rows = connection.execute(f"{PASSAGES} WHERE passages.id = ANY(%s)", (list(ids),)).fetchall()
-    passages = {row["id"]: to_passage(row) for row in rows}
-    if question is None:
-        return passages, {}
+def _cosines(connection: Connection, ids: Sequence[int], question: str) -> dict[int, float]:
+    """How near those of the passages are that have a vector."""
+    if not ids:
+        return {}
     near = connection.execute(
         "SELECT passage_id, 1 - (vector <=> %s::halfvec) AS cosine FROM vectors WHERE passage_id = ANY(%s)",
         (question, list(ids)),
     )
-    return passages, {row["passage_id"]: row["cosine"] for row in near}
+    return {row["passage_id"]: row["cosine"] for row in near}
 
 
 # --- values -------------------------------------------------------------------------------------------------------

@@ -95,14 +95,15 @@ class Scores(NamedTuple):
     passages: Integers
     scores: Floats
 
-    def best(self, count: int) -> list[int]:
-        """The passages of the highest scores, of equals the earlier first."""
+    def best(self, count: int) -> dict[int, float]:
+        """The passages of the highest scores with these, of equals the earlier first."""
         chosen: npt.NDArray[np.intp] | slice = slice(None)
         if count < len(self.scores):
             least = np.partition(self.scores, -count)[-count]
             chosen = np.flatnonzero(self.scores >= least)
         passages, scores = self.passages[chosen], self.scores[chosen]
-        return [int(passage) for passage in passages[np.lexsort((passages, -scores))][:count]]
+        order = np.lexsort((passages, -scores))[:count]
+        return dict(zip(passages[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def bm25(

@@ -35,15 +35,7 @@ UNREADABLE = (OSError, ValueError, TypeError, LookupError)
 log = logging.getLogger(__name__)
 
 
-class Near(NamedTuple):
-    """The passages nearest to a question, in order, and the cosines of the first of them."""
-
-    passages: list[int]
-    cosines: dict[int, float]
-
-
 Candidate = tuple[float, int, int]  # about how near, the vector's number, its passage
-NOTHING_NEAR = Near([], {})
 
 
 class Table(NamedTuple):
@@ -85,17 +77,17 @@ class VectorIndex:
         self._stop = threading.Event()
         self._work: threading.Thread | None = None
 
-    def near(self, question: Vectors, depth: int, allowed: Allowed | None = None) -> Near:
-        """The nearest passages, at most `depth`."""
+    def near(self, question: Vectors, depth: int, allowed: Allowed | None = None) -> dict[int, float]:
+        """The nearest passages, at most `depth`, the nearest first, with their cosines: the first ones' are exact."""
         if allowed is not None and not allowed.total:
-            return NOTHING_NEAR
+            return {}
         table = self.table()
         found = [*self._near_stored(table, question, depth, allowed), *_scan(table.tail, question, depth, allowed)]
         found.sort(reverse=True)
         first, rest = found[:COMPARED], found[COMPARED:depth]
         exact = self._exact("seq", question, [seq for _, seq, _ in first])
-        ranked = sorted(exact, key=lambda passage: (-exact[passage], passage))
-        return Near([*ranked, *(passage for _, _, passage in rest)], exact)
+        ranked = sorted(exact.items(), key=lambda each: (-each[1], each[0]))
+        return dict([*ranked, *((passage, near) for near, _, passage in rest)])
 
     def cosines(self, question: Vectors, passages: Sequence[int]) -> dict[int, float]:
         """The cosines of those passages that have a vector."""
