@@ -57,7 +57,10 @@ class Stored:
 
     def is_whole(self, stop: threading.Event) -> bool:
         """Whether every file holds what was written."""
-        return all(_sum(self.folder / name, stop) == value for name, value in self.about.sums.items())
+        try:
+            return all(_sum(self.folder / name, stop) == value for name, value in self.about.sums.items())
+        except OSError:
+            return False
 
     def graph(self) -> Graph:
         """The graph, mapped: a damaged one would end the process, so look first whether all is whole."""
