@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 GRAPH_FROM = 50_000  # vectors; fewer are scanned as fast
+REACH = 128  # candidates that a search of the graph keeps in hand
+LARGE = 300_000  # vectors, from which it keeps twice as many, for of a million it would find .89 of the best ten
 AT_ONCE = 2000  # vectors read, or put into the graph, before we look whether to stop
 GRAPH = "graph.usearch"
 _NEVER = threading.Event()
@@ -66,6 +68,7 @@ class Stored:
         """The graph, mapped: a damaged one would end the process, so look first whether all is whole."""
         graph = _graph(self.about.dimension)
         graph.view(str(self.folder / GRAPH))
+        graph.expansion_search = REACH if self.about.count < LARGE else 2 * REACH
         return graph
 
 
@@ -173,7 +176,7 @@ def _graph(dimension: int) -> Graph:
     import onnxruntime  # noqa: F401  loaded after usearch, which the embedder could do, it ends the process
     from usearch.index import Index
 
-    return Index(ndim=dimension, metric="cos", dtype="i8", connectivity=16, expansion_add=64, expansion_search=128)
+    return Index(ndim=dimension, metric="cos", dtype="i8", connectivity=16, expansion_add=64, expansion_search=REACH)
 
 
 def _mapped(file: Path, kind: Any, about: About) -> Any:
