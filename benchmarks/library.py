@@ -30,7 +30,7 @@ from turnwise.index.codes import from_blobs
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.fusion import DEPTH
 from turnwise.index.vectors import TAIL
-from turnwise.index.words import weighted_words
+from turnwise.index.words import indexed_words, weighted_words
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.sqlite import Database
 from turnwise.text import content_words
@@ -206,6 +206,13 @@ def search(folder: Path, count: int) -> None:
 
 
 def questions(index: EmbeddedIndex, count: int) -> list[SearchQuery]:
+    """Questions of the rarer words of a passage: as those of real questions do, the words of one stand in a tenth of
+    the passages (p50) or in four fifths (p95), added up."""
+    searcher = index._lexical._up_to_date(wait=True).searcher
+
+    def often(word: str) -> int:
+        return searcher.doc_freq("words", indexed_words(word)[0])
+
     rng = np.random.default_rng(3)
     connection = index._database.connection()
     passages = [row[0] for row in connection.execute("SELECT passage_id FROM vectors ORDER BY passage_id")]
@@ -214,7 +221,8 @@ def questions(index: EmbeddedIndex, count: int) -> list[SearchQuery]:
         text, blob = connection.execute(
             "SELECT text, vector FROM passages JOIN vectors ON passage_id = id WHERE id = ?", (int(passage),)
         ).fetchone()
-        said = " ".join(rng.choice(content_words(text), rng.integers(3, 9)))
+        asked = sorted(set(rng.choice(content_words(text), 6)), key=often)[: rng.integers(4, 7)]
+        said = " ".join(rng.permutation(asked))
         vector = from_blobs([blob])[0] + rng.normal(size=DIMENSION).astype(np.float32) * 0.02
         index.embedder.known[said] = vector / np.linalg.norm(vector)
         found.append(SearchQuery(said))

@@ -228,6 +228,7 @@ def test_a_damaged_file_is_noticed_and_made_again(
         assert [hit.passage.source for hit in index.search(SearchQuery("number7"), 1)] == ["7"]
         assert "9" in near(index, "Title 9\nzebras number9", 5)
         assert index.check() == []
+    assert index._vectors.table().graph is not None
     harmless = name == ".managed.json"
     assert harmless or any("library.db" in message for message in caplog.messages)
 

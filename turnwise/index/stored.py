@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 GRAPH_FROM = 50_000  # vectors; fewer are scanned as fast
+REACH = 128  # candidates that a search of the graph keeps in hand
+LARGE = 300_000  # vectors, from which it keeps three times as many: it misses half as many for a tenth of the time
 AT_ONCE = 2000  # vectors read, or put into the graph, before we look whether to stop
 GRAPH = "graph.usearch"
 _NEVER = threading.Event()
@@ -57,11 +59,14 @@ class Stored:
 
     def is_whole(self, stop: threading.Event) -> bool:
         """Whether every file holds what was written."""
-        return all(_sum(self.folder / name, stop) == value for name, value in self.about.sums.items())
+        try:
+            return all(_sum(self.folder / name, stop) == value for name, value in self.about.sums.items())
+        except OSError:
+            return False
 
     def graph(self) -> Graph:
         """The graph, mapped: a damaged one would end the process, so look first whether all is whole."""
-        graph = _graph(self.about.dimension)
+        graph = _graph(self.about.dimension, REACH if self.about.count < LARGE else 3 * REACH)
         graph.view(str(self.folder / GRAPH))
         return graph
 
@@ -166,11 +171,11 @@ def _write_graph(temporary: Path, previous: Stored | None, about: About, stop: t
     return True
 
 
-def _graph(dimension: int) -> Graph:
+def _graph(dimension: int, reach: int = REACH) -> Graph:
     import onnxruntime  # noqa: F401  loaded after usearch, which the embedder could do, it ends the process
     from usearch.index import Index
 
-    return Index(ndim=dimension, metric="cos", dtype="i8", connectivity=16, expansion_add=64, expansion_search=128)
+    return Index(ndim=dimension, metric="cos", dtype="i8", connectivity=16, expansion_add=64, expansion_search=reach)
 
 
 def _mapped(file: Path, kind: Any, about: About) -> Any:

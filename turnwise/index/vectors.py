@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TAIL = 20_000  # vectors outside the files, above which these are made again
 REMOVED = 0.25  # share of the vectors in the files that are removed, above which they are made from the start
-COMPARED = 50  # of the nearest by their codes, which are compared exactly; further down the codes' order will do
+COMPARED = 32  # of the nearest by their codes, which are compared exactly; further down the codes' order will do
 MOST_OF_GRAPH = 2000  # candidates asked of the graph; where a filter needs more, a scan is as quick
 PATIENCE = 3.0  # seconds before files are made, so that a short command does not begin to
 
