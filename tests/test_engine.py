@@ -10,7 +10,7 @@ import pytest
 import turnwise
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import ConversationNotFound
-from turnwise.types import Accepted, Answered, Delta, Message, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Filter, Message, TurnRequest
 
 
 def test_a_folder_of_documents_is_asked_twice_and_cites_both_times(tmp_path: Path) -> None:
@@ -117,3 +117,18 @@ def test_a_history_of_the_caller_is_taken_as_it_is(sample_engine: Engine) -> Non
 def test_it_says_who_answers(sample_engine: Engine) -> None:
     assert sample_engine.model_name == "extractive"
     assert "bge-small" in sample_engine.embedder_name
+
+
+def test_only_the_documents_that_a_filter_lets_through_answer(tmp_path: Path) -> None:
+    for name, text in {"old": "The fee is 10 euros a year.", "new": "The fee is 25 euros a year."}.items():
+        (tmp_path / f"{name}.md").write_text(f"# Fees ({name})\n\n{text}\n")
+    with turnwise.open(tmp_path / "library") as engine:
+        engine.add(tmp_path / "old.md", tags=["2019"])
+        engine.add(tmp_path / "new.md", tags=["2024"], collection="rules")
+        assert {hit.passage.title for hit in engine.search("What is the fee?")} == {"Fees (old)", "Fees (new)"}
+        chat = engine.chat(where=Filter(tags=("2024",)))
+        assert "25 euros" in chat.ask("What is the fee?").text
+        asked_again = chat.ask("Compare the fee with the cost.")
+        assert {source.title for source in asked_again.sources} <= {"Fees (new)"}
+        assert "10 euros" in engine.chat(where=Filter(tags=("2019",))).ask("What is the fee?").text
+        assert "10 euros" not in engine.chat(where=Filter(collections=("rules",))).ask("What is the fee?").text

@@ -125,9 +125,10 @@ class Engine:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them."""
         return find(SearchQuery(query, where=where), k, self.index.search, self._parts.reranker)
 
-    def chat(self, conversation_id: str | None = None) -> Chat:
-        """A conversation kept in the library; a new one where no id is given."""
-        return Chat(self, conversation_id or uuid.uuid4().hex)
+    def chat(self, conversation_id: str | None = None, where: Filter = EVERYTHING) -> Chat:
+        """A conversation kept in the library; a new one where no id is given. With a filter, only the documents that it
+        lets through answer."""
+        return Chat(self, conversation_id or uuid.uuid4().hex, where)
 
     def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
@@ -169,9 +170,10 @@ class Engine:
 class Chat:
     """One conversation with a library."""
 
-    def __init__(self, engine: Engine, conversation_id: str) -> None:
+    def __init__(self, engine: Engine, conversation_id: str, where: Filter = EVERYTHING) -> None:
         self._engine = engine
         self.id = conversation_id
+        self.where = where
 
     def ask(self, message: str, condensed_query: str | None = None) -> Reply:
         return self._engine.run(self._engine.answer(self._request(message, condensed_query)))
@@ -184,7 +186,7 @@ class Chat:
         return self._engine.store.conversation(self.id)
 
     def _request(self, message: str, condensed_query: str | None) -> TurnRequest:
-        return TurnRequest(message, conversation_id=self.id, condensed_query=condensed_query)
+        return TurnRequest(message, (), self.id, condensed_query, self.where)
 
 
 class _Loop:

@@ -24,7 +24,7 @@ from tests.server.scripted import (
     serving,
 )
 from turnwise.server import sse
-from turnwise.types import Accepted, Answered, Delta, Message, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Filter, Message, TurnEvent, TurnRequest
 
 
 @pytest.fixture(scope="module")
@@ -260,3 +260,16 @@ def test_two_turns_at_once_do_not_mix(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert sorted(found) == [f"q{i}" for i in range(8)]
+
+
+def test_a_filter_goes_with_the_question(tmp_path: Path) -> None:
+    body = {"message": "What is the fee?", "filter": {"tags": ["2024"], "since": "2024"}, "stream": False}
+    with serving(tmp_path) as client:
+        assert client.post("/api/chat", body).status == 200
+        assert client.post("/api/chat", {**body, "filter": {"tag": "2024"}}).status == 422
+        messages = [{"role": "user", "content": "What is the fee?"}]
+        assert client.post("/v1/chat/completions", {"messages": messages, "filter": {"tags": ["2024"]}}).status == 200
+        assert [request.where for request in client.engine.requests] == [
+            Filter(tags=("2024",), since="2024"),
+            Filter(tags=("2024",)),
+        ]

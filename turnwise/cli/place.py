@@ -14,6 +14,7 @@ import click
 
 from turnwise.cli.screen import Bars
 from turnwise.config import Origin, Settings, data_folder, load
+from turnwise.types import Filter
 
 if TYPE_CHECKING:
     from turnwise.engine import Engine
@@ -89,6 +90,39 @@ def placed(sample: bool) -> Callable[[Verb], Verb]:
         return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
 
     return decorate
+
+
+def filtered(verb: Verb) -> Verb:
+    """Give a verb the options that narrow the documents; it is called with them as `where`."""
+
+    @functools.wraps(verb)
+    def called(
+        place: Place,
+        collections: tuple[str, ...],
+        tags: tuple[str, ...],
+        source: str,
+        since: str,
+        until: str,
+        **others: Any,
+    ) -> Any:
+        return verb(place, where=Filter(collections, tags, source, since, until), **others)
+
+    options = [
+        click.option(
+            "--collection", "collections", metavar="NAME", multiple=True, help="Only of this collection, or these."
+        ),
+        click.option(
+            "--tag", "tags", metavar="TAG", multiple=True, help="Only what has this tag; with several, all of them."
+        ),
+        click.option(
+            "--source", metavar="PATTERN", default="", help='Only of paths or addresses like this: "*/papers/*".'
+        ),
+        click.option(
+            "--since", metavar="DATE", default="", help="Only of this date or later: 2020, 2020-05 or 2020-05-31."
+        ),
+        click.option("--until", metavar="DATE", default="", help="Only of this date or earlier."),
+    ]
+    return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
 
 
 def without_password(address: str) -> str:

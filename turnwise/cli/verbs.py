@@ -18,14 +18,14 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, as_json, filtered, placed
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.documents.watch import Change
     from turnwise.engine import Engine
-    from turnwise.types import AddReport, Failure
+    from turnwise.types import AddReport, Failure, Filter
 
 STOPPED = 130  # the exit status of a command that Ctrl-C ended
 SHOWN = 10  # files that are named one by one; more are counted
@@ -245,7 +245,15 @@ def _remove(engine: Engine, path: str) -> list[str]:
 @click.option("--query", metavar="TEXT", help="Search for this instead of what Turnwise makes of the message.")
 @as_json
 @placed(sample=True)
-def ask(place: Place, message: tuple[str, ...], conversation: str | None, query: str | None, as_json: bool) -> None:
+@filtered
+def ask(
+    place: Place,
+    message: tuple[str, ...],
+    conversation: str | None,
+    query: str | None,
+    as_json: bool,
+    where: Filter,
+) -> None:
     """Ask one question; "-" reads it from stdin.
 
     Without --conversation the question begins a new one.
@@ -253,7 +261,7 @@ def ask(place: Place, message: tuple[str, ...], conversation: str | None, query:
     from turnwise.cli.talk import Talk
 
     text = " ".join(message)
-    with place.open() as engine, Talk(engine.chat(conversation), as_json) as talk:
+    with place.open() as engine, Talk(engine.chat(conversation, where), as_json) as talk:
         talk.turn(sys.stdin.read() if text == "-" else text, query)
         if not as_json and conversation is None:
             remark(f"Follow up with: turnwise ask --conversation {talk.chat.id} …")
@@ -263,14 +271,15 @@ def ask(place: Place, message: tuple[str, ...], conversation: str | None, query:
 @click.option("--conversation", metavar="ID", help="Go on with this conversation.")
 @as_json
 @placed(sample=True)
-def chat(place: Place, conversation: str | None, as_json: bool) -> None:
+@filtered
+def chat(place: Place, conversation: str | None, as_json: bool, where: Filter) -> None:
     """Talk with the library, turn by turn.
 
     /why explains the last answer, /quit leaves. From a pipe, each line is a message.
     """
     from turnwise.cli.talk import HELP, Talk
 
-    with place.open() as engine, Talk(engine.chat(conversation), as_json) as talk:
+    with place.open() as engine, Talk(engine.chat(conversation, where), as_json) as talk:
         if sys.stdin.isatty():
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()
@@ -281,24 +290,19 @@ def chat(place: Place, conversation: str | None, as_json: bool) -> None:
 @turnwise.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", default=6, metavar="N", type=click.IntRange(1), help="Most passages to show [default: 6].")
-@click.option("--collection", "collections", metavar="NAME", multiple=True, help="Only of this collection, or these.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only what has this tag; with several, all of them.")
-@click.option("--source", metavar="PATTERN", default="", help='Only of paths or addresses like this: "*/papers/*".')
-@click.option("--since", metavar="DATE", default="", help="Only of this date or later: 2020, 2020-05 or 2020-05-31.")
-@click.option("--until", metavar="DATE", default="", help="Only of this date or earlier.")
 @as_json
 @placed(sample=True)
-def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, **where: Any) -> None:
+@filtered
+def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, where: Filter) -> None:
     """Show the passages that a search finds.
 
     The best come first; no answer is made of them.
     """
     from turnwise.cli.talk import standing
     from turnwise.text import one_line
-    from turnwise.types import Filter
 
     with place.open() as engine:
-        hits = engine.search(" ".join(query), limit, Filter(**where))
+        hits = engine.search(" ".join(query), limit, where)
     for rank, hit in enumerate(hits, 1):
         if as_json:
             say_json(dataclasses.asdict(hit))

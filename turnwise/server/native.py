@@ -34,6 +34,7 @@ from turnwise.types import (
     Answered,
     Delta,
     Failed,
+    Filter,
     Message,
     Reply,
     Role,
@@ -118,6 +119,21 @@ class AnalyzeBody(BaseModel):
         return TurnRequest(last.content, tuple(history))
 
 
+class FilterBody(BaseModel):
+    """Which documents may answer; see `turnwise.types.Filter`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    collections: list[Text] = []
+    tags: list[Text] = []
+    source: Text = ""
+    since: Text = ""
+    until: Text = ""
+
+    def to_filter(self) -> Filter:
+        return Filter(tuple(self.collections), tuple(self.tags), self.source, self.since, self.until)
+
+
 class ChatBody(BaseModel):
     """A question: `message` for a conversation kept here, or `messages` for one the caller keeps."""
 
@@ -127,6 +143,7 @@ class ChatBody(BaseModel):
     conversation_id: ConversationId | None = None
     messages: list[ChatMessage] | None = None
     condensed_query: Text | None = None
+    filter: FilterBody = FilterBody()
     stream: StrictBool = True
 
     @model_validator(mode="after")
@@ -140,13 +157,12 @@ class ChatBody(BaseModel):
         return self
 
     def to_request(self) -> TurnRequest:
+        query, where = self.condensed_query or None, self.filter.to_filter()
         if self.messages is not None:
             *history, last = (message.to_message() for message in self.messages)
-            return TurnRequest(last.content, tuple(history), condensed_query=self.condensed_query or None)
+            return TurnRequest(last.content, tuple(history), condensed_query=query, where=where)
         conversation_id = self.conversation_id or uuid.uuid4().hex
-        return TurnRequest(
-            self.message or "", conversation_id=conversation_id, condensed_query=self.condensed_query or None
-        )
+        return TurnRequest(self.message or "", conversation_id=conversation_id, condensed_query=query, where=where)
 
 
 def read_sources(value: Any) -> tuple[Source, ...]:

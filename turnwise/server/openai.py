@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import BadRequest
-from turnwise.server.native import Text, read_sources
+from turnwise.server.native import FilterBody, Text, read_sources
 from turnwise.server.problems import UNEXPECTED, Json, Problem, log
 from turnwise.server.sse import EventStream, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
@@ -74,13 +74,15 @@ class CompletionBody(BaseModel):
     stream: bool = False
     stream_options: StreamOptions | None = None
     condensed_query: Text | None = None
+    filter: FilterBody = FilterBody()
 
     def to_request(self) -> TurnRequest:
         messages = [message for sent in self.messages if (message := sent.to_message())]
         if not messages or messages[-1].role != "user":
             raise BadRequest("The last of 'messages' must be from the user.", "Put the question last.")
         *history, last = messages
-        return TurnRequest(last.content, tuple(history), condensed_query=self.condensed_query or None)
+        query, where = self.condensed_query or None, self.filter.to_filter()
+        return TurnRequest(last.content, tuple(history), condensed_query=query, where=where)
 
 
 class Completion:

@@ -87,7 +87,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("retrieve") as stage:
-            cited_last = last_cited(history) if understood.follow_up.is_follow_up else ()
+            leaning = understood.follow_up.is_follow_up and not request.where
+            cited_last = last_cited(history) if leaning else ()
             hits = await asyncio.to_thread(
                 retrieve, planned, parts.index, settings.evidence, parts.reranker, cited_last
             )
