@@ -16,7 +16,7 @@ from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.condenser import OnnxCondenser
-from turnwise.models.embedder import OnnxEmbedder
+from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.models.reranker import OnnxReranker
@@ -33,7 +33,8 @@ DATABASE = "library.db"
 def build(settings: Settings, create: bool = False) -> Engine:
     """An engine over the library that the settings name. With `create`, the library is made where there is none."""
     embedder = embedder_of(settings)
-    index, store = (_in_postgres if settings.database else _embedded)(settings, embedder, create)
+    reads = passage_embedder(settings, embedder)
+    index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
     guard = GuardrailPipeline(settings.max_message)
     senses = dataclasses.replace(
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
@@ -79,6 +80,17 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> Engine
 
 def embedder_of(settings: Settings) -> OnnxEmbedder:
     return OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
+
+
+def passage_embedder(settings: Settings, embedder: OnnxEmbedder) -> Embedder:
+    """Who embeds documents: the distilled network, unless the user chose otherwise or has an embedder of their own."""
+    if settings.embed not in ("quick", "quality"):
+        raise ConfigError(f"'embed' cannot be {settings.embed!r}.", "Set it to quick or quality.")
+    return (
+        embedder
+        if settings.embedder or settings.embed == "quality"
+        else QuickEmbedder(embedder, threads=settings.threads)
+    )
 
 
 def reranker_of(settings: Settings) -> OnnxReranker | None:

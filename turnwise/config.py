@@ -36,6 +36,7 @@ class Settings:
     max_tokens: int = _setting(2000, "Longest answer asked of the model.")
 
     embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
+    embed: str = _setting("quick", "Who makes the vectors of documents: quick, or quality (four times slower).")
     threads: int = _setting(0, "Threads for embedding. 0: one a core.")
 
     evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")

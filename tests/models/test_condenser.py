@@ -16,7 +16,6 @@ from turnwise.dialogue.window import window
 from turnwise.errors import WeightsError
 from turnwise.models import condenser as condensing
 from turnwise.models.condenser import (
-    FOLDER,
     JOINTS,
     LONGEST,
     LONGEST_TEXT,
@@ -28,7 +27,7 @@ from turnwise.models.condenser import (
     lay_out,
     reader,
 )
-from turnwise.models.weights import pinned_weights
+from turnwise.models.weights import OWN, pinned_weights
 from turnwise.text import content_stems, stem
 from turnwise.types import Message
 
@@ -129,7 +128,7 @@ def test_several_threads_get_the_same(condenser: OnnxCondenser) -> None:
 
 
 def test_other_weights_than_the_card_names_are_refused(tmp_path: Path) -> None:
-    shutil.copytree(FOLDER, tmp_path / "data")
+    shutil.copytree(OWN, tmp_path / "data")
     card = json.loads((tmp_path / "data" / "condenser.json").read_text())
     (tmp_path / "data" / "condenser.json").write_text(json.dumps(card | {"sha256": "0" * 64}))
     with pytest.raises(WeightsError, match="not the file that its card names"):

@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.errors import WeightsError
 from turnwise.models import weights
-from turnwise.models.embedder import CACHED_QUERIES, OnnxEmbedder
+from turnwise.models.embedder import CACHED_QUERIES, OnnxEmbedder, QuickEmbedder
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +119,35 @@ def test_the_runtime_reports_nothing_to_its_maker(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
     assert list(tmp_path.rglob("*")) == []
+
+
+# --- the quick one ------------------------------------------------------------------------------------------------
+
+
+def test_the_quick_embedder_gives_nearly_the_same_vectors(embedder: OnnxEmbedder) -> None:
+    texts = ["BERT reads text in both directions.", "The festival is in June.", "", "é界 " * 400]
+    quick = QuickEmbedder(embedder)
+    vectors = quick.embed_passages(texts)
+    assert vectors.shape == (4, embedder.dimension)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-4)
+    agreement = (vectors[:2] * embedder.embed_passages(texts[:2])).sum(axis=1)
+    assert agreement.min() > 0.9
+    assert (quick.name, quick.embed_query("What is BERT?") is embedder.embed_query("What is BERT?")) == (
+        embedder.name,
+        True,
+    )
+    assert quick.embed_passages([]).shape == (0, embedder.dimension)
+
+
+def test_a_passage_has_the_same_vector_whatever_stands_beside_it(embedder: OnnxEmbedder) -> None:
+    quick = QuickEmbedder(embedder)
+    alone = quick.embed_passages(["The festival is in June."])[0]
+    beside = quick.embed_passages(["word " * 300, "The festival is in June.", "x"])[1]
+    assert np.array_equal(alone, beside)
+
+
+def test_a_damaged_quick_embedder_says_so(embedder: OnnxEmbedder, tmp_path: Path) -> None:
+    (tmp_path / "embedder.onnx").write_bytes(b"no network")
+    (tmp_path / "embedder.json").write_text('{"sha256": "0"}')
+    with pytest.raises(WeightsError, match="not the file that its card names"):
+        QuickEmbedder(embedder, tmp_path).embed_passages(["a"])

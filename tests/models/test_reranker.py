@@ -13,7 +13,6 @@ from turnwise.models import reranker, weights
 from turnwise.models.reranker import STUDENT, TEACHER, OnnxReranker, choose, pieces, rarity, titled
 from turnwise.types import Passage
 
-THERE = (reranker.FOLDER / "reranker.onnx").is_file()
 HEART = "The heart pumps blood through the arteries."
 BREAD = "Sourdough rises by wild yeast and bacteria."
 PEACE = "The Treaty of Westphalia was signed in 1648."
@@ -21,7 +20,7 @@ PEACE = "The Treaty of Westphalia was signed in 1648."
 
 @pytest.fixture(
     scope="module",
-    params=["quality", pytest.param("small", marks=pytest.mark.skipif(not THERE, reason="it is not trained yet"))],
+    params=["quality", "small"],
 )
 def ranker(request: pytest.FixtureRequest) -> OnnxReranker:
     return OnnxReranker(quality=request.param == "quality", threads=1)
@@ -94,7 +93,7 @@ def test_a_file_that_its_card_does_not_name_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("room", [STUDENT, TEACHER])
 def test_a_pair_keeps_to_its_room(room: reranker.Room) -> None:
-    model = reranker._load(reranker.FOLDER, True, 1)
+    model = reranker._load(reranker.OWN, True, 1)
     model._room = room
     long = passage("word " * 3000, "title " * 90, "heading " * 90)
     for question in ("short?", "a long question " * 60, ""):

@@ -14,6 +14,7 @@ from turnwise.documents.ingest import embed_pending
 from turnwise.evaluation.data import Entry
 from turnwise.evaluation.suites import Progress
 from turnwise.index.embedded import EmbeddedIndex
+from turnwise.models.embedder import QuickEmbedder
 from turnwise.sqlite import Database
 from turnwise.text import clean
 from turnwise.types import Chunk, Document, Embedder
@@ -51,7 +52,10 @@ class Libraries:
 
     @contextmanager
     def _open(self, name: str, digest: str) -> Iterator[EmbeddedIndex]:
-        folder = self._cache / f"{name.replace('/', '-')}-{digest}-{self._embedder.name}"
+        # The two ways of embedding passages share a name, since a library may hold vectors of both; here they are told
+        # apart, to be compared.
+        way = "-quick" if isinstance(self._embedder, QuickEmbedder) else ""
+        folder = self._cache / f"{name.replace('/', '-')}-{digest}-{self._embedder.name}{way}"
         folder.mkdir(parents=True, exist_ok=True)
         index = EmbeddedIndex(Database(folder / "library.db"), self._embedder)
         try:

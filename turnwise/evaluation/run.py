@@ -28,10 +28,10 @@ def run(
     second run is quick and one that was stopped goes on where it was.
     """
     settings = settings or Settings()
-    from turnwise.app import embedder_of, senses_of
+    from turnwise.app import embedder_of, passage_embedder, reranker_of, senses_of
 
     embedder = embedder_of(settings)
-    product = Product(settings, senses_of(settings, embedder))
+    product = Product(settings, senses_of(settings, embedder), reranker_of(settings))
     if suite == "followup":
         return _rounded(followup(data, only, progress, product))
     if suite == "condense":
@@ -39,7 +39,9 @@ def run(
     if suite == "retrieval":
         from turnwise.evaluation.retrieval import retrieval
 
-        return _rounded(retrieval(data, only, progress, cache or cache_folder(), embedder, product))
+        return _rounded(
+            retrieval(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
+        )
     raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}.")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import re
 import threading
 from collections import Counter
@@ -17,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.errors import WeightsError
-from turnwise.models.weights import pinned_weights, sha256
+from turnwise.models.sessions import opened
+from turnwise.models.weights import OWN, OWN_HINT, own_weights
 from turnwise.text import is_content, is_specific, stem
 from turnwise.types import Edit, Prediction
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
     from turnwise.types import Message
 
-FOLDER = Path(__file__).parent / "data"
 LONGEST = 120  # tokens of one input, as in training
 LONGEST_MESSAGE = 40  # of them, of the message
 MOST_MENTIONS = 60  # words of the history that may be found missing
@@ -244,7 +241,7 @@ def _facts(seen: Sequence[Message], said: Sequence[Said], keys: Sequence[str]) -
 class OnnxCondenser:
     """The condenser that comes with the package, read at the first message; safe to use from several threads."""
 
-    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
+    def __init__(self, folder: Path = OWN, threads: int = 0) -> None:
         self._folder = folder
         self._threads = threads
         self._lock = threading.Lock()
@@ -307,25 +304,4 @@ def _probability(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
 
 
 def _load(folder: Path, threads: int) -> _Model:
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; without it the runtime reports to its maker
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    hint = "Install turnwise again: its condenser belongs to the package."
-    file = folder / "condenser.onnx"
-    try:
-        card = json.loads((folder / "condenser.json").read_text(encoding="utf-8"))
-        if sha256(file) != card["sha256"]:
-            raise WeightsError(f"{file} is not the file that its card names.", hint)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would eat a core
-        tokenizer = Tokenizer.from_file(str(pinned_weights().tokenizer))
-        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    except WeightsError:
-        raise
-    except Exception as error:  # both libraries raise bare exceptions of their own
-        raise WeightsError(f"The condenser in {folder} cannot be loaded: {error}", hint) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return _Model(tokenizer, session)
+    return _Model(*opened(own_weights("condenser", folder), threads, OWN_HINT))

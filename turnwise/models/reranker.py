@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import WeightsError
-from turnwise.models.weights import pinned_reranker, pinned_weights, sha256
+from turnwise.models.sessions import opened
+from turnwise.models.weights import OWN, OWN_HINT, own_weights, pinned_reranker
 from turnwise.text import content_stems, sentences, stem
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from turnwise.types import Passage
 
-FOLDER = Path(__file__).parent / "data"
 PIECE = 60  # characters that a piece of a passage has at least, where there are so many
 LONGEST_PIECE = 200
 MOST_PIECES = 64  # pieces of a passage that are looked at
@@ -150,7 +148,7 @@ class OnnxReranker:
     from, the pinned ms-marco-MiniLM-L-12-v2.
     """
 
-    def __init__(self, quality: bool = False, folder: Path = FOLDER, threads: int = 0) -> None:
+    def __init__(self, quality: bool = False, folder: Path = OWN, threads: int = 0) -> None:
         self.name = "ms-marco-MiniLM-L-12-v2" if quality else "turnwise-reranker"
         self._quality = quality
         self._folder = folder
@@ -226,25 +224,6 @@ class _Model:
 
 
 def _load(folder: Path, quality: bool, threads: int) -> _Model:
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; without it the runtime reports to its maker
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    hint = "Install turnwise again: its re-ranker belongs to the package."
-    file = pinned_reranker().model if quality else folder / "reranker.onnx"
-    try:
-        if not quality:
-            card = json.loads((folder / "reranker.json").read_text(encoding="utf-8"))
-            if sha256(file) != card["sha256"]:
-                raise WeightsError(f"{file} is not the file that its card names.", hint)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # the threads are ours
-        tokenizer = Tokenizer.from_file(str(pinned_weights().tokenizer))
-        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    except WeightsError:
-        raise
-    except Exception as error:  # both libraries raise bare exceptions of their own
-        raise WeightsError(f"The re-ranker in {file.parent} cannot be loaded: {error}", hint) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    weights = pinned_reranker() if quality else own_weights("reranker", folder)
+    tokenizer, session = opened(weights, 1, OWN_HINT)  # the threads are ours
     return _Model(tokenizer, session, TEACHER if quality else STUDENT, threads)

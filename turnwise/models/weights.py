@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ PINNED = {
     "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
     "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
 }
+OWN = Path(__file__).parent / "data"
+OWN_HINT = "Install turnwise again: its own weights belong to the package."
 RERANKER = Path("models", "data", "reranker_en")
 PINNED_RERANKER = {"model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
 _HINT = (
@@ -41,6 +44,19 @@ def pinned_reranker() -> Weights:
     folder = _installed_package() / RERANKER
     _check(folder, PINNED_RERANKER, "re-ranker")
     return Weights(folder / "model.onnx", pinned_weights().tokenizer)
+
+
+def own_weights(name: str, folder: Path = OWN) -> Weights:
+    """Weights that are part of the package; WeightsError where they are not those that their card names."""
+    model, card = folder / f"{name}.onnx", folder / f"{name}.json"
+    try:
+        digest = json.loads(card.read_text(encoding="utf-8"))["sha256"]
+        found = sha256(model)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"The {name} in {folder} cannot be loaded: {error}", OWN_HINT) from error
+    if found != digest:
+        raise WeightsError(f"{model} is not the file that its card names.", OWN_HINT)
+    return Weights(model, pinned_weights().tokenizer)
 
 
 def _check(folder: Path, pinned: dict[str, str], what: str) -> None:
