@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from turnwise.turn.retrieve import CANDIDATES, MOST, last_cited, retrieve
+from turnwise.turn.retrieve import CANDIDATES, MOST, retrieve
 from turnwise.types import Hit, Message, Passage, Plan, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
@@ -30,6 +30,9 @@ class Shelf:
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
         return FOUND[query.question][:k]
 
+    def locate(self, sentence: str) -> Passage | None:
+        return Passage(3, 0, "", "", sentence) if sentence == "GPT writes." else None
+
     def passage(self, passage_id: int) -> Passage | None:
         return Passage(passage_id, 0, "", "", "") if passage_id < 100 else None
 
@@ -51,7 +54,8 @@ class Judge:
 
 def retrieved(*questions: str, k: int = 6, judge: Judge | None = None, cited: Sequence[int] = ()) -> list[int]:
     steps = tuple(Step("search", SearchQuery(question)) for question in questions)
-    found = retrieve(Plan(steps, ""), cast(Any, Shelf()), k, judge, cited)
+    answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in cited))
+    found = retrieve(Plan(steps, ""), cast(Any, Shelf()), k, judge, answer)
     return [hit.passage.id for hit in found]
 
 
@@ -85,16 +89,10 @@ def test_what_the_last_answer_cited_is_found_again() -> None:
     assert retrieved("both", cited=[77, 101], k=7) == [1, 2, 3, 4, 5, 77, 6]
     assert retrieved("equal", cited=[3], k=3) == [3, 1, 2]
     assert retrieved("nothing", cited=[77], k=3) == [77]
+    told = Message("assistant", "GPT writes. [1] It rhymes. [2]")  # as a caller keeps it who keeps the text alone
+    plan = Plan((Step("search", SearchQuery("equal")),), "")
+    assert [hit.passage.id for hit in retrieve(plan, cast(Any, Shelf()), 3, answer=told)] == [3, 1, 2]
 
 
 def test_of_passages_that_say_the_same_the_best_stays() -> None:
     assert retrieved("twice", k=3) == [1, 3, 4]
-
-
-def test_the_last_answers_sources_are_those_of_the_last_answer() -> None:
-    def said(*ids: int) -> Message:
-        return Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in ids))
-
-    assert last_cited([said(1), Message("user", "yes")]) == (1,)
-    assert last_cited([said(1), said(2, 3), Message("user", "yes")]) == (2, 3)
-    assert last_cited([Message("user", "yes")]) == ()

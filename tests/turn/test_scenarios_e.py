@@ -199,7 +199,8 @@ def test_e8_the_trace_tells_what_a_person_wants_to_know(talk: Talk) -> None:
     assert [each.stage for each in reply.trace] == STAGES
     condensed, retrieved = stage(reply, "condense"), stage(reply, "retrieve")
     assert condensed.details["query"] == "How does BERT compare to GPT?"
-    assert condensed.details["added"].keys() == {"BERT"}
+    added = condensed.details["added"]
+    assert max(added, key=added.get) == "BERT"
     assert "“it” refers to something said before" in condensed.reason
     assert reply.turn == 2
     assert retrieved.decision == f"{len(retrieved.details['found'])} passages"

@@ -117,15 +117,18 @@ def _read(text: str) -> _Read:
 
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
-    """Where a pronoun points back, what takes its place first: what the last question was about, if that is about as
-    likely as any, else the likeliest."""
+    """Where a pronoun points back, what takes its place first: what the last question was about, if that or a part of
+    it is about as likely as any, else the likeliest."""
     if not phrases or not points_back(message):
         return phrases
-    last = content_stems(subject(next((each.content for each in reversed(seen) if each.role == "user"), "")))
+    named = subject(next((each.content for each in reversed(seen) if each.role == "user"), ""))
+    last = content_stems(named)
     likeliest = max(phrases, key=lambda phrase: phrase[1])
-    nearest = [phrase for phrase in phrases if content_stems(phrase[0]) == last and phrase[1] >= BESIDE * likeliest[1]]
-    first = nearest[0] if nearest else likeliest
-    return [first, *(phrase for phrase in phrases if phrase is not first)]
+    parts = [each for each in phrases if content_stems(each[0]) <= last and each[1] >= BESIDE * likeliest[1]]
+    if not parts:
+        return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
+    whole = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))
+    return [whole, *(phrase for phrase in phrases if phrase not in parts)]
 
 
 def _new(word: str, said: set[str], own: set[str]) -> bool:

@@ -18,6 +18,7 @@ LONGEST_ANSWER = 4  # sentences
 LONGEST_SIDE = 3  # sentences for each side of a comparison
 READ_CLOSELY = 20  # sentences whose meaning is compared with the question, after their words were
 CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reach
+BEHIND = 0.4  # what it costs a sentence that the search found its passage less fitting than the first
 ANSWERS = 0.6  # score from which a sentence counts as an answer
 INTRODUCES = 0.15  # taken from a sentence that says what the topic is, once that is known
 CONTINUES = 0.45  # the same where the user only asks for more
@@ -92,10 +93,11 @@ class ExtractiveAnswerer:
         by_words = _by_words(question, candidates)
         likely = sorted(candidates, key=lambda each: -by_words[id(each)] - 0.1 / (1 + each.rank))[:READ_CLOSELY]
         if likely:
-            asked = self._embedder.embed_query(question)
+            asked, first = self._embedder.embed_query(question), max(each.evidence.hit.score for each in candidates)
             for each in likely:
                 closeness = float(self._vector(each.text) @ asked)
                 each.score = 0.6 * closeness + 0.4 * by_words[id(each)] + _fits(each.text, _about(each), question)
+                each.score -= BEHIND * (first - each.evidence.hit.score)
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------

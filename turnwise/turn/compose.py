@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from turnwise.dialogue.citing import Locate, cited_points, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
-from turnwise.text import CITATION, points, without_citations
+from turnwise.text import CITATION
 from turnwise.types import ConversationState, Evidence, Hit, Message, Passage, Plan, Prompt, Source
 
-Locate = Callable[[str], Passage | None]
 PROMPTS = Path(__file__).parent / "prompts"
 LONG = 1000  # characters of an answer after which the next should be shorter
 MOST_TOPICS = 8  # topics that the note on the conversation names
@@ -31,7 +31,7 @@ def compose(
     state: ConversationState | None = None,
 ) -> Prompt:
     """The prompt of this turn. A source that was cited before keeps its number; a new one gets the next."""
-    said = [_with_sources(each, locate) for each in history[-RECENT:]]
+    said = [with_sources(each, locate) for each in history[-RECENT:]]
     known = [source for each in (*history[:-RECENT], *said) for source in each.sources]
     form = next((step.detail for step in plan.steps if step.action == "reform"), "")
     last = _last_answer((*history[:-RECENT], *said)) if form else None
@@ -59,26 +59,6 @@ def system_prompt() -> str:
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------
-
-
-def _with_sources(message: Message, locate: Locate) -> Message:
-    """The message with what it cited. A caller that keeps its own history sends text only: look its sentences up."""
-    if message.role != "assistant" or message.sources or not CITATION.search(message.content):
-        return message
-    found: dict[int, Source] = {}
-    for number, quote in _cited_points(message.content):
-        passage = None if number in found else locate(quote)
-        if passage:
-            found[number] = to_source(number, passage, quote)
-    return Message(message.role, message.content, tuple(found.values()))
-
-
-def _cited_points(answer: str) -> Iterator[tuple[int, str]]:
-    """Every citation of an answer with the words that rest on it, without the quotation marks of a quoted passage."""
-    for point in points(answer):
-        quote = without_citations(point).removeprefix("As I said: ").strip("“” ")
-        for number in CITATION.findall(point):
-            yield int(number), quote
 
 
 def _numbered(hits: Sequence[Hit], known: Iterable[Source], highest: int) -> tuple[Evidence, ...]:
@@ -113,20 +93,6 @@ def _evidence_of(answer: Message) -> tuple[Evidence, ...]:
     return tuple(Evidence(source.number, Hit(_to_passage(source), 0.0)) for source in answer.sources)
 
 
-def to_source(number: int, passage: Passage, quote: str) -> Source:
-    return Source(
-        number,
-        passage.id,
-        passage.title,
-        passage.source,
-        passage.heading,
-        passage.page,
-        passage.text,
-        quote,
-        passage.reference,
-    )
-
-
 def _to_passage(source: Source) -> Passage:
     return Passage(
         source.passage_id,
@@ -145,7 +111,7 @@ def cited(text: str, prompt: Prompt, shown: Mapping[int, int]) -> tuple[Source, 
     passages = {source.number: _to_passage(source) for source in prompt.known}
     passages |= {shown[each.number]: each.passage for each in prompt.evidence if each.number in shown}
     found: dict[int, Source] = {}
-    for number, quote in _cited_points(text):
+    for number, quote in cited_points(text):
         if number in passages and number not in found:
             found[number] = to_source(number, passages[number], quote)
     return tuple(found.values())

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
+from turnwise.dialogue.citing import with_sources
 from turnwise.text import words
 from turnwise.types import Hit, Index, Message, Passage, Plan, Reranker, SearchQuery
 
@@ -20,28 +21,23 @@ TRIPLE = 3
 
 
 def retrieve(
-    plan: Plan, index: Index, k: int, reranker: Reranker | None = None, cited: Sequence[int] = ()
+    plan: Plan, index: Index, k: int, reranker: Reranker | None = None, answer: Message | None = None
 ) -> list[Hit]:
     """At most k passages, two more for a comparison; each search of the plan gets its turn at handing one in.
 
-    `cited` are the passages under the last answer, where the message leans on it: found again even by a "yes".
+    `answer` is the one that the message leans on, if any: what it cited is found again even by a "yes".
     """
     queries = [step.query for step in plan.steps if step.action == "search" and step.query]
     if not queries:
         return []
-    earlier = [passage for each in cited if (passage := index.passage(each)) is not None]
+    cited = with_sources(answer, index.locate).sources if answer else ()
+    earlier = [passage for each in cited if (passage := index.passage(each.passage_id)) is not None]
     rankings = [find(query, k, index.search, reranker, earlier) for query in queries]
     wanted = min(k if len(queries) == 1 else k + 2, MOST)
     best: dict[int, Hit] = {}
     for hit in _in_turn(rankings):
         best.setdefault(hit.passage.id, hit)
     return list(best.values())[:wanted]
-
-
-def last_cited(history: Sequence[Message]) -> tuple[int, ...]:
-    """The passages that the last answer cites, by their ids."""
-    said = next((each for each in reversed(history) if each.role == "assistant"), None)
-    return tuple(source.passage_id for source in said.sources) if said else ()
 
 
 def find(

@@ -17,7 +17,7 @@ from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import last_cited, retrieve
+from turnwise.turn.retrieve import retrieve
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
@@ -87,11 +87,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("retrieve") as stage:
-            leaning = understood.follow_up.is_follow_up and not request.where
-            cited_last = last_cited(history) if leaning else ()
-            hits = await asyncio.to_thread(
-                retrieve, planned, parts.index, settings.evidence, parts.reranker, cited_last
-            )
+            leaning = understood.intent == "follow_up" and not request.where
+            answer = next((each for each in reversed(history) if leaning and each.role == "assistant"), None)
+            hits = await asyncio.to_thread(retrieve, planned, parts.index, settings.evidence, parts.reranker, answer)
             searched = [step.query.question for step in planned.steps if step.query]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
