@@ -25,6 +25,9 @@ docs: $(READY)
 bench: $(READY)
 	@$(BIN)/python benchmarks/turn.py
 	@$(BIN)/python benchmarks/understand.py
+	@$(BIN)/python benchmarks/rerank.py
+	@$(BIN)/python benchmarks/ingest.py
+	@$(BIN)/python benchmarks/library.py --passages 1000 10000
 
 $(READY): pyproject.toml
 	@echo "Setting up .venv (a minute or two the first time)..."

@@ -42,7 +42,7 @@ class Settings:
     evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
     added_weight: float = _setting(1.0, "How much a word added from the conversation counts, times its probability.")
     talk_weight: float = _setting(0.3, "How much all that was asked of late counts in the search for a follow-up.")
-    rerank: str = _setting("quick", "Who orders what is found: quick, quality (better, six times slower) or off.")
+    rerank: str = _setting("quick", "Who orders what is found: quick, quality (better, eight times slower) or off.")
 
     condense_with_model: bool = _setting(
         False, "Let the chat model rewrite follow-ups too; what it may not say is refused."
