@@ -583,9 +583,11 @@ class Rewriter(Protocol):
 
 
 class Reranker(Protocol):
-    """A model that reads a question and a passage together."""
+    """A model that reads a question and a passage together. `trust` is what a point of its scores counts beside the
+    score of a search, which is a cosine and a little."""
 
     name: str
+    trust: float
 
     def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """How well each passage answers the question; higher is better."""

@@ -41,6 +41,7 @@ class Judge:
     """A re-ranker that gives the points it is told."""
 
     name = "judge"
+    trust = 1 / 60
 
     def __init__(self, **points: float) -> None:
         self.points = {int(name[1:]): points[name] for name in points}

@@ -150,6 +150,7 @@ class OnnxReranker:
 
     def __init__(self, quality: bool = False, folder: Path = OWN, threads: int = 0) -> None:
         self.name = "ms-marco-MiniLM-L-12-v2" if quality else "turnwise-reranker"
+        self.trust = 1 / 30 if quality else 1 / 120
         self._quality = quality
         self._folder = folder
         self._threads = threads or min(4, os.cpu_count() or 1)

@@ -14,7 +14,6 @@ Search = Callable[[SearchQuery, int], list[Hit]]
 MOST = 8  # passages an answer draws on
 CANDIDATES = 15  # passages of a search that the re-ranker reads
 SPARE = 5  # more, in place of those that are folded
-POINT = 1 / 60  # what a point of the re-ranker counts beside the score of the search, which is a cosine and a little
 AGAIN = 0.02  # what it counts that the last answer cited a passage
 ALIKE = 0.8  # of a passage's word triples in a better one: it says the same
 TRIPLE = 3
@@ -50,7 +49,8 @@ def find(
         top, rest = found[:CANDIDATES], found[CANDIDATES:]
         points = reranker.scores(query.question, [hit.passage for hit in top])
         top = [
-            dataclasses.replace(hit, score=hit.score + POINT * point) for hit, point in zip(top, points, strict=True)
+            dataclasses.replace(hit, score=hit.score + reranker.trust * point)
+            for hit, point in zip(top, points, strict=True)
         ]
         found = sorted(top, key=lambda hit: -hit.score) + rest
     return _distinct(found, k)
