@@ -136,6 +136,7 @@ def test_another_process_takes_the_files_that_one_has_made(open_index: Open) -> 
         assert "7" in near(there, "Title 7\nzebras number7", 5)
         there.settle()
         assert there._vectors.table().stored is None
+        there.settle()  # that look began to make them too
     settled(here)
     settled(there)
     (ours, theirs) = (each._vectors.table().stored for each in (here, there))
