@@ -52,7 +52,8 @@ _TABLES = (
 )
 
 # The passages of a document are numbered in a row, so that a line of the log names them all by the first and the last.
-# A vector's own number (vectors.seq) is the log of vectors made; the line that removes its passage removes it too.
+# A vector's own number (vectors.seq) is the log of vectors made; the line that removes its passage removes it too. A
+# line that removes a document and none of its passages (from 0 to -1) takes out its words alone.
 _OP_LOG = (
     "DROP TRIGGER IF EXISTS passage_added",
     "DROP TRIGGER IF EXISTS passage_removed",
