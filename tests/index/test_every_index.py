@@ -373,6 +373,17 @@ def test_any_text_can_be_searched(open_index: Open, literal: str, added: list[tu
     index.close()
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(hostile)
+def test_any_text_can_be_a_filter(open_index: Open, text: str) -> None:
+    index = open_index()
+    index.put(ready(3))
+    for where in (Filter((text,)), Filter(tags=(text,)), Filter(source=text), Filter(since=text), Filter(until=text)):
+        assert len(index.search(SearchQuery("common", where=where), 5)) in (0, 3)
+    assert index.search(SearchQuery("common", where=Filter(source=f"row 1\0{text}")), 5) == []
+    index.close()
+
+
 def test_several_write_and_search_at_once(open_index: Open) -> None:
     indexes = [open_index() for _ in range(3)]
     indexes[0].put([one("steady", "S", "common words")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sqlite3
 
 from turnwise.types import DocumentInfo, Filter, Passage, Reference
@@ -128,4 +129,8 @@ def condition(where: Filter) -> tuple[str, list[str]]:
     if where.until:
         parts.append("date != '' AND substr(date, 1, length(?)) <= ?")
         values += [where.until, where.until]
-    return " AND ".join(parts), values
+    return " AND ".join(parts), [_NEVER_KEPT.sub("\ufffd", value) for value in values]
+
+
+# SQLite takes no half of a character, and a pattern would end at a NUL and fit what it should not.
+_NEVER_KEPT = re.compile("[\0\ud800-\udfff]")
