@@ -20,7 +20,7 @@ from turnwise.index.fusion import DEPTH, Found
 from turnwise.index.lexical import LexicalIndex
 from turnwise.index.schema import DOCUMENTS, MIGRATIONS, PASSAGES, of_reference, to_document, to_passage
 from turnwise.index.vectors import VectorIndex
-from turnwise.index.words import indexed_words, weighted_words
+from turnwise.index.words import embedded_text, indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
 from turnwise.types import Chunk, Counts, Document, DocumentInfo, Embedder, Hit, Outcome, Passage, SearchQuery
@@ -92,7 +92,8 @@ class EmbeddedIndex:
             "SELECT id, title, heading, text FROM pending JOIN passages ON id = passage_id ORDER BY passage_id LIMIT ?",
             limit,
         )
-        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
+        rows.sort(key=lambda row: -len(row["text"]))
+        return [(row["id"], embedded_text(row["title"], row["heading"], row["text"])) for row in rows]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
         """Keep the vectors of passages that are still there and have none. Gives how many. A power cut may lose the
@@ -333,11 +334,6 @@ def _count(tx: sqlite3.Connection, **more: int) -> None:
     tx.executemany(
         "UPDATE index_meta SET value = value + ? WHERE name = ?", ((number, name) for name, number in more.items())
     )
-
-
-def _embedded_text(row: sqlite3.Row) -> str:
-    place = " — ".join(part for part in (row["title"], row["heading"]) if part)
-    return f"{place}\n{row['text']}" if place else str(row["text"])
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -26,7 +26,7 @@ from turnwise.index.postgres_schema import (
     to_reference,
 )
 from turnwise.index.postings import State, bm25, fetch, rarest, tidy, write_removed, write_segment
-from turnwise.index.words import indexed_words, weighted_words
+from turnwise.index.words import cited, embedded_text, indexed_words, searched_text, weighted_words
 from turnwise.postgres import Database, storable
 from turnwise.text import words
 from turnwise.types import (
@@ -39,7 +39,6 @@ from turnwise.types import (
     Hit,
     Outcome,
     Passage,
-    Reference,
     SearchQuery,
 )
 
@@ -123,7 +122,8 @@ class PostgresIndex:
                 " ORDER BY passages.id LIMIT %s",
                 (limit,),
             ).fetchall()
-        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
+        rows.sort(key=lambda row: -len(row["text"]))
+        return [(row["id"], embedded_text(row["title"], row["heading"], row["text"])) for row in rows]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
         """Keep the vectors of passages that are still there and have none. Gives how many."""
@@ -348,8 +348,8 @@ def with_same_passages(tx: Connection, documents: Mapping[int, Document]) -> dic
         document = documents[number]
         chunks = tuple(Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"]) for row in rows)
         if (rows[0]["title"], chunks) == (document.title, document.chunks):
-            cited = _cited(to_reference(rows[0]["reference"]))
-            same[number] = [row["id"] for row in rows], cited == _cited(document.reference)
+            known = to_reference(rows[0]["reference"])
+            same[number] = [row["id"] for row in rows], cited(known) == cited(document.reference)
     return same
 
 
@@ -418,13 +418,8 @@ def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk
 
 
 def searched_words(document: Document, piece: Chunk) -> list[str]:
-    """The words by which a passage is found: of the title, the heading, the reference and the text."""
-    return indexed_words("\n".join((document.title, piece.heading, *_cited(document.reference), piece.text)))
-
-
-def _cited(reference: Reference | None) -> tuple[str, ...]:
-    """What of a reference a passage is found by."""
-    return (*reference.authors, str(reference.year or "")) if reference else ()
+    """The words by which a passage is found."""
+    return indexed_words(searched_text(document.title, piece.heading, piece.text, document.reference))
 
 
 def _new_ids(tx: Connection, count: int) -> list[int]:
@@ -580,11 +575,6 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         size += max(len(document.chunks), 1)
     if batch:
         yield list(batch.values())
-
-
-def _embedded_text(row: Mapping[str, Any]) -> str:
-    place = " — ".join(part for part in (row["title"], row["heading"]) if part)
-    return f"{place}\n{row['text']}" if place else str(row["text"])
 
 
 def _vector_text(vector: Vectors) -> str:
