@@ -25,6 +25,7 @@ from click.testing import CliRunner, Result
 
 from tests.fake_openai import FakeOpenAI, endless, refusal, words
 from turnwise.app import build
+from turnwise.cli.place import without_password
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
@@ -360,6 +361,26 @@ def test_config_shows_every_setting_and_who_set_it(tmp_path: Path, monkeypatch: 
     (settings,) = objects(run("config", "--config", file, "--json"))
     assert settings["port"] == {"value": 9000, "origin": str(file), "about": "Port the server listens on."}
     assert settings["base_url"]["value"] == "http://…@localhost/v1"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown", "configured"),
+    [
+        ("postgres://me:secret@host/db", "postgres://me@host/db", "postgres://…@host/db"),
+        ("postgres://me:s@secret@host/db", "postgres://me@host/db", "postgres://…@host/db"),
+        ("postgres://host/db?sslpassword=secret&a=b", *["postgres://host/db?sslpassword=…&a=b"] * 2),
+        ("postgres://me@host/db?a=b&Password=secret", "postgres://me@host/db?a=b&Password=…", None),
+        ("postgres://host:5432/a@b", *["postgres://host:5432/a@b"] * 2),
+    ],
+)
+def test_no_password_is_shown(
+    monkeypatch: pytest.MonkeyPatch, address: str, shown: str, configured: str | None
+) -> None:
+    assert without_password(address) == shown
+    monkeypatch.setenv("TURNWISE_DATABASE", address)
+    told = run("config").stdout
+    assert "secret" not in told
+    assert configured is None or f'database = "{configured}"' in told
 
 
 @pytest.mark.parametrize("arguments", [["config"], ["ask", "Why?"], ["doctor"], ["serve", "--sample"]])

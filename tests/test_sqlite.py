@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.errors import LibraryDamaged
+from turnwise.errors import LibraryDamaged, LibraryUnavailable
 from turnwise.sqlite import Database
 
 
@@ -199,3 +199,26 @@ def test_what_is_read_together_is_of_one_moment(database: Database) -> None:
         assert lines(database) == ["first"]
     assert lines(database) == ["first", "second"]
     other.close()
+
+
+def test_the_connection_of_a_thread_that_has_ended_is_closed(database: Database) -> None:
+    kept = database.connection()
+    ended: list[sqlite3.Connection] = []
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: ended.append(database.connection()))
+        thread.start()
+        thread.join()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        ended[0].execute("SELECT 1")
+    assert database.connection() is kept
+    assert kept.execute("SELECT 1").fetchone()[0] == 1
+
+
+@pytest.mark.parametrize("transaction", ["read", "write"])
+def test_a_file_that_is_closed_meanwhile_is_not_called_damaged(database: Database, transaction: str) -> None:
+    with (
+        pytest.raises(LibraryUnavailable, match=r"some\.db was closed while it was in use") as caught,
+        getattr(database, transaction)(),
+    ):
+        database.close()
+    assert caught.value.hint

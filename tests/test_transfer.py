@@ -20,7 +20,7 @@ from turnwise.errors import LibraryDamaged, LibraryError, LibraryNotFound, Libra
 from turnwise.index.words import indexed_words
 from turnwise.postgres import Database
 from turnwise.transfer import Copied, copy
-from turnwise.types import Chunk, Document
+from turnwise.types import Chunk, Document, Passage, Reference
 
 
 def run(*arguments: object) -> Result:
@@ -126,6 +126,39 @@ def test_what_was_changed_in_the_copy_is_as_in_the_folder_again(talked: Path, po
         rows = there.index._database.rows("SELECT sum(octet_length(entries)) / 6 AS entries FROM postings")  # type: ignore[attr-defined]
         texts = [row for document in here.index.documents() for row in passages_of(here, document.id)]
         assert rows[0]["entries"] == sum(len(set(indexed_words(text))) for text in texts), "none is there twice"
+
+
+def test_other_tags_are_copied_alone(talked: Path, postgres_url: str) -> None:
+    settings = Settings(library=str(talked))
+    copied = copy(settings, postgres_url)
+    with build(settings) as here, turnwise.open(postgres_url) as there:
+        (first, *_) = here.index.documents()
+        text = tuple(Chunk(each.text, each.heading, each.page, each.start, each.end) for each in whole(here, first.id))
+        here.index.put([Document(first.source, first.title, "2", text, tags=("new",), reference=first.reference)])
+        before = segments_of(there)
+        seen: list[tuple[str, int, int]] = []
+        assert copy(settings, postgres_url, lambda *step: seen.append(step)) == copied
+        assert not any(what == "copying vectors" for what, *_ in seen), "they stayed"
+        assert segments_of(there) == before
+        assert there.index.documents()[0].tags == ("new",)
+        reference = Reference("k", ("Xylander, Ann",), 2020)
+        here.index.put([Document(first.source, first.title, "3", text, tags=("new",), reference=reference)])
+        assert copy(settings, postgres_url) == copied
+        hits = there.search("xylander", 100)
+        assert {hit.passage.document_id for hit in hits if hit.lexical_rank is not None} == {first.id}
+
+
+def whole(engine: Engine, document: int) -> list[Passage]:
+    """The passages of a document, in order."""
+    (row,) = engine.index._rows("SELECT min(id) FROM passages WHERE document_id = ?", document)  # type: ignore[attr-defined]
+    first = engine.index.passage(row[0])
+    assert first is not None
+    return engine.index.around(first, 1000)
+
+
+def segments_of(engine: Engine) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = engine.index._database.rows("SELECT * FROM segments ORDER BY id")  # type: ignore[attr-defined]
+    return rows
 
 
 def passages_of(engine: Engine, document: int) -> list[str]:

@@ -11,7 +11,7 @@ TurnwiseError
 ├── LibraryError
 │   ├── LibraryNotFound
 │   ├── LibraryDamaged      the database cannot be read or written
-│   └── LibraryUnavailable  the database server cannot be reached, or has gone
+│   └── LibraryUnavailable  the database cannot be reached, or has gone
 ├── DocumentError           one document could not be read; the others go on
 │   ├── UnsupportedDocument
 │   ├── EncryptedDocument

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from turnwise.errors import LibraryDamaged
+from turnwise.errors import LibraryDamaged, LibraryUnavailable
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -20,7 +20,8 @@ class Database:
         self.path = path
         self._durable = durable
         self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._opened: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._opening = threading.Lock()
 
     def connection(self) -> sqlite3.Connection:
         """This thread's connection; reads on it see every committed write."""
@@ -33,8 +34,18 @@ class Database:
                 found.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
                 found.execute("PRAGMA foreign_keys = ON")
             self._local.connection = found
-            self._opened.append(found)
+            self._keep(found)
         return found
+
+    def _keep(self, connection: sqlite3.Connection) -> None:
+        """Remember a connection of this thread to close it, and close those of threads that have ended: a server that
+        starts threads for years would run out of files."""
+        with self._opening:
+            ended = [each for each in self._opened if not each[0].is_alive()]
+            self._opened = [each for each in self._opened if each not in ended]
+            self._opened.append((threading.current_thread(), connection))
+        for _, each in ended:
+            each.close()
 
     @contextmanager
     def write(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
@@ -66,7 +77,8 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("COMMIT")
+                if connection.in_transaction:  # a broken disk makes SQLite roll back by itself
+                    connection.execute("COMMIT")
 
     def migrate(self, part: str, migrations: Sequence[Migration]) -> None:
         """Run the migrations of one part that this file has not seen, in order, once across processes."""
@@ -82,9 +94,10 @@ class Database:
                     tx.execute("INSERT INTO migrations VALUES (?, ?)", (part, migration.__name__))
 
     def close(self) -> None:
-        for connection in self._opened:
+        with self._opening:
+            opened, self._opened = self._opened, []
+        for _, connection in opened:
             connection.close()
-        self._opened.clear()
         self._local = threading.local()
 
 
@@ -95,6 +108,10 @@ def reported(path: Path) -> Iterator[None]:
         yield
     except sqlite3.IntegrityError:
         raise
+    except sqlite3.ProgrammingError as error:
+        if "closed" not in str(error):
+            raise
+        raise LibraryUnavailable(f"{path} was closed while it was in use.", "Open it and try again.") from error
     except sqlite3.OperationalError as error:
         text = str(error)
         hint = "Check that the file exists, that you may write to it, and that the disk has room."

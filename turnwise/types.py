@@ -600,8 +600,9 @@ class Index(Protocol):
     embedder: Embedder
 
     def put(self, documents: Iterable[Document]) -> list[Outcome]:
-        """Put documents in, each in place of the one of its source unless the digest is the same. Those of one call
-        are on disk and searchable by their words when it returns."""
+        """Put documents in, each in place of the one of its source unless the digest is the same; where the title and
+        the chunks are, the vectors stay. Those of one call are on disk and searchable by their words when it
+        returns."""
         ...
 
     def digest(self, source: str) -> str | None:

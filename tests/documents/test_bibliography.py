@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.documents.conftest import Shelves
-from turnwise.documents.bibliography import Entry, _bibtex, _ris, attached, read_bibliography
+from turnwise.documents.bibliography import Entry, _bibtex, _csl, _ris, attached, read_bibliography
+from turnwise.documents.files import _entry_items
 from turnwise.documents.ingest import add, remove
 from turnwise.errors import UnreadableDocument
 from turnwise.types import Reference
@@ -127,6 +128,22 @@ def test_csl_json(tmp_path: Path) -> None:
     assert (entry.title, entry.authors, entry.date) == ("The heron & I", ("van der Berg, Anna", "WHO"), "2020-05")
     path.write_text(json.dumps({"name": "a package", "version": 1}))
     assert read_bibliography(path) is None
+
+
+values: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.sampled_from("a2\0\ud800é<&;"), max_size=6),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["family", "path", "raw"]), inner),
+    max_leaves=5,
+)
+FIELDS = ("author", "creators", "issued", "date", "attachments", "id", "DOI", "URL", "abstract", "container-title")
+
+
+@given(values, st.dictionaries(st.sampled_from(FIELDS), values), st.dictionaries(st.just("date-parts"), values))
+def test_any_json_is_read_to_its_end(title: object, said: dict[str, object], issued: dict[str, object]) -> None:
+    for item in ({"type": "book", "title": title, **said}, {"type": "book", "title": title, **said, "issued": issued}):
+        for entry in _csl(json.dumps([item])) or []:
+            texts = (entry.key, entry.title, *entry.authors, entry.date, entry.venue, entry.url, entry.text)
+            assert "".join(texts).encode()  # none holds half of a character
 
 
 RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:bib="http://purl.org/net/biblio#"
@@ -274,6 +291,17 @@ def test_a_bibliography_is_removed_with_its_entries(library: Path, shelves: Shel
 def test_entries_of_one_key_are_two_documents(folder: Path, shelves: Shelves) -> None:
     (folder / "a.bib").write_text("@misc{x, title = {One}}\n@misc{x, title = {Two}}")
     assert add(shelves, [folder]).added == 2
+    assert [each.source.rpartition("#")[2] for each in shelves.documents()] == ["x", "x'"]
+    entries = [(folder / "a.bib", Entry(key, "Title"), []) for key in ("x", "x'", "x", "x", *["y"] * 20_000)]
+    sources = [item.source.rpartition("#")[2] for item in _entry_items(entries)]
+    assert len(set(sources)) == len(sources)
+    assert max(map(len, sources)) < 10
+
+
+def test_a_name_of_a_file_that_can_be_none_is_missing(folder: Path) -> None:
+    entry = Entry("x", "Title", files=("file://[x", "file:///a\0b.pdf"))
+    assert attached(entry, folder)[0] == []
+    assert len(attached(entry, folder)[1]) == 2
 
 
 def test_json_that_is_no_bibliography_is_a_file(folder: Path, shelves: Shelves) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.postgres import PostgresIndex
 from turnwise.postgres import Database as Postgres
 from turnwise.sqlite import Database as Sqlite
-from turnwise.types import Chunk, Counts, Document, Embedder, Index, SearchQuery, Term
+from turnwise.types import Chunk, Counts, Document, Embedder, Filter, Index, Reference, SearchQuery, Term
 
 Open = Callable[..., Index]
 
@@ -143,6 +144,114 @@ def test_titles_and_headings_are_the_terms_until_the_library_changes(open_index:
     assert other.terms() == ((), ())
 
 
+# --- the same document, described otherwise ------------------------------------------------------------------------
+
+HERONS = Document("h", "Herons", "1", (Chunk("They wade.", "Life", 1, 0, 10), Chunk("They fish.", "Food", 2, 11, 21)))
+
+
+def test_other_tags_leave_the_passages_and_their_vectors(open_index: Open) -> None:
+    index, other = open_index(), open_index()
+    index.put([dataclasses.replace(HERONS, tags=("old",), date="2019"), one("g", "Gnus", "They wade.")])
+    embed_pending(index)
+    before = [(hit.passage, hit.similarity) for hit in index.search(SearchQuery("they wade"), 5)]
+    old, new = Filter(tags=("old",)), Filter(("birds",), ("new", "wet"), since="2020")
+    assert [len(other.search(SearchQuery("wade", where=where), 5)) for where in (old, new)] == [2, 0]
+    said = dataclasses.replace(HERONS, digest="2", collection="birds", tags=("new", "wet"), date="2020-05")
+    assert index.put([said, one("g", "Gnus", "They wade.")]) == ["updated", "unchanged"]
+    assert index.counts() == Counts(2, 3, 3)
+    for each in (index, other):
+        assert [(hit.passage, hit.similarity) for hit in each.search(SearchQuery("they wade"), 5)] == before
+    assert [len(other.search(SearchQuery("wade", where=where), 5)) for where in (old, new)] == [0, 2]
+    (info,) = [each for each in other.documents() if each.source == "h"]
+    assert (info.collection, info.tags, info.date, info.passages) == ("birds", ("new", "wet"), "2020-05", 2)
+    assert other.digest("h") == "2"
+
+
+def test_other_authors_are_found_and_the_vectors_stay(open_index: Open) -> None:
+    index, other = open_index(), open_index()
+    index.put([dataclasses.replace(HERONS, reference=Reference("a19", ("Adams, Eve",), 2019)), one("g", "Gnus", "Go.")])
+    embed_pending(index)
+    assert {hit.lexical_rank for hit in other.search(SearchQuery("Adams 2019"), 2)} == {1, 2}
+    reference = Reference("b20", ("Brown, Bob",), 2020, "https://example.org")
+    index.put([dataclasses.replace(HERONS, digest="2", reference=reference)])
+    assert index.counts() == Counts(2, 3, 3)
+    assert index.unembedded(5) == []
+    for each in (index, other):
+        assert {hit.lexical_rank for hit in each.search(SearchQuery("Adams 2019"), 5)} == {None}
+        found_now = each.search(SearchQuery("Brown 2020"), 2)
+        assert {(hit.lexical_rank, hit.passage.reference) for hit in found_now} == {(1, reference), (2, reference)}
+        assert all(hit.similarity is not None for hit in found_now)
+    assert index.remove("h")
+    assert index.counts() == Counts(1, 1, 1)
+    assert found(other, "Brown wade") == ["Gnus"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        dataclasses.replace(HERONS, digest="2", title="Egrets"),
+        dataclasses.replace(HERONS, digest="2", chunks=HERONS.chunks[:1]),
+        dataclasses.replace(HERONS, digest="2", chunks=HERONS.chunks[::-1]),
+        *(
+            dataclasses.replace(
+                HERONS, digest="2", chunks=(dataclasses.replace(HERONS.chunks[0], **{name: value}),) * 2
+            )
+            for name, value in (("text", "x"), ("heading", "x"), ("page", None), ("start", 1), ("end", 11))
+        ),
+        dataclasses.replace(HERONS, digest="2", chunks=()),
+    ],
+)
+def test_a_document_whose_passages_changed_is_read_anew(open_index: Open, changed: Document) -> None:
+    index = open_index()
+    index.put([HERONS])
+    embed_pending(index)
+    assert index.put([changed]) == ["updated"]
+    assert index.counts() == Counts(1, len(changed.chunks), 0)
+    assert len(index.unembedded(5)) == len(changed.chunks)
+
+
+described = st.builds(
+    Document,
+    st.sampled_from("ab"),
+    st.sampled_from(["Herons", "Gnus"]),
+    st.uuids().map(str),
+    st.sampled_from([(), (Chunk("They wade."),), HERONS.chunks]),
+    tags=st.sampled_from([(), ("x",)]),
+    reference=st.sampled_from([None, Reference("k", ("Adams, Eve",), 2019), Reference("k", ("Brown, Bob",), 2020)]),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(described, st.booleans()), min_size=1, max_size=6))
+def test_a_library_is_what_was_put_in_last(open_index: Open, puts: list[tuple[Document, bool]]) -> None:
+    index, other = open_index(), open_index()
+    for each in index.documents():
+        index.remove(each.source)
+    for document, embedded in puts:
+        index.put([document])
+        if embedded:
+            embed_pending(index)
+        other.search(SearchQuery("they"), 5)
+    embed_pending(index)
+    last = {document.source: document for document, _ in puts}
+    for where in (Filter(), Filter(tags=("x",))):
+        for query in ("they wade", "adams 2019", "brown", "gnus"):
+            hits = other.search(SearchQuery(query, where=where), 10)
+            by_words = {hit.passage.source for hit in hits if hit.lexical_rank is not None}
+            allowed = [each for each in last.values() if not where.tags or each.tags]
+            assert len(hits) == sum(len(each.chunks) for each in allowed)
+            assert by_words == {each.source for each in allowed if _has_words(each, query)}
+    assert not isinstance(index, EmbeddedIndex) or index.check() == []
+    index.close()
+    other.close()
+
+
+def _has_words(document: Document, query: str) -> bool:
+    authors = document.reference.authors if document.reference else ()
+    said = " ".join([document.title, *authors, *(each.text for each in document.chunks)]).lower()
+    return bool(document.chunks) and any(word in said for word in query.split() if word.isalpha() and word != "they")
+
+
 # --- vectors ------------------------------------------------------------------------------------------------------
 
 
@@ -261,6 +370,17 @@ def test_any_text_can_be_searched(open_index: Open, literal: str, added: list[tu
     index.put(ready(20))
     assert len(index.search(SearchQuery(literal, tuple(Term(*term) for term in added), dense), 5)) <= 5
     index.locate(literal)
+    index.close()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(hostile)
+def test_any_text_can_be_a_filter(open_index: Open, text: str) -> None:
+    index = open_index()
+    index.put(ready(3))
+    for where in (Filter((text,)), Filter(tags=(text,)), Filter(source=text), Filter(since=text), Filter(until=text)):
+        assert len(index.search(SearchQuery("common", where=where), 5)) in (0, 3)
+    assert index.search(SearchQuery("common", where=Filter(source=f"row 1\0{text}")), 5) == []
     index.close()
 
 

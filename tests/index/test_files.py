@@ -136,6 +136,7 @@ def test_another_process_takes_the_files_that_one_has_made(open_index: Open) -> 
         assert "7" in near(there, "Title 7\nzebras number7", 5)
         there.settle()
         assert there._vectors.table().stored is None
+        there.settle()  # that look began to make them too
     settled(here)
     settled(there)
     (ours, theirs) = (each._vectors.table().stored for each in (here, there))
@@ -186,15 +187,21 @@ def test_the_nearest_are_ranked_by_their_exact_cosines(open_index: Open, monkeyp
 # --- damage -------------------------------------------------------------------------------------------------------
 
 
+def rewrite(file: Path, data: bytes) -> None:
+    """Put other bytes in the place of a file. One that is still mapped must not shrink: to touch it ends a process."""
+    file.unlink()
+    file.write_bytes(data)
+
+
 def garble(file: Path) -> None:
-    file.write_bytes(bytes(np.random.default_rng(1).integers(0, 256, file.stat().st_size, dtype=np.uint8)))
+    rewrite(file, bytes(np.random.default_rng(1).integers(0, 256, file.stat().st_size, dtype=np.uint8)))
 
 
 def cut(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    rewrite(file, file.read_bytes()[: file.stat().st_size // 2])
 
 
-DAMAGE = {"gone": Path.unlink, "empty": lambda file: file.write_bytes(b""), "cut": cut, "garbled": garble}
+DAMAGE = {"gone": Path.unlink, "empty": lambda file: rewrite(file, b""), "cut": cut, "garbled": garble}
 FILES = (
     "meta.json .managed.json *.idx *.term *.store *.fast *.fieldnorm"
     " about.json seqs passages codes scales graph.usearch"

@@ -126,8 +126,9 @@ def filtered(verb: Verb) -> Verb:
 
 
 def without_password(address: str) -> str:
-    """An address as it may be shown."""
-    return re.sub(r"//([^/:@]*):[^/@]*@", r"//\1@", address)
+    """An address as it may be shown: without a password, wherever it stands in it."""
+    address = re.sub(r"//([^/?#:@]*):[^/?#]*@", r"//\1@", address)
+    return re.sub(r"([?&]\w*password=)[^&#]*", r"\1…", address, flags=re.IGNORECASE)
 
 
 def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:

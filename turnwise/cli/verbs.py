@@ -18,7 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
-from turnwise.cli.place import Place, as_json, filtered, placed
+from turnwise.cli.place import Place, as_json, filtered, placed, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
 
@@ -236,7 +236,7 @@ def _remove(engine: Engine, path: str) -> list[str]:
         near = difflib.get_close_matches(os.path.basename(real), names, n=1)
         hint = f"Did you mean {names[near[0]]}?" if near else "Name it by its path, as it was added."
         raise DocumentError(f"The library has no document {path}.", hint)
-    return [source for source in wanted if engine.remove(source)]
+    return [source for source in wanted if engine.index.remove(source)]
 
 
 @turnwise.command()
@@ -395,7 +395,7 @@ def config(place: Place, as_json: bool) -> None:
 
 
 def _as_shown(value: Any) -> Any:
-    return re.sub(r"//[^/@]*@", "//…@", value) if isinstance(value, str) else value
+    return re.sub(r"//[^/?#]*@", "//…@", without_password(value)) if isinstance(value, str) else value
 
 
 def _as_toml(value: Any) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ def attached(entry: Entry, folder: Path) -> tuple[list[Path], list[str]]:
 def _paths(name: str) -> Iterator[str]:
     """What a name of a file may mean: as it stands, as the address of a file, with its backslashes turned."""
     if name.startswith("file:"):
-        yield unquote(urlsplit(name).path)
+        with suppress(ValueError):  # what looks like an address and is none
+            yield unquote(urlsplit(name).path)
     yield name
     yield name.replace("\\", "/")
     yield f"/{name}"  # as Mendeley names /home/me/a.pdf
@@ -341,11 +343,11 @@ def _csl(text: str) -> list[Entry] | None:
 
 
 def _from_csl(item: Mapping[str, Any]) -> Entry:
-    people = item.get("author") or item.get("creators") or item.get("editor") or []
-    authors = [_csl_person(person) for person in people if isinstance(person, dict)]
+    people = item.get("author") or item.get("creators") or item.get("editor")
+    authors = [_csl_person(person) for person in _objects(people)]
     date = _csl_date(item.get("issued")) or iso_date(str(item.get("date") or ""))
     title = _said(item, "title")
-    files = [str(each["path"]) for each in item.get("attachments", ()) if isinstance(each, dict) and each.get("path")]
+    files = [str(each["path"]) for each in _objects(item.get("attachments")) if each.get("path")]
     key = _said(item, "citation-key", "citationKey", "citekey", "id") or made_key(authors, date, title)
     return Entry(
         key,
@@ -369,15 +371,22 @@ def _csl_person(person: Mapping[str, Any]) -> str:
 def _csl_date(issued: Any) -> str:
     if not isinstance(issued, dict):
         return ""
-    parts = (issued.get("date-parts") or [[]])[0]
+    dates = issued.get("date-parts")
+    parts = dates[0] if isinstance(dates, list) and dates else []
     if not isinstance(parts, list) or not parts:
         return iso_date(str(issued.get("raw") or issued.get("literal") or ""))
     return iso_date("-".join(str(part).zfill(2) for part in parts))
 
 
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none where it is no list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def _said(item: Mapping[str, Any], *names: str) -> str:
     value = next((item[name] for name in names if item.get(name)), "")
-    return " ".join(html.unescape(re.sub(r"</?\w+[^<>]{0,80}>", "", str(value))).split())
+    text = str(value).encode("utf-8", "replace").decode()  # JSON may hold half of a character
+    return " ".join(html.unescape(re.sub(r"</?\w+[^<>]{0,80}>", "", text)).split())
 
 
 def made_key(authors: Sequence[str], date: str, title: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -198,12 +199,13 @@ def _described(item: Item, entry: Entry | None) -> Item:
 
 def _entry_items(entries: Sequence[Described]) -> Iterator[Item]:
     """The entries that have no file, each as a short document of what is known of it."""
-    keys: set[str] = set()
+    taken: Counter[str] = Counter()
     for path, entry, files in entries:
         if files:
             continue
-        source = storable(f"{real_path(path)}#{entry.key}")
-        while source in keys:
-            source += "'"
-        keys.add(source)
+        source = named = storable(f"{real_path(path)}#{entry.key}")
+        while source in taken:  # an entry of the same key: x, x', x'2
+            source = f"{named}'{taken[named] if taken[named] > 1 else ''}"
+            taken[named] += 1
+        taken[source] += 1
         yield _described(Item(source, f"{entry.key}.txt", data=entry.text.encode("utf-8", "replace")), entry)

@@ -244,9 +244,10 @@ def remove(index: Index, name: str) -> bool:
 def embed_pending(index: Index, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
     """Make the vectors that are missing, longest passages first, until none is or `stop` is set. Gives how many."""
     made = 0
-    if progress and (waiting := pending(index)):
-        progress("embedding", 0, waiting)
     while waiting_for := index.unembedded(LOOKED_UP_AT_ONCE):
+        total = made + pending(index) if progress else 0  # looked up now and then: a database has to count them
+        if progress:
+            progress("embedding", made, total)
         for start in range(0, len(waiting_for), EMBEDDED_AT_ONCE):
             if stop is not None and stop.is_set():
                 return made
@@ -254,7 +255,7 @@ def embed_pending(index: Index, progress: Progress | None = None, stop: threadin
             vectors = index.embedder.embed_passages([text for _, text in batch])
             made += index.put_vectors({passage: vector for (passage, _), vector in zip(batch, vectors, strict=True)})
             if progress:
-                progress("embedding", made, made + pending(index))
+                progress("embedding", made, max(made, total))
     return made
 
 

@@ -20,10 +20,10 @@ from turnwise.index.fusion import DEPTH, Found
 from turnwise.index.lexical import LexicalIndex
 from turnwise.index.schema import DOCUMENTS, MIGRATIONS, PASSAGES, of_reference, to_document, to_passage
 from turnwise.index.vectors import VectorIndex
-from turnwise.index.words import indexed_words, weighted_words
+from turnwise.index.words import embedded_text, indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
-from turnwise.types import Counts, Document, DocumentInfo, Embedder, Hit, Outcome, Passage, SearchQuery
+from turnwise.types import Chunk, Counts, Document, DocumentInfo, Embedder, Hit, Outcome, Passage, SearchQuery
 
 if TYPE_CHECKING:
     from turnwise.types import Vectors
@@ -92,7 +92,8 @@ class EmbeddedIndex:
             "SELECT id, title, heading, text FROM pending JOIN passages ON id = passage_id ORDER BY passage_id LIMIT ?",
             limit,
         )
-        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
+        rows.sort(key=lambda row: -len(row["text"]))
+        return [(row["id"], embedded_text(row["title"], row["heading"], row["text"])) for row in rows]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
         """Keep the vectors of passages that are still there and have none. Gives how many. A power cut may lose the
@@ -254,17 +255,21 @@ class EmbeddedIndex:
 
 
 def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
-    known = tx.execute("SELECT id, hash FROM documents WHERE source = ?", (document.source,)).fetchone()
+    known = tx.execute("SELECT id, hash, title FROM documents WHERE source = ?", (document.source,)).fetchone()
     if known is not None and known["hash"] == document.digest:
         return "unchanged"
-    if known is not None:
+    same = known is not None and known["title"] == document.title and _chunks(tx, known["id"]) == document.chunks
+    if same:  # only what is said of it is new: its words are written again, and no vector is lost
+        _log(tx, "remove", known["id"], (0, -1))
+    elif known is not None:
         _clear(tx, known["id"])
-    document_id = tx.execute(
-        "INSERT OR REPLACE INTO documents"
-        " (id, source, title, hash, added_at, passages, collection, tags, date, reference)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    (document_id,) = tx.execute(
+        "INSERT INTO documents (source, title, hash, added_at, passages, collection, tags, date, reference)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET"
+        " title = excluded.title, hash = excluded.hash, added_at = excluded.added_at, passages = excluded.passages,"
+        " collection = excluded.collection, tags = excluded.tags, date = excluded.date, reference = excluded.reference"
+        " RETURNING id",
         (
-            known and known["id"],
             document.source,
             document.title,
             document.digest,
@@ -275,7 +280,23 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
             document.date,
             of_reference(document.reference),
         ),
-    ).lastrowid
+    ).fetchone()
+    if not same:
+        _write_passages(tx, document_id, document)
+    _log(tx, "add", document_id, _span(tx, document_id))
+    _count(tx, documents=int(known is None))
+    return "added" if known is None else "updated"
+
+
+def _chunks(tx: sqlite3.Connection, document_id: int) -> tuple[Chunk, ...]:
+    """What the passages of a document were made of."""
+    rows = tx.execute(
+        'SELECT text, heading, page, start, "end" FROM passages WHERE document_id = ? ORDER BY position', (document_id,)
+    )
+    return tuple(Chunk(*row) for row in rows)
+
+
+def _write_passages(tx: sqlite3.Connection, document_id: int, document: Document) -> None:
     tx.executemany(
         'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text)'
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -285,37 +306,34 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
         ),
     )
     tx.execute("INSERT INTO pending SELECT id FROM passages WHERE document_id = ?", (document_id,))
-    _log(tx, "add", document_id)
-    _count(tx, documents=int(known is None), passages=len(document.chunks))
-    return "added" if known is None else "updated"
+    _count(tx, passages=len(document.chunks))
 
 
 def _clear(tx: sqlite3.Connection, document_id: int) -> None:
     """Delete a document's passages and their vectors."""
-    _log(tx, "remove", document_id)
+    _log(tx, "remove", document_id, _span(tx, document_id))
     of_document = "(SELECT id FROM passages WHERE document_id = ?)"
     vectors = tx.execute(f"DELETE FROM vectors WHERE passage_id IN {of_document}", (document_id,)).rowcount
     passages = tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,)).rowcount
     _count(tx, passages=-passages, vectors=-vectors)
 
 
-def _log(tx: sqlite3.Connection, op: str, document_id: int | None) -> None:
-    tx.execute(
-        "INSERT INTO changes (op, document_id, first, last) SELECT ?, ?, coalesce(min(id), 0), coalesce(max(id), -1)"
-        " FROM passages WHERE document_id = ?",
-        (op, document_id, document_id),
-    )
+def _log(tx: sqlite3.Connection, op: str, document_id: int, span: tuple[int, int]) -> None:
+    tx.execute("INSERT INTO changes (op, document_id, first, last) VALUES (?, ?, ?, ?)", (op, document_id, *span))
+
+
+def _span(tx: sqlite3.Connection, document_id: int) -> tuple[int, int]:
+    """The first and the last passage of a document; where it has none, a span that holds nothing."""
+    first, last = tx.execute(
+        "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM passages WHERE document_id = ?", (document_id,)
+    ).fetchone()
+    return first, last
 
 
 def _count(tx: sqlite3.Connection, **more: int) -> None:
     tx.executemany(
         "UPDATE index_meta SET value = value + ? WHERE name = ?", ((number, name) for name, number in more.items())
     )
-
-
-def _embedded_text(row: sqlite3.Row) -> str:
-    place = " — ".join(part for part in (row["title"], row["heading"]) if part)
-    return f"{place}\n{row['text']}" if place else str(row["text"])
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

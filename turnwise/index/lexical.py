@@ -19,7 +19,7 @@ from turnwise.errors import LibraryError
 from turnwise.index.allowed import Allowed
 from turnwise.index.files import clear, fresh_folder, locked, publish
 from turnwise.index.schema import to_reference
-from turnwise.index.words import indexed_words
+from turnwise.index.words import indexed_words, searched_text
 from turnwise.sqlite import Database, reported
 
 VERSION = 1  # of these files: of what they hold, and of how words are made
@@ -275,7 +275,7 @@ def _write(index: tantivy.Index, tx: sqlite3.Connection, library: str, latest: i
             "SELECT passages.id, document_id, passages.title, heading, text, reference"
             f" FROM passages JOIN documents ON documents.id = document_id {touched}"
         ):
-            writer.add_document(_document(row["id"], row["document_id"], words=" ".join(indexed_words(_text(row)))))
+            writer.add_document(_document(row["id"], row["document_id"], words=_words(row)))
         writer.add_document(_document(STATE, STATE, state=json.dumps([library, latest])))
         writer.commit()
     finally:
@@ -291,11 +291,9 @@ def _document(passage: int, document: int, **texts: str) -> tantivy.Document:
     return made
 
 
-def _text(row: sqlite3.Row) -> str:
-    """What a passage is found by: its text, where it stands, and who wrote it when."""
-    reference = to_reference(row["reference"])
-    written = (*reference.authors, str(reference.year or "")) if reference else ()
-    return "\n".join((row["title"], row["heading"], *written, row["text"]))
+def _words(row: sqlite3.Row) -> str:
+    text = searched_text(row["title"], row["heading"], row["text"], to_reference(row["reference"]))
+    return " ".join(indexed_words(text))
 
 
 def _state(searcher: tantivy.Searcher) -> tuple[str, int]:

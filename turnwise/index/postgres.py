@@ -6,7 +6,7 @@ import dataclasses
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -23,12 +23,24 @@ from turnwise.index.postgres_schema import (
     label,
     to_info,
     to_passage,
+    to_reference,
 )
 from turnwise.index.postings import State, bm25, fetch, rarest, tidy, write_removed, write_segment
-from turnwise.index.words import indexed_words, weighted_words
+from turnwise.index.words import cited, embedded_text, indexed_words, searched_text, weighted_words
 from turnwise.postgres import Database, storable
 from turnwise.text import words
-from turnwise.types import Chunk, Counts, Document, DocumentInfo, Embedder, Filter, Hit, Outcome, Passage, SearchQuery
+from turnwise.types import (
+    Chunk,
+    Counts,
+    Document,
+    DocumentInfo,
+    Embedder,
+    Filter,
+    Hit,
+    Outcome,
+    Passage,
+    SearchQuery,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -110,7 +122,8 @@ class PostgresIndex:
                 " ORDER BY passages.id LIMIT %s",
                 (limit,),
             ).fetchall()
-        return [(row["id"], _embedded_text(row)) for row in sorted(rows, key=lambda row: -len(row["text"]))]
+        rows.sort(key=lambda row: -len(row["text"]))
+        return [(row["id"], embedded_text(row["title"], row["heading"], row["text"])) for row in rows]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
         """Keep the vectors of passages that are still there and have none. Gives how many."""
@@ -269,34 +282,94 @@ def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
     keys = [key_of(document.source) for document in documents]
     rows = tx.execute("SELECT key, id, hash FROM documents WHERE key = ANY(%s)", (keys,)).fetchall()
     known = {bytes(row["key"]): row for row in rows}
-    new = [
-        (key, document)
+    new = {
+        key: document
         for key, document in zip(keys, documents, strict=True)
         if key not in known or known[key]["hash"] != document.digest
-    ]
+    }
     if new:
-        clear(tx, [known[key]["id"] for key, _ in new if key in known])
-        ids = write_rows(tx, ((None, time.time(), document) for _, document in new))
-        pieces = [
-            (document_id, document, position, piece)
-            for document_id, (_, document) in zip(ids, new, strict=True)
-            for position, piece in enumerate(document.chunks)
-        ]
-        passages = _new_ids(tx, len(pieces))
-        write_passages(
-            tx,
-            ((passage, id_, at, piece) for passage, (id_, _, at, piece) in zip(passages, pieces, strict=True)),
-        )
-        write_segment(
-            tx,
-            (
-                (passage, searched_words(document, piece))
-                for passage, (_, document, _, piece) in zip(passages, pieces, strict=True)
-            ),
-        )
+        replaced = {known[key]["id"]: document for key, document in new.items() if key in known}
+        same = _described_anew(tx, replaced)
+        clear(tx, [each for each in replaced if each not in same])
+        ids = write_rows(tx, ((None, time.time(), document) for document in new.values()))
+        _write_new(tx, [each for each in zip(ids, new.values(), strict=True) if each[0] not in same])
         changed(tx)
-    written = {key for key, _ in new}
-    return ["unchanged" if key not in written else "updated" if key in known else "added" for key in keys]
+    return ["unchanged" if key not in new else "updated" if key in known else "added" for key in keys]
+
+
+def _write_new(tx: Connection, documents: Sequence[tuple[int, Document]]) -> None:
+    """The passages of documents by their ids, and the words of these."""
+    pieces = [
+        (document_id, document, position, piece)
+        for document_id, document in documents
+        for position, piece in enumerate(document.chunks)
+    ]
+    passages = _new_ids(tx, len(pieces))
+    write_passages(
+        tx, ((passage, id_, at, piece) for passage, (id_, _, at, piece) in zip(passages, pieces, strict=True))
+    )
+    write_segment(
+        tx,
+        (
+            (passage, searched_words(document, piece))
+            for passage, (_, document, _, piece) in zip(passages, pieces, strict=True)
+        ),
+    )
+
+
+def _described_anew(tx: Connection, documents: Mapping[int, Document]) -> Collection[int]:
+    """Those of the documents of which only what is said of them is new. Their passages stay, with their vectors: under
+    other ids where they are found by other words, for a segment is never changed."""
+    same = with_same_passages(tx, documents)
+    reworded = [
+        (passage, searched_words(documents[number], piece))
+        for number, (passages, words_too) in same.items()
+        if not words_too
+        for passage, piece in zip(passages, documents[number].chunks, strict=True)
+    ]
+    if reworded:
+        moved = _moved(tx, [passage for passage, _ in reworded])
+        write_segment(tx, ((moved[passage], said) for passage, said in reworded))
+    return same.keys()
+
+
+def with_same_passages(tx: Connection, documents: Mapping[int, Document]) -> dict[int, tuple[list[int], bool]]:
+    """Those of the documents whose title and passages are there as they are, by their ids: the ids of the passages, and
+    whether these are also found by the same words."""
+    there: dict[int, list[dict[str, Any]]] = {}
+    for row in tx.execute(
+        'SELECT document_id, passages.id, title, reference, text, heading, page, start, "end" FROM passages'
+        " JOIN documents ON documents.id = document_id WHERE document_id = ANY(%s) ORDER BY document_id, position",
+        (list(documents),),
+    ):
+        there.setdefault(row["document_id"], []).append(row)
+    same = {}
+    for number, rows in there.items():
+        document = documents[number]
+        chunks = tuple(Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"]) for row in rows)
+        if (rows[0]["title"], chunks) == (document.title, document.chunks):
+            known = to_reference(rows[0]["reference"])
+            same[number] = [row["id"] for row in rows], cited(known) == cited(document.reference)
+    return same
+
+
+def _moved(tx: Connection, passages: Sequence[int]) -> dict[int, int]:
+    """Give passages new ids, and their vectors with them."""
+    ids = _new_ids(tx, len(passages))
+    pairs = (list(passages), ids)
+    tx.execute(
+        'INSERT INTO passages SELECT new, document_id, position, heading, page, start, "end", text'
+        " FROM passages JOIN unnest(%s::integer[], %s::integer[]) AS pairs (old, new) ON id = old",
+        pairs,
+    )
+    tx.execute(
+        "INSERT INTO vectors SELECT new, vector"
+        " FROM vectors JOIN unnest(%s::integer[], %s::integer[]) AS pairs (old, new) ON passage_id = old",
+        pairs,
+    )
+    tx.execute("DELETE FROM passages WHERE id = ANY(%s)", (list(passages),))
+    write_removed(tx, passages)
+    return dict(zip(passages, ids, strict=True))
 
 
 def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Document]]) -> list[int]:
@@ -345,10 +418,8 @@ def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk
 
 
 def searched_words(document: Document, piece: Chunk) -> list[str]:
-    """The words by which a passage is found: of the title, the heading, the reference and the text."""
-    reference = document.reference
-    cited = (*reference.authors, str(reference.year or "")) if reference else ()
-    return indexed_words("\n".join((document.title, piece.heading, *cited, piece.text)))
+    """The words by which a passage is found."""
+    return indexed_words(searched_text(document.title, piece.heading, piece.text, document.reference))
 
 
 def _new_ids(tx: Connection, count: int) -> list[int]:
@@ -504,11 +575,6 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         size += max(len(document.chunks), 1)
     if batch:
         yield list(batch.values())
-
-
-def _embedded_text(row: Mapping[str, Any]) -> str:
-    place = " — ".join(part for part in (row["title"], row["heading"]) if part)
-    return f"{place}\n{row['text']}" if place else str(row["text"])
 
 
 def _vector_text(vector: Vectors) -> str:

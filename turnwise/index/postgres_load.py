@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnwise.index.postgres import changed, claim, clear, searched_words, storable_document, write_passages, write_rows
+from turnwise.index.postgres import (
+    changed,
+    claim,
+    clear,
+    searched_words,
+    storable_document,
+    with_same_passages,
+    write_passages,
+    write_rows,
+)
 from turnwise.index.postgres_schema import VECTOR_INDEX
 from turnwise.index.postings import forget, tidy, write_segment
 from turnwise.types import Document
@@ -38,16 +47,19 @@ def reserve_ids(database: Database, documents: int, passages: int) -> None:
 
 
 def load_documents(database: Database, documents: Sequence[Kept]) -> None:
-    """Put documents in under their own ids, in place of those that have these ids."""
+    """Put documents in under their own ids, in place of those that have these ids. Of one whose passages are there only
+    what is said of it is written."""
     documents = [Kept(each.id, each.added_at, storable_document(each.document), each.passages) for each in documents]
-    pieces = [
-        (passage, each, position, piece)
-        for each in documents
-        for (passage, position), piece in zip(each.passages, each.document.chunks, strict=True)
-    ]
     with database.write(lock="library") as tx:
-        clear(tx, [each.id for each in documents])
-        tx.execute("DELETE FROM documents WHERE id = ANY(%s)", ([each.id for each in documents],))
+        there = with_same_passages(tx, {each.id: each.document for each in documents})
+        new = [each for each in documents if there.get(each.id) != ([passage for passage, _ in each.passages], True)]
+        pieces = [
+            (passage, each, position, piece)
+            for each in new
+            for (passage, position), piece in zip(each.passages, each.document.chunks, strict=True)
+        ]
+        clear(tx, [each.id for each in new])
+        tx.execute("DELETE FROM documents WHERE id = ANY(%s)", ([each.id for each in new],))
         forget(tx, [passage for passage, *_ in pieces])
         write_rows(tx, ((each.id, each.added_at, each.document) for each in documents))
         write_passages(tx, ((passage, each.id, position, piece) for passage, each, position, piece in pieces))

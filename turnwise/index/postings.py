@@ -150,11 +150,11 @@ def tidy(database: Database) -> None:
             ).fetchone()
             if not found or not found["free"]:
                 return
-            removed, segments = _removed_and_segments(tx)
-            due = due_segments(segments, len(removed))
-            if not due:
+            if not _is_due(tx):
                 return
-            _merge(tx, due, removed, everything=len(due) == len(segments))
+            removed, segments = _removed_and_segments(tx)
+            if due := due_segments(segments, len(removed)):  # others may have written since
+                _merge(tx, due, removed, everything=len(due) == len(segments))
 
 
 def forget(tx: Connection, passages: Sequence[int]) -> None:
@@ -166,10 +166,21 @@ def forget(tx: Connection, passages: Sequence[int]) -> None:
         _merge(tx, list(segments), removed, everything=True)
 
 
+def _is_due(tx: Connection) -> bool:
+    """Whether there are segments to make one. It is asked after every write, so nothing but numbers is read."""
+    row = tx.execute("SELECT count(*) AS removed FROM removed").fetchone()
+    assert row is not None
+    return bool(due_segments(_segments(tx), row["removed"]))
+
+
+def _segments(tx: Connection) -> dict[int, int]:
+    return {row["id"]: row["passages"] for row in tx.execute("SELECT id, passages FROM segments")}
+
+
 def _removed_and_segments(tx: Connection) -> tuple[Integers, dict[int, int]]:
     """Read in this order: then the segment of every removed passage is among those seen."""
     removed = np.array([row["passage_id"] for row in tx.execute("SELECT passage_id FROM removed")], dtype=np.int32)
-    return removed, {row["id"]: row["passages"] for row in tx.execute("SELECT id, passages FROM segments")}
+    return removed, _segments(tx)
 
 
 def due_segments(segments: Mapping[int, int], removed: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sqlite3
 
 from turnwise.types import DocumentInfo, Filter, Passage, Reference
@@ -52,7 +53,8 @@ _TABLES = (
 )
 
 # The passages of a document are numbered in a row, so that a line of the log names them all by the first and the last.
-# A vector's own number (vectors.seq) is the log of vectors made; the line that removes its passage removes it too.
+# A vector's own number (vectors.seq) is the log of vectors made; the line that removes its passage removes it too. A
+# line that removes a document and none of its passages (from 0 to -1) takes out its words alone.
 _OP_LOG = (
     "DROP TRIGGER IF EXISTS passage_added",
     "DROP TRIGGER IF EXISTS passage_removed",
@@ -127,4 +129,8 @@ def condition(where: Filter) -> tuple[str, list[str]]:
     if where.until:
         parts.append("date != '' AND substr(date, 1, length(?)) <= ?")
         values += [where.until, where.until]
-    return " AND ".join(parts), values
+    return " AND ".join(parts), [_NEVER_KEPT.sub("\ufffd", value) for value in values]
+
+
+# SQLite takes no half of a character, and a pattern would end at a NUL and fit what it should not.
+_NEVER_KEPT = re.compile("[\0\ud800-\udfff]")

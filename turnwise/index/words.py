@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 
 from turnwise.text import content_words, stems, words
-from turnwise.types import SearchQuery
+from turnwise.types import Reference, SearchQuery
 
 MOST_WORDS = 64  # of a question; a pasted page would make the search slow and no better
 
@@ -21,6 +21,22 @@ _UNSPACED = re.compile(
 def indexed_words(text: str) -> list[str]:
     """The words of a text in order: folded in case and accents, stemmed; of unspaced scripts every two characters."""
     return stems([piece for word in _WORD.findall(_folded(text)) for piece in _pieces(word)])
+
+
+def searched_text(title: str, heading: str, text: str, reference: Reference | None) -> str:
+    """What a passage is found by: its text, where it stands, and who wrote it when."""
+    return "\n".join((title, heading, *cited(reference), text))
+
+
+def cited(reference: Reference | None) -> tuple[str, ...]:
+    """What of a reference its passages are found by."""
+    return (*reference.authors, str(reference.year or "")) if reference else ()
+
+
+def embedded_text(title: str, heading: str, text: str) -> str:
+    """What the vector of a passage is made of."""
+    place = " — ".join(part for part in (title, heading) if part)
+    return f"{place}\n{text}" if place else text
 
 
 def weighted_words(query: SearchQuery) -> dict[str, float]:

@@ -197,6 +197,8 @@ class PostgresStore:
         while not self._database.closed.wait(self._lease / 3):
             with self._lock:
                 held = [(key_of(conversation), number) for conversation, number in self._answering]
+            if not held:
+                continue
             try:
                 with self._database.connection() as connection:
                     connection.cursor().executemany(
