@@ -252,7 +252,7 @@ def recall(index: EmbeddedIndex, queries: Sequence[SearchQuery]) -> tuple[float,
             del each[100:]
     shares = []
     for query, exact in zip(queries, best, strict=True):
-        near = index._vectors.near(index.embedder.embed_query(query.literal), DEPTH).passages
+        near = list(index._vectors.near(index.embedder.embed_query(query.literal), DEPTH))
         shares.append([len({p for _, p in exact[:n]} & set(near[:n])) / min(n, len(exact)) for n in (10, 100)])
     ten, hundred = np.mean(shares, axis=0)
     return float(ten), float(hundred)

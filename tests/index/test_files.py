@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import WordEmbedder
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from tests.index.conftest import WordEmbedder
 from turnwise.documents.ingest import embed_pending
 from turnwise.errors import LibraryError
 from turnwise.index import stored, vectors
