@@ -303,6 +303,13 @@ def test_search_keeps_to_a_filter(birds: Path, options: list[str], expected: lis
     assert [hit["passage"]["title"] for hit in hits] == expected
 
 
+@pytest.mark.parametrize("verb", ["ask", "search"])
+def test_a_date_that_is_none_is_refused(birds: Path, verb: str) -> None:
+    result = run(verb, "wading bird", "--since", "yesterday", "--library", birds)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "“yesterday” (since) is not a date." in result.stderr
+
+
 @pytest.mark.parametrize("query", ["", "\0", "half \ud83d", '"((( AND *'])
 def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
     assert run("search", query, "--library", birds).exit_code == 0

@@ -35,7 +35,7 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
-    "engine": {*CONTRACTS, "documents", "turn.retrieve", "turn.run"},
+    "engine": {*CONTRACTS, "documents", "guard", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
         "sqlite",

@@ -14,6 +14,7 @@ from turnwise.config import Settings
 from turnwise.documents import ingest
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import TurnwiseError
+from turnwise.guard.shape import check_filter
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import (
@@ -123,6 +124,7 @@ class Engine:
 
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them."""
+        check_filter(where)
         return find(SearchQuery(query, where=where), k, self.index.search, self._parts.reranker)
 
     def chat(self, conversation_id: str | None = None, where: Filter = EVERYTHING) -> Chat:

@@ -7,7 +7,8 @@ from patience import within
 
 from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.guard.shape import check_conversation_id, check_shape
+from turnwise.guard.shape import check_conversation_id, check_filter, check_shape
+from turnwise.types import Filter
 
 GUARD = GuardrailPipeline(16_000)
 
@@ -47,6 +48,15 @@ def test_a_bad_id_is_refused_and_none_is_fine() -> None:
     for bad in ("", "a b", "a/b", "a\n", "x" * 201):
         with pytest.raises(BadRequest):
             check_conversation_id(bad)
+
+
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_a_filter_takes_dates_and_beginnings_of_them_only(name: str) -> None:
+    for good in ("", "2020", "2020-05", "2020-02-29"):
+        check_filter(Filter(**{name: good}))
+    for bad in ("yesterday", "20", "2020-13", "2021-02-29", "2020-5-1", "31.05.2020", "2020 ", "0000", "２０２０"):
+        with pytest.raises(BadRequest, match=name):
+            check_filter(Filter(**{name: bad}))
 
 
 # --- injection ----------------------------------------------------------------------------------------------------

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import date
 
 from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
-from turnwise.types import TurnRequest
+from turnwise.types import Filter, TurnRequest
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ID = re.compile(r"[!-.0-~]+")
+_DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
 
 
@@ -30,10 +32,26 @@ def check_shape(content: str, longest: int) -> None:
 
 
 def check_request(request: TurnRequest, longest: int) -> None:
-    """The rest of a request: an id that can be used, a query that could be a message."""
+    """The rest of a request: an id that can be used, a query that could be a message, a filter with real dates."""
     if request.condensed_query:
         check_shape(request.condensed_query, longest)
     check_conversation_id(request.conversation_id)
+    check_filter(request.where)
+
+
+def check_filter(where: Filter) -> None:
+    """Refuse what is no date: dates are compared as text, and it would quietly leave out all documents, or none."""
+    for name, value in (("since", where.since), ("until", where.until)):
+        if value and not _is_date(value):
+            raise BadRequest(f"“{value}” ({name}) is not a date.", "Write 2020, 2020-05 or 2020-05-31.")
+
+
+def _is_date(value: str) -> bool:
+    parts = _DAY.fullmatch(value)
+    try:
+        return parts is not None and bool(date(int(parts[1]), int(parts[2] or 1), int(parts[3] or 1)))
+    except ValueError:  # there is no such day
+        return False
 
 
 def check_conversation_id(conversation_id: str | None) -> None:
