@@ -24,6 +24,7 @@ from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, Turnwise
 from turnwise.types import Message, TurnRequest
 
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
+ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ def _sqlite() -> Finding:
 def _disk(folder: Path) -> Finding:
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(bytes(ROOM))  # an empty file can be made on a full disk
+            file.flush()
             return Finding("disk", "ok", f"{there} can be written")
     except OSError as error:
         hint = "Choose another folder with --library, or free some room."
