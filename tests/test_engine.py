@@ -131,4 +131,8 @@ def test_only_the_documents_that_a_filter_lets_through_answer(tmp_path: Path) ->
         asked_again = chat.ask("Compare the fee with the cost.")
         assert {source.title for source in asked_again.sources} <= {"Fees (new)"}
         assert "10 euros" in engine.chat(where=Filter(tags=("2019",))).ask("What is the fee?").text
-        assert "10 euros" not in engine.chat(where=Filter(collections=("rules",))).ask("What is the fee?").text
+        found = engine.chat(where=Filter(collections=("rules",))).ask("What is the fee?")
+        assert "10 euros" not in found.text
+        assert found.notice == ""
+        nothing = engine.chat(where=Filter(collections=("none",))).ask("What is the fee?")
+        assert nothing.notice == "Nothing was found among the documents that the filter lets through."

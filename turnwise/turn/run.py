@@ -35,6 +35,8 @@ from turnwise.types import (
     TurnRequest,
 )
 
+FILTERED = "Nothing was found among the documents that the filter lets through."
+
 log = logging.getLogger(__name__)
 
 
@@ -144,7 +146,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             follow_up=understood.follow_up,
             state=understood.state,
             trace=trace.all(),
-            notice=speech.notice,
+            notice=" ".join(filter(None, (speech.notice, FILTERED if searched and not hits and request.where else ""))),
         )
         await memory.complete(reply)
         yield Answered(reply)
