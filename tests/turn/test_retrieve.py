@@ -21,6 +21,9 @@ def saying(*texts: str) -> list[Hit]:
 
 FOUND = {"both": hits(1, 2, 3, 4, 5, 6), "left": hits(1, 11, 12, 13, 14, 15), "right": hits(21, 2, 22, 23, 24, 25)}
 FOUND |= {"many": hits(*range(1, 31)), "equal": hits(1, 2, 3, fall=0.0), "nothing": []}
+RENT = "The rent of the flat is {} euros a month, to be paid by {} on the first day to the account of the landlord"
+FOUND["forms"] = saying(RENT.format(800, "Ada"), RENT.format(950, "Ada"), RENT.format(800, "Tom"))
+FOUND["edited"] = saying(f"Note that {SENTENCE[0].lower()}{SENTENCE[1:]}", SENTENCE)
 FOUND["twice"] = saying(SENTENCE, f"{SENTENCE}.", "Another matter altogether, with nothing in common.", "Yes.")
 
 
@@ -97,3 +100,9 @@ def test_what_the_last_answer_cited_is_found_again() -> None:
 
 def test_of_passages_that_say_the_same_the_best_stays() -> None:
     assert retrieved("twice", k=3) == [1, 3, 4]
+
+
+def test_a_passage_with_a_number_or_a_name_of_its_own_says_something_else() -> None:
+    """Forms, price lists and contracts are alike but for what people look for in them."""
+    assert retrieved("forms") == [1, 2, 3]
+    assert retrieved("edited") == [1]

@@ -15,7 +15,7 @@ MOST = 8  # passages an answer draws on
 CANDIDATES = 15  # passages of a search that the re-ranker reads
 SPARE = 5  # more, in place of those that are folded
 AGAIN = 0.02  # what it counts that the last answer cited a passage
-ALIKE = 0.8  # of a passage's word triples in a better one: it says the same
+ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers and names: it says the same
 TRIPLE = 3
 
 
@@ -68,19 +68,37 @@ def _again(found: list[Hit], earlier: Sequence[Passage]) -> list[Hit]:
 
 
 def _distinct(found: Sequence[Hit], k: int) -> list[Hit]:
-    kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
+    kept: list[tuple[Hit, _Said]] = []
     for hit in found:
         if len(kept) == k:
             break
-        triples = _triples(hit.passage.text)
-        if not any(triples and len(triples & others) >= ALIKE * len(triples) for _, others in kept):
-            kept.append((hit, triples))
+        said = _said(hit.passage.text)
+        if not any(said.is_in(better) for _, better in kept):
+            kept.append((hit, said))
     return [hit for hit, _ in kept]
 
 
-def _triples(text: str) -> frozenset[tuple[str, ...]]:
-    said = words(text.lower())
-    return frozenset(zip(*(said[start:] for start in range(TRIPLE)), strict=False))
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Said:
+    """What a passage says: its words, those of them that are numbers or names, and all in threes as they stand."""
+
+    words: frozenset[str]
+    particular: frozenset[str]
+    triples: frozenset[tuple[str, ...]]
+
+    def is_in(self, other: _Said) -> bool:
+        """Whether the other says almost the same. The contract of another tenant or the price of another year does not,
+        however like it is."""
+        alike = len(self.triples & other.triples) >= ALIKE * len(self.triples)
+        return bool(self.triples) and alike and self.particular <= other.words
+
+
+def _said(text: str) -> _Said:
+    written = words(text)
+    said = [word.lower() for word in written]
+    particular = (word.lower() for word in written if word[0].isupper() or any(map(str.isdigit, word)))
+    triples = zip(*(said[start:] for start in range(TRIPLE)), strict=False)
+    return _Said(frozenset(said), frozenset(particular), frozenset(triples))
 
 
 def _in_turn(rankings: Sequence[list[Hit]]) -> Iterator[Hit]:
