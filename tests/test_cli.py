@@ -171,6 +171,12 @@ def test_an_answer_for_people(birds: Path) -> None:
         "  [1] Grey heron",
     ]
     assert result.stderr.startswith("Follow up with: turnwise ask --conversation ")
+    assert result.stderr.endswith(f" --library {birds} …\n")
+
+
+def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:
+    result = run("ask", "heron?", "--source", "*her on*", "--tag", "a", "--tag", "b", "--library", birds)
+    assert result.stderr.endswith(f" --library {birds} --tag a --tag b --source '*her on*' …\n")
 
 
 def test_without_a_conversation_each_question_begins_one(birds: Path) -> None:
@@ -565,6 +571,15 @@ def test_a_disk_that_cannot_be_written_fails(birds: Path, examined: Examined, mo
     finding = examined("--library", birds)["disk"]
     assert finding["status"] == "fail"
     assert finding["message"] == f"{birds} cannot be written: No space left on device"
+
+
+def test_a_disk_that_takes_no_more_than_an_empty_file_is_found_full(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, resource; from turnwise.cli.doctor import _disk\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        f"print(_disk(pathlib.Path({str(tmp_path)!r})).status)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "fail\n"
 
 
 # --- ending in good order --------------------------------------------------------------------------------------------

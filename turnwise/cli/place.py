@@ -125,6 +125,13 @@ def filtered(verb: Verb) -> Verb:
     return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
 
 
+def filter_options(where: Filter) -> str:
+    """The options that give this filter again, as one would type them."""
+    given = [("collection", each) for each in where.collections] + [("tag", each) for each in where.tags]
+    given += [("source", where.source), ("since", where.since), ("until", where.until)]
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
+
+
 def without_password(address: str) -> str:
     """An address as it may be shown: without a password, wherever it stands in it."""
     address = re.sub(r"//([^/?#:@]*):[^/?#]*@", r"//\1@", address)

@@ -18,7 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
-from turnwise.cli.place import Place, as_json, filtered, placed, without_password
+from turnwise.cli.place import Place, as_json, filter_options, filtered, placed, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
 
@@ -264,7 +264,8 @@ def ask(
     with place.open() as engine, Talk(engine.chat(conversation, where), as_json) as talk:
         talk.turn(sys.stdin.read() if text == "-" else text, query)
         if not as_json and conversation is None:
-            remark(f"Follow up with: turnwise ask --conversation {talk.chat.id} …")
+            options = place.options() + filter_options(where)
+            remark(f"Follow up with: turnwise ask --conversation {talk.chat.id}{options} …")
 
 
 @turnwise.command()
@@ -284,7 +285,8 @@ def chat(place: Place, conversation: str | None, as_json: bool, where: Filter) -
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()
         if talk.last and not as_json:
-            remark(f"Go on later with: turnwise chat --conversation {talk.chat.id}{place.options()}")
+            options = place.options() + filter_options(where)
+            remark(f"Go on later with: turnwise chat --conversation {talk.chat.id}{options}")
 
 
 @turnwise.command()
