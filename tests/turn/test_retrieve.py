@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from turnwise.turn.retrieve import CANDIDATES, MOST, retrieve
-from turnwise.types import Hit, Message, Passage, Plan, SearchQuery, Source, Step
+from turnwise.types import Filter, Hit, Message, Passage, Plan, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
 
@@ -96,6 +96,13 @@ def test_what_the_last_answer_cited_is_found_again() -> None:
     told = Message("assistant", "GPT writes. [1] It rhymes. [2]")  # as a caller keeps it who keeps the text alone
     plan = Plan((Step("search", SearchQuery("equal")),), "")
     assert [hit.passage.id for hit in retrieve(plan, cast(Any, Shelf()), 3, answer=told)] == [3, 1, 2]
+
+
+def test_with_a_filter_what_was_cited_is_raised_only_where_the_search_found_it() -> None:
+    step = Step("search", SearchQuery("equal", where=Filter(tags=("draft",))))
+    answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in (3, 77)))
+    found = retrieve(Plan((step,), ""), cast(Any, Shelf()), 6, answer=answer)
+    assert [hit.passage.id for hit in found] == [3, 1, 2]
 
 
 def test_of_passages_that_say_the_same_the_best_stays() -> None:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from turnwise.dialogue.citing import with_sources
 from turnwise.text import words
-from turnwise.types import Hit, Index, Message, Passage, Plan, Reranker, SearchQuery
+from turnwise.types import Filter, Hit, Index, Message, Passage, Plan, Reranker, SearchQuery
 
 Search = Callable[[SearchQuery, int], list[Hit]]
 MOST = 8  # passages an answer draws on
@@ -44,7 +44,7 @@ def find(
 ) -> list[Hit]:
     """The best k passages of one search: the re-ranker orders those at the top, and of those that say the same only
     the best stays."""
-    found = _again(search(query, max(k, CANDIDATES) + SPARE), earlier)
+    found = _again(search(query, max(k, CANDIDATES) + SPARE), earlier, query.where)
     if reranker is not None and len(found) > 1:
         top, rest = found[:CANDIDATES], found[CANDIDATES:]
         points = reranker.scores(query.question, [hit.passage for hit in top])
@@ -56,13 +56,14 @@ def find(
     return _distinct(found, k)
 
 
-def _again(found: list[Hit], earlier: Sequence[Passage]) -> list[Hit]:
-    """The hits, those that were cited a little higher; what was cited and not found stands behind the last."""
+def _again(found: list[Hit], earlier: Sequence[Passage], where: Filter) -> list[Hit]:
+    """The hits, those that were cited a little higher; what was cited and not found stands behind the last, unless
+    there is a filter, which it may not fit."""
     if not earlier:
         return found
     cited, known = {passage.id for passage in earlier}, {hit.passage.id for hit in found}
     last = min((hit.score for hit in found), default=0.0)
-    found = found + [Hit(passage, last) for passage in earlier if passage.id not in known]
+    found = found + [Hit(passage, last) for passage in earlier if passage.id not in known and not where]
     found = [dataclasses.replace(hit, score=hit.score + AGAIN * (hit.passage.id in cited)) for hit in found]
     return sorted(found, key=lambda hit: -hit.score)
 

@@ -89,7 +89,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("retrieve") as stage:
-            leaning = understood.intent == "follow_up" and not request.where
+            leaning = understood.intent == "follow_up"
             answer = next((each for each in reversed(history) if leaning and each.role == "assistant"), None)
             hits = await asyncio.to_thread(retrieve, planned, parts.index, settings.evidence, parts.reranker, answer)
             searched = [step.query.question for step in planned.steps if step.query]
