@@ -476,7 +476,7 @@ def test_a_damaged_index_is_found_and_mended_as_the_doctor_says(birds: Path, exa
 def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     findings = examined("--library", birds)
     assert {check: finding["status"] for check, finding in findings.items()} == dict.fromkeys(
-        ["turnwise", "sqlite", "disk", "library", "embedder", "condenser", "model", "privacy"], "ok"
+        ["turnwise", "sqlite", "disk", "library", "embedder", "condenser", "re-ranker", "model", "privacy"], "ok"
     )
     assert findings["library"]["message"] == f"{birds}: 2 documents in 2 passages"
     assert "hash checked" in findings["embedder"]["message"]
@@ -723,8 +723,8 @@ OnTerminal = Callable[..., Terminal]
 def slow() -> str:
     """Code for a `turnwise` whose vectors never end."""
     return (
-        "import time\nfrom turnwise.cli import main\nfrom turnwise.models.embedder import OnnxEmbedder\n"
-        "OnnxEmbedder.embed_passages = lambda *_: time.sleep(60)\nmain()"
+        "import time\nfrom turnwise.cli import main\nfrom turnwise.models.embedder import QuickEmbedder\n"
+        "QuickEmbedder.embed_passages = lambda *_: time.sleep(60)\nmain()"
     )
 
 

@@ -17,11 +17,11 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, library_folder, library_place
+from turnwise.app import build, library_folder, library_place, reranker_of
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
-from turnwise.types import Message, TurnRequest
+from turnwise.types import Message, Passage, TurnRequest
 
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
 ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
@@ -47,6 +47,7 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
     yield _library(settings, named["database" if settings.database else "library"] != "default")
     yield _embedder(settings)
     yield _condenser(settings)
+    yield _reranker(settings)
     yield _model(settings, named, environment)
     yield _privacy(settings)
 
@@ -115,6 +116,18 @@ def _condenser(settings: Settings) -> Finding:
     except TurnwiseError as error:
         return Finding("condenser", "fail", str(error), error.hint)
     return Finding("condenser", "ok", "the trained weights of this package, hash checked")
+
+
+def _reranker(settings: Settings) -> Finding:
+    """Whether what a search finds can be put in order, and new documents get their vectors."""
+    try:
+        with _library_or_stand_in(dataclasses.replace(settings, base_url="", embedder="")) as engine:
+            engine.index.embedder.embed_passages(["test"])
+            if reranker := reranker_of(settings):
+                reranker.scores("test", [Passage(1, 1, "", "", "test")])
+    except TurnwiseError as error:
+        return Finding("re-ranker", "fail", str(error), error.hint)
+    return Finding("re-ranker", "ok", reranker.name if reranker else "off")
 
 
 @contextmanager
