@@ -93,6 +93,17 @@ def test_an_answer_that_was_given_is_recalled_as_such_when_it_is_asked_for(
     assert told in answer
 
 
+def test_words_of_the_conversation_alone_are_no_reason_to_say_it_again(answerer: ExtractiveAnswerer) -> None:
+    text = "A hive yields honey of twenty kilograms. The bakery buys all the honey of a hive in autumn."
+    said = ("A hive yields honey of twenty kilograms. [1]",)
+    answer = answerer.answer(prompt("who buys it?", text, search="who buys all honey of a hive in autumn?", said=said))
+    assert answer == "The bakery buys all the honey of a hive in autumn. [1]"
+    unanswered = answerer.answer(
+        prompt("who sells it?", said[0], search="who sells a hive yields honey of twenty kilograms?", said=said)
+    )
+    assert "As I said" not in unanswered
+
+
 def test_what_the_evidence_does_not_answer_is_not_answered(answerer: ExtractiveAnswerer) -> None:
     answer = answerer.answer(prompt("Who painted the ceiling of the chapel?", BERT, GPT))
     assert answer.startswith("I don’t know: the documents do not answer “Who painted the ceiling of the chapel?”")

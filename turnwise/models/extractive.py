@@ -20,6 +20,7 @@ READ_CLOSELY = 20  # sentences whose meaning is compared with the question, afte
 CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reach
 BEHIND = 0.4  # what it costs a sentence that the search found its passage less fitting than the first
 ANSWERS = 0.6  # score from which a sentence counts as an answer
+REPEATED = 0.08  # by how much a sentence that was said before must answer better than a new one
 INTRODUCES = 0.15  # taken from a sentence that says what the topic is, once that is known
 CONTINUES = 0.45  # the same where the user only asks for more
 
@@ -67,7 +68,8 @@ class ExtractiveAnswerer:
     def choose(self, prompt: Prompt) -> list[Candidate]:
         """The sentences that answer the question, best first; none where even the best does not.
 
-        What was said before is left out, except for the one sentence that answers better than anything new.
+        What was said before is left out, except for the one sentence that answers clearly better than anything new, and
+        has a word of what the user asks now: words from the conversation alone are no reason to say it again.
         """
         question, *sides = prompt.searches
         candidates = _candidates(prompt)
@@ -76,8 +78,14 @@ class ExtractiveAnswerer:
             for each in candidates:
                 each.score -= INTRODUCES * _introduces(prompt.introduced, each.text)
         continues = _only_more(prompt.question)
-        good = [each for each in candidates if each.score >= (CONTINUES if continues else ANSWERS)]
-        good.sort(key=lambda each: -each.score)
+        asked_now = content_stems(prompt.question)
+        good = [
+            each
+            for each in candidates
+            if each.score >= (CONTINUES if continues else ANSWERS)
+            and (not each.said or not asked_now or asked_now & content_stems(each.text))
+        ]
+        good.sort(key=lambda each: REPEATED * each.said - each.score)
         new = _distinct([each for each in good if not each.said])
         reminder = good[:1] if good and good[0].said and not continues else []
         best = [each for each in new if each.score >= good[0].score * CLOSE_TO_BEST]
