@@ -94,14 +94,12 @@ def test_an_answer_that_was_given_is_recalled_as_such_when_it_is_asked_for(
 
 
 def test_words_of_the_conversation_alone_are_no_reason_to_say_it_again(answerer: ExtractiveAnswerer) -> None:
-    text = "A hive yields honey of twenty kilograms. The bakery buys all the honey of a hive in autumn."
-    said = ("A hive yields honey of twenty kilograms. [1]",)
-    answer = answerer.answer(prompt("who buys it?", text, search="who buys all honey of a hive in autumn?", said=said))
-    assert answer == "The bakery buys all the honey of a hive in autumn. [1]"
-    unanswered = answerer.answer(
-        prompt("who sells it?", said[0], search="who sells a hive yields honey of twenty kilograms?", said=said)
-    )
-    assert "As I said" not in unanswered
+    text = "A hive yields honey of twenty kilograms. The bakery is on Mill Street."
+    said, search = ("A hive yields honey of twenty kilograms. [1]",), "who sells hive yields honey twenty kilograms?"
+    answer = answerer.answer(prompt("who sells it?", text, search=search, said=said))
+    assert answer.startswith("I don’t know")
+    again = answerer.answer(prompt("what does a hive yield?", text, search=search, said=said))
+    assert again.startswith("As I said: A hive yields")
 
 
 def test_what_the_evidence_does_not_answer_is_not_answered(answerer: ExtractiveAnswerer) -> None:
