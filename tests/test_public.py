@@ -10,6 +10,7 @@ import pytest
 
 import turnwise
 from turnwise.errors import LibraryNotFound
+from turnwise.types import Reference
 
 HERON = (
     "# Grey heron\n\nThe grey heron is a tall wading bird. The grey heron builds its nest in tall trees near water.\n"
@@ -81,3 +82,17 @@ def test_a_library_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> N
         build(Settings(library=str(tmp_path / "none")))
     assert "turnwise add" in raised.value.hint
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("reference", "cited"),
+    [
+        (Reference("v17", ("Vaswani, Ashish", "Shazeer, Noam", "Parmar, Niki"), 2017), "Vaswani et al. 2017"),
+        (Reference("d", ("Devlin, Jacob", "Chang, Ming-Wei"), 2019), "Devlin and Chang 2019"),
+        (Reference("h", ("Hinton, Geoffrey",)), "Hinton"),
+        (Reference("k", (), 1999), "1999"),
+        (Reference(), ""),
+    ],
+)
+def test_a_reference_is_cited_as_in_a_text(reference: Reference, cited: str) -> None:
+    assert str(reference) == cited

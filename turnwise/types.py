@@ -29,6 +29,13 @@ class Reference:
     year: int | None = None
     url: str = ""
 
+    def __str__(self) -> str:
+        """As it is cited in a text: "Vaswani et al. 2017"."""
+        families = [author.split(",")[0].strip() for author in self.authors]
+        several = f"{families[0]} and {families[1]}" if len(families) == 2 else "".join(families[:1])
+        by = f"{several} et al." if len(families) > 2 else several
+        return " ".join(part for part in (by, str(self.year or "")) if part)
+
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any] | None) -> Reference | None:
         """What `dataclasses.asdict` made of a reference, perhaps by way of JSON."""

@@ -12,7 +12,18 @@ from turnwise.cli.screen import complain, say, say_json
 from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
 from turnwise.text import one_line
-from turnwise.types import Answered, ConversationState, Delta, Failed, Reply, Source, StageDone, StageTrace, TurnEvent
+from turnwise.types import (
+    Answered,
+    ConversationState,
+    Delta,
+    Failed,
+    Passage,
+    Reply,
+    Source,
+    StageDone,
+    StageTrace,
+    TurnEvent,
+)
 
 PROMPT = "> "
 SHOWN = 3  # topics whose knowledge is shown, the latest
@@ -117,13 +128,15 @@ class _Shown:
 
 def cited_as(source: Source) -> str:
     """A source on one line: its number, title, and place in the document."""
-    return f"[{source.number}] {standing(source.title, source.heading, source.page)}"
+    return f"[{source.number}] {standing(source)}"
 
 
-def standing(title: str, heading: str, page: int | None) -> str:
-    """Where a passage stands: "BERT — Training, page 3"."""
-    place = f"{title} — {heading}" if heading else title
-    return place if page is None else f"{place}, page {page}"
+def standing(where: Source | Passage) -> str:
+    """Where a passage stands: "BERT (Devlin et al. 2019) — Training, page 3"."""
+    by = str(where.reference or "")
+    title = f"{where.title} ({by})" if by else where.title
+    place = f"{title} — {where.heading}" if where.heading else title
+    return place if where.page is None else f"{place}, page {where.page}"
 
 
 def why(reply: Reply | None) -> str:

@@ -310,7 +310,7 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
             say_json(dataclasses.asdict(hit))
             continue
         passage = hit.passage
-        say(f"{rank}. {standing(passage.title, passage.heading, passage.page)}")
+        say(f"{rank}. {standing(passage)}")
         say(f"   {one_line(passage.text, 200)}", dim=True)
     if not hits and not as_json:
         say("Nothing found.")

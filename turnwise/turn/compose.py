@@ -160,7 +160,7 @@ def evidence_block(passages: Iterable[tuple[int, Passage]]) -> str:
 
 def _place(passage: Passage) -> str:
     page = f"p. {passage.page}" if passage.page else ""
-    return ", ".join(part for part in (passage.title, passage.heading, page) if part)
+    return ", ".join(part for part in (passage.title, str(passage.reference or ""), passage.heading, page) if part)
 
 
 def _trimmed(turns: list[Told], most_messages: int, most_characters: int) -> list[Told]:

@@ -130,8 +130,10 @@ function chips(sources) {
   const items = sources.toSorted((one, other) => one.number - other.number).map((source) => {
     const chip = button("", () => openSource(source, chip), "chip");
     const place = source.page ? `page ${source.page}` : source.heading.split(" > ").at(-1);
+    const { authors = [], year } = source.reference ?? {};
+    const by = [authors[0]?.split(",")[0], authors.length > 1 && "et al.", year].filter(Boolean).join(" ");
     chip.append(make("span", { className: "number", textContent: source.number }), make("span", { textContent: source.title }));
-    if (place && place !== source.title) chip.append(make("small", { textContent: place }));
+    for (const detail of [by, place]) if (detail && detail !== source.title) chip.append(make("small", { textContent: detail }));
     return make("li", {}, chip);
   });
   return make("ul", { className: "sources", ariaLabel: "Sources" }, ...items);
