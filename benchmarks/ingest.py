@@ -20,11 +20,14 @@ from turnwise.documents.chunk import chunk
 from turnwise.documents.files import find
 from turnwise.documents.ingest import EMBEDDED_AT_ONCE
 from turnwise.documents.parse import parse
+from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 
 WORDS = """heron stork crane egret water reed fish morning field nest wing feather season count river bank marsh colony
 flight winter summer south north country people village chimney roof storm rain sun light shadow long short grey white
 black small large early late often seldom never always eats sleeps builds leaves returns stands waits strikes
 calls""".split()
+
+SHORT = 650  # characters of about 120 tokens
 
 
 def main() -> None:
@@ -89,6 +92,14 @@ def measure(documents: Path, library: Path, embedded: int) -> None:
         f"all but embedding: {share:.1%} of the time, {adding.computed / (adding.computed + computed):.1%} of the work"
     )
     print(f"all but embedding, at 80 passages/s in all: {adding.seconds * 80 / count:.1%} of the time")
+    print("passages of about 120 tokens")
+    whole = OnnxEmbedder()
+    for name, embedder, number in (("quick", QuickEmbedder(whole), 160), ("quality", whole, 40)):
+        texts = [text[:SHORT] for _, text in sample[:number]]
+        embedder.embed_passages(texts[:2])  # the weights are read
+        with Clock() as short:
+            embedder.embed_passages(texts)
+        told(f"embedding, {name}", short, len(texts))
 
 
 class Clock:

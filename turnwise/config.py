@@ -26,7 +26,7 @@ class Settings:
     database: str = _setting(
         "", "PostgreSQL to keep the library in: postgres://USER:PASSWORD@HOST/NAME. Empty: the folder."
     )
-    durable: bool = _setting(False, "Wait for the disk at every write, so that even a power cut loses nothing.")
+    durable: bool = _setting(False, "Wait for the disk at every turn too, so that even a power cut loses nothing.")
 
     model: str = _setting("", "Name of the chat model. Empty: the first one the endpoint offers.")
     base_url: str = _setting("", "An OpenAI-compatible endpoint (also OPENAI_BASE_URL). Empty: answer without a model.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 
 from turnwise.text import CITATION, points, without_citations
@@ -19,7 +20,7 @@ def with_sources(message: Message, locate: Locate) -> Message:
         passage = None if number in found else locate(quote)
         if passage:
             found[number] = to_source(number, passage, quote)
-    return Message(message.role, message.content, tuple(found.values()))
+    return dataclasses.replace(message, sources=tuple(found.values()))
 
 
 def cited_points(answer: str) -> Iterator[tuple[int, str]]:
