@@ -233,7 +233,8 @@ class Message:
     """One message of a conversation; an assistant's carries the sources it cited, where they are known.
 
     `at` is when it was said (seconds since 1970), None where that is not known. `metadata` is what the writer of an
-    assistant message noted about it, such as {"scaffolding": "hint"}.
+    assistant message noted about it, such as {"scaffolding": "hint"}. `evidence` and `note` are what a model was shown
+    with a user's message, where the turn was kept: with them, what was sent can be sent again to the letter.
     """
 
     role: Role
@@ -241,6 +242,8 @@ class Message:
     sources: tuple[Source, ...] = ()
     at: float | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    evidence: tuple[Source, ...] = ()
+    note: str = ""
 
 
 TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
@@ -449,17 +452,74 @@ class Condensed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing a plan does: search the library, re-form the last answer, or say something that needs neither."""
+    """One thing a plan does: who does it, and what it is given.
 
-    action: Literal["search", "reform", "say"]
-    query: SearchQuery | None = None
-    detail: str = ""  # the form asked for, or the words to say
+    `tool` is "rag" (search the library), "calculator", "database" or a tool of the user's; "say" and "reform" need none
+    of them: they speak the words given, or put the last answer into the form given. "answer" writes the answer from
+    all that was found, and comes last.
+    """
+
+    tool: str
+    input: str = ""
+    query: SearchQuery | None = None  # of a search: all that is known of what to look for
+    role: Literal["", "side", "reading"] = ""  # of a search: for one side of a comparison; for another reading
+    after: tuple[int, ...] = ()  # the places of the steps that must be done first
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StepResult:
+    """What a step gave: words that may stand in an answer, passages that can be cited, or what went wrong.
+
+    A tool that reads data gives what it read as a passage of its own (an id below 0), so that it is numbered and cited
+    as documents are.
+    """
+
+    text: str = ""
+    hits: tuple[Hit, ...] = ()
+    error: str = ""
+    ms: float = 0.0
+    details: dict[str, Any] = field(default_factory=dict)  # the query that was run, the sum as it was read
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """The steps that answer a query, and what those that are done have given. Steps that do not wait for one another
+    run at the same time."""
+
+    query_id: str
+    query: str
     steps: tuple[Step, ...]
-    reason: str
+    reason: str = ""
+    results: tuple[StepResult | None, ...] = ()  # by place; None while a step is not done
+    chat_history: tuple[Message, ...] = ()
+
+    @property
+    def current_step(self) -> int:
+        """The place of the first step that is not done; the number of steps where all are."""
+        return next((place for place in range(len(self.steps)) if self.result(place) is None), len(self.steps))
+
+    @property
+    def completed(self) -> bool:
+        return self.current_step == len(self.steps)
+
+    def result(self, place: int) -> StepResult | None:
+        return self.results[place] if place < len(self.results) else None
+
+    def outline(self) -> dict[str, Any]:
+        """What a reader wants to know of it, as JSON: the steps, and what came of them, without the passages."""
+        steps: list[dict[str, Any]] = []
+        for place, step in enumerate(self.steps):
+            steps.append({"tool": step.tool, "input": step.input, "after": list(step.after)})
+            if result := self.result(place):
+                came = {"text": result.text, "found": len(result.hits), "error": result.error, "ms": result.ms}
+                steps[-1]["result"] = {**came, "details": result.details}
+        return {"query_id": self.query_id, "query": self.query, "reason": self.reason, "steps": steps}
+
+    def with_result(self, place: int, result: StepResult) -> QueryPlan:
+        """The plan with one step done."""
+        results = [self.result(each) for each in range(len(self.steps))]
+        results[place] = result
+        return dataclasses.replace(self, results=tuple(results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,13 +527,16 @@ class Prompt:
     """All an answerer may use: the messages for a language model, and the same as values for the extractive one."""
 
     messages: tuple[Message, ...]
-    question: str
-    searches: tuple[str, ...]
+    question: str  # as the user wrote it
+    asked: tuple[str, ...]  # the same as questions that stand alone; several where the message asks several things
     evidence: tuple[Evidence, ...]
     said: tuple[str, ...]  # the assistant's earlier answers, oldest first
+    sides: tuple[str, ...] = ()  # of a comparison
+    found: tuple[str, ...] = ()  # what tools gave, in words that may stand in the answer
     known: tuple[Source, ...] = ()  # what the conversation has cited before
     form: str = ""  # where the last answer is to be re-formed: list, table, shorter, rewrite
-    introduced: str = ""  # the topic, where it needs no introduction any more
+    state: ConversationState | None = None
+    language: str = "en"
 
 
 # --- what a turn leaves behind -----------------------------------------------------------------------------------
@@ -494,6 +557,16 @@ Trace = tuple[StageTrace, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of an answer, the numbers it cites, and whether the passages behind them bear it out."""
+
+    text: str
+    numbers: tuple[int, ...]
+    supported: bool
+    score: float  # 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a turn gives back. `to_dict()` is the object that the API and `turnwise ask --json` print."""
 
@@ -506,9 +579,13 @@ class Reply:
     state: ConversationState
     trace: Trace
     notice: str = ""  # what the reader should know about how the answer was made
+    plan: QueryPlan | None = None
+    claims: tuple[Claim, ...] = ()  # the sentences of the answer that state something, and whether they are borne out
+    suggestions: tuple[str, ...] = ()  # questions that the library can answer next
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        plan = self.plan.outline() if self.plan else None
+        return {**dataclasses.asdict(dataclasses.replace(self, plan=None)), "plan": plan}
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,6 +599,22 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class StageDone:
     stage: StageTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the turn is going to do."""
+
+    plan: QueryPlan
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """A step of the plan was carried out."""
+
+    place: int
+    step: Step
+    result: StepResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +638,7 @@ class Failed:
     trace: Trace
 
 
-TurnEvent = Accepted | StageDone | Delta | Answered | Failed
+TurnEvent = Accepted | StageDone | Planned | StepDone | Delta | Answered | Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,6 +650,7 @@ class TurnRequest:
     conversation_id: str | None = None
     condensed_query: str | None = None
     where: Filter = EVERYTHING  # the documents that may answer
+    query_id: str = ""  # the caller's name for this question; made where there is none
 
 
 # --- contracts ---------------------------------------------------------------------------------------------------
@@ -586,6 +680,21 @@ class Rewriter(Protocol):
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages; it stops reading soon after `limit` characters."""
+        ...
+
+
+class Tool(Protocol):
+    """Something a plan may call besides the search. Both calls are quick to give up: a turn waits for them."""
+
+    name: str
+    about: str  # what it is for, in a sentence that a language model reads when it plans
+
+    async def read(self, question: str, history: Sequence[Message]) -> str:
+        """The question as this tool takes it (a sum, a query), empty where it is not for this tool."""
+        ...
+
+    async def run(self, given: str) -> StepResult:
+        """What comes of it. What goes wrong is said in the result's `error`, never raised."""
         ...
 
 

@@ -12,14 +12,14 @@ from turnwise.dialogue.language import CODES, LONGEST, language
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.plan import LISTED, plan
 from turnwise.turn.understand import understand
-from turnwise.types import Message, Plan
+from turnwise.types import Message, QueryPlan
 
 
 def said(*contents: str) -> tuple[Message, ...]:
     return tuple(Message("assistant" if place % 2 else "user", content) for place, content in enumerate(contents))
 
 
-def planned(message: str, history: tuple[Message, ...]) -> Plan:
+def planned(message: str, history: tuple[Message, ...]) -> QueryPlan:
     understood = understand(message, history)
     condensed = condense(message, history, understood)
     return plan(
@@ -29,8 +29,8 @@ def planned(message: str, history: tuple[Message, ...]) -> Plan:
 
 def spoken(message: str, history: tuple[Message, ...]) -> str:
     (step,) = planned(message, history).steps
-    assert step.action == "say"
-    return step.detail
+    assert step.tool == "say"
+    return step.input
 
 
 def condensed_to(message: str, *contents: str) -> str:
@@ -223,7 +223,7 @@ what was the original message? | What was it that Turing asked first? | What did
 def test_a_question_that_only_sounds_like_it_is_searched(message: str) -> None:
     understood = understand(message, TRIPS)
     assert understood.intent in ("new_question", "follow_up"), understood
-    assert planned(message, TRIPS).steps[0].action == "search"
+    assert planned(message, TRIPS).steps[0].tool == "rag"
 
 
 # --- what comes of it ---------------------------------------------------------------------------------------------
@@ -351,8 +351,8 @@ def test_memories_of_a_subject_are_quoted_from_the_conversation() -> None:
 
 
 def test_what_the_assistant_never_said_is_searched() -> None:
-    (step,) = planned("what did you say about dropout?", TRIPS).steps
-    assert step.action == "search"
+    step, _ = planned("what did you say about dropout?", TRIPS).steps
+    assert step.tool == "rag"
     assert step.query is not None
     assert step.query.question == "dropout"
 
@@ -369,8 +369,8 @@ def test_a_long_conversation_is_remembered_within_bounds() -> None:
 @pytest.mark.parametrize(("message", "intent", "operation"), SAID)
 def test_every_intent_has_a_plan(message: str, intent: str, operation: str) -> None:
     speaks = intent in ("social", "recall") or operation == "plain numbers"
-    expected = "say" if speaks else "reform" if intent == "reform" else "search"
-    assert {step.action for step in planned(message, TRIPS).steps} == {expected}
+    expected = "say" if speaks else "reform" if intent == "reform" else "rag"
+    assert planned(message, TRIPS).steps[0].tool == expected
 
 
 def test_everything_said_has_words_in_every_language() -> None:

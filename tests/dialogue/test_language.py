@@ -218,8 +218,8 @@ def spoken(message: str, history: tuple[Message, ...]) -> str:
     (step,) = plan(
         message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
     ).steps
-    assert step.action == "say"
-    return step.detail
+    assert step.tool == "say"
+    return step.input
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from turnwise.models.extractive import ExtractiveAnswerer, reform, statements
 from turnwise.text import words
-from turnwise.types import Evidence, Hit, Passage, Prompt
+from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt
 
 BERT = (
     "BERT is a language model that reads text in both directions. Researchers at Google published BERT in 2018. "
@@ -51,7 +51,7 @@ def prompt(
         Evidence(number, Hit(Passage(number, number, text.split()[0], "", text), 1.0))
         for number, text in enumerate(texts, 1)
     )
-    return Prompt((), question, (search or question, *sides), evidence, said)
+    return Prompt((), question, (search or question,), evidence, said, sides)
 
 
 def test_the_sentence_that_answers_is_quoted_with_its_number(answerer: ExtractiveAnswerer) -> None:
@@ -207,8 +207,9 @@ def test_what_needs_a_language_model_is_said_to() -> None:
 
 def test_what_the_topic_is_need_not_be_said_once_that_is_known(answerer: ExtractiveAnswerer) -> None:
     text = "BERT is a model for text in English. BERT reads text in English from both sides."
+    known = ConversationState(2, topic="bert", skip_introduction=True)
     asked = prompt("How does BERT read text in English?", text)
     assert "BERT is a model" in answerer.answer(asked)
-    assert "BERT is a model" not in answerer.answer(dataclasses.replace(asked, introduced="bert"))
+    assert "BERT is a model" not in answerer.answer(dataclasses.replace(asked, state=known))
     again = prompt("What is BERT?", text)
-    assert "BERT is a model" in answerer.answer(dataclasses.replace(again, introduced="bert"))
+    assert "BERT is a model" in answerer.answer(dataclasses.replace(again, state=known))

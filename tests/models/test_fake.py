@@ -9,7 +9,7 @@ from turnwise.errors import ModelTimeout
 from turnwise.models.fake import FakeChat
 from turnwise.types import ChatModel, Prompt
 
-PROMPT = Prompt((), question="Why?", searches=(), evidence=(), said=())
+PROMPT = Prompt((), question="Why?", asked=(), evidence=(), said=())
 
 
 async def collect(model: ChatModel) -> list[str]:

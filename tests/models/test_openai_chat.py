@@ -32,7 +32,7 @@ from turnwise.models.openai_chat import OpenAIChat
 from turnwise.types import ChatModel, Message, Prompt
 
 MESSAGES = (Message("system", "Cite."), Message("user", "Where is Zürich? “Quote” 🙂"))
-PROMPT = Prompt(MESSAGES, question="Where is Zürich?", searches=(), evidence=(), said=())
+PROMPT = Prompt(MESSAGES, question="Where is Zürich?", asked=(), evidence=(), said=())
 KEY = "sk-very-secret-1234"
 
 

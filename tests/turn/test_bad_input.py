@@ -17,7 +17,7 @@ from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.compose import compose
 from turnwise.turn.run import Parts
-from turnwise.types import Accepted, Answered, Failed, Message, Plan, TurnRequest
+from turnwise.types import Accepted, Answered, Failed, Message, QueryPlan, TurnRequest
 
 MakeParts = Callable[..., Parts]
 BAD = [
@@ -186,4 +186,4 @@ def test_a_forged_history_does_not_stall_the_making_of_the_prompt(make_parts: Ma
     """A request body may hold 2 MB; this is a tenth of it."""
     history, index = said("What is BERT?", content), make_parts().index
     with within(5):
-        compose("Go on", history, Plan((), ""), [], index.locate, 20, 8000)
+        compose("Go on", history, QueryPlan("", "", ()), [], index.locate, 20, 8000)

@@ -10,29 +10,35 @@ from turnwise.turn.compose import cited, compose, context_section, to_source
 from turnwise.types import (
     ConversationState,
     Evidence,
+    FollowUp,
     Hit,
     Message,
     Passage,
-    Plan,
     Prompt,
+    QueryPlan,
     SearchQuery,
     Step,
     TopicKnowledge,
+    Understanding,
 )
 
 BERT = Passage(7, 1, "BERT", "bert.md", "BERT reads both ways. It hides words.", "How it works", 3)
 GPT = Passage(8, 2, "GPT", "gpt.md", "GPT writes text.")
 DAY = Passage(9, 3, "Edifest", "edifest.html", "Edifest is in June.")
 PASSAGES = (BERT, GPT, DAY)
-SEARCH = Plan((Step("search", SearchQuery("What?")),), "")
+SEARCH = QueryPlan("", "What?", (Step("rag", "What?", SearchQuery("What?")),))
 
 
 def locate(sentence: str) -> Passage | None:
     return next((each for each in PASSAGES if sentence in each.text), None)
 
 
-def composed(history: Iterable[Message], *found: Passage, plan: Plan = SEARCH) -> Prompt:
+def composed(history: Iterable[Message], *found: Passage, plan: QueryPlan = SEARCH) -> Prompt:
     return compose("What?", tuple(history), plan, [Hit(each, 1.0) for each in found], locate, 20, 8000)
+
+
+def understood(state: ConversationState) -> Understanding:
+    return Understanding("follow_up", "", FollowUp(True, "pattern", 0.9, "", (), ""), state, "")
 
 
 def numbers(prompt: Prompt) -> dict[str, int]:
@@ -68,7 +74,7 @@ def test_a_form_draws_on_the_last_answer_that_cited_something() -> None:
         answer("BERT reads both ways. [1]", n1=BERT),
         *said("thanks!", "You’re welcome."),
     )
-    prompt = composed(history, plan=Plan((Step("reform", detail="list"),), ""))
+    prompt = composed(history, plan=QueryPlan("", "", (Step("reform", "list"),)))
     assert (prompt.form, prompt.said, numbers(prompt)) == ("list", ("BERT reads both ways. [1]",), {"BERT": 1})
 
 
@@ -146,15 +152,18 @@ def test_a_first_question_without_guidance_has_no_note() -> None:
 
 def test_the_note_is_no_part_of_a_request_for_another_form() -> None:
     history = (Message("user", "What is BERT?"), answer("BERT reads both ways. [1]", n1=BERT))
-    form, state = Plan((Step("reform", detail="list"),), ""), ConversationState(2, topic="BERT", guidance=("Be kind.",))
+    form, state = (
+        QueryPlan("", "", (Step("reform", "list"),)),
+        ConversationState(2, topic="BERT", guidance=("Be kind.",)),
+    )
     for plan, noted in ((form, False), (SEARCH, True)):
-        prompt = compose("What?", history, plan, [], locate, 20, 8000, state)
+        prompt = compose("What?", history, plan, [], locate, 20, 8000, understood(state))
         assert ("Be kind." in prompt.messages[-1].content) == noted
 
 
 def test_the_note_follows_the_question_where_there_is_no_new_evidence() -> None:
     state = ConversationState(2, guidance=("Be kind.",))
-    prompt = compose("Why?", said("What is BERT?", "A model."), SEARCH, [], locate, 20, 8000, state)
+    prompt = compose("Why?", said("What is BERT?", "A model."), SEARCH, [], locate, 20, 8000, understood(state))
     question, note = prompt.messages[-2:]
     assert question == Message("user", "Why?")
     assert note.role == "user"

@@ -9,12 +9,12 @@ from turnwise.config import Settings
 from turnwise.turn.condense import condense, search_query
 from turnwise.turn.plan import plan
 from turnwise.turn.understand import understand
-from turnwise.types import Message, Plan
+from turnwise.types import Message, QueryPlan
 
 BERT = said("What is BERT?", "BERT is a model. [1]")
 
 
-def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None = None) -> Plan:
+def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None = None) -> QueryPlan:
     understood = understand(message, history)
     condensed = condense(message, history, understood, given)
     return plan(
@@ -22,8 +22,8 @@ def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None
     )
 
 
-def searched(made: Plan) -> list[str]:
-    assert {step.action for step in made.steps} == {"search"}
+def searched(made: QueryPlan) -> list[str]:
+    assert {step.tool for step in made.steps} == {"rag", "answer"}
     return [step.query.question for step in made.steps if step.query]
 
 
@@ -67,28 +67,28 @@ def test_what_compares_nothing_has_no_sides(message: str) -> None:
 )
 def test_courtesies_and_memories_are_spoken_without_a_search(message: str) -> None:
     (step,) = planned(message).steps
-    assert step.action == "say"
+    assert step.tool == "say"
     assert step.query is None
-    assert step.detail
+    assert step.input
 
 
 def test_the_form_asked_for_is_the_plan() -> None:
     (step,) = planned("Give me that as a table").steps
-    assert (step.action, step.detail, step.query) == ("reform", "table", None)
+    assert (step.tool, step.input, step.query) == ("reform", "table", None)
 
 
 def test_without_an_answer_there_is_nothing_to_reform() -> None:
     (step,) = planned("Give me that as a table", ()).steps
-    assert step.action == "say"
+    assert step.tool == "say"
 
 
 def test_memories_quote_the_questions() -> None:
     history = said("What is BERT?", "A model.", "What is\n\nGPT?", "Another.", "And edifest?", "A festival.")
-    assert "“What is BERT?”" in planned("What did I ask first?", history).steps[0].detail
-    assert "“And edifest?”" in planned("What did I just ask?", history).steps[0].detail
-    everything = planned("What have I asked so far?", history).steps[0].detail
+    assert "“What is BERT?”" in planned("What did I ask first?", history).steps[0].input
+    assert "“And edifest?”" in planned("What did I just ask?", history).steps[0].input
+    everything = planned("What have I asked so far?", history).steps[0].input
     assert everything.splitlines()[2:] == ["1. What is BERT?", "2. What is GPT?", "3. And edifest?"]
-    assert "not asked anything" in planned("What did I ask first?", ()).steps[0].detail
+    assert "not asked anything" in planned("What did I ask first?", ()).steps[0].input
 
 
 def test_what_the_caller_wants_searched_is_searched() -> None:

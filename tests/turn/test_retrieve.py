@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from turnwise.turn.retrieve import CANDIDATES, MOST, retrieve
-from turnwise.types import Filter, Hit, Message, Passage, Plan, SearchQuery, Source, Step
+from turnwise.turn.retrieve import CANDIDATES, MOST, Shelves, carry_out, gathered
+from turnwise.types import Filter, Hit, Message, Passage, QueryPlan, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
 
@@ -57,10 +58,21 @@ class Judge:
 
 
 def retrieved(*questions: str, k: int = 6, judge: Judge | None = None, cited: Sequence[int] = ()) -> list[int]:
-    steps = tuple(Step("search", SearchQuery(question)) for question in questions)
+    steps = tuple(Step("rag", question, SearchQuery(question)) for question in questions)
     answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in cited))
-    found = retrieve(Plan(steps, ""), cast(Any, Shelf()), k, judge, answer)
-    return [hit.passage.id for hit in found]
+    return found(steps, Shelves(cast(Any, Shelf()), k, judge, answer))
+
+
+def found(steps: tuple[Step, ...], shelves: Shelves) -> list[int]:
+    """The ids of the passages that the steps of a plan find together."""
+
+    async def carried_out() -> QueryPlan:
+        plan = QueryPlan("", "", steps)
+        async for place, result in carry_out(plan, shelves):
+            plan = plan.with_result(place, result)
+        return plan
+
+    return [hit.passage.id for hit in gathered(asyncio.run(carried_out()), shelves.k)]
 
 
 def test_one_search_keeps_its_order_and_its_number() -> None:
@@ -78,8 +90,7 @@ def test_no_answer_draws_on_more_than_eight() -> None:
 
 
 def test_a_plan_without_a_search_finds_nothing() -> None:
-    nowhere = cast(Any, None)
-    assert retrieve(Plan((Step("say", detail="Welcome."), Step("reform", detail="list")), ""), nowhere, 6) == []
+    assert found((Step("say", "Welcome."), Step("reform", "list")), Shelves(cast(Any, None), 6)) == []
 
 
 def test_the_re_ranker_orders_the_best_of_a_search() -> None:
@@ -94,15 +105,13 @@ def test_what_the_last_answer_cited_is_found_again() -> None:
     assert retrieved("equal", cited=[3], k=3) == [3, 1, 2]
     assert retrieved("nothing", cited=[77], k=3) == [77]
     told = Message("assistant", "GPT writes. [1] It rhymes. [2]")  # as a caller keeps it who keeps the text alone
-    plan = Plan((Step("search", SearchQuery("equal")),), "")
-    assert [hit.passage.id for hit in retrieve(plan, cast(Any, Shelf()), 3, answer=told)] == [3, 1, 2]
+    assert found((Step("rag", "equal"),), Shelves(cast(Any, Shelf()), 3, answer=told)) == [3, 1, 2]
 
 
 def test_with_a_filter_what_was_cited_is_raised_only_where_the_search_found_it() -> None:
-    step = Step("search", SearchQuery("equal", where=Filter(tags=("draft",))))
+    step = Step("rag", "equal", SearchQuery("equal", where=Filter(tags=("draft",))))
     answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in (3, 77)))
-    found = retrieve(Plan((step,), ""), cast(Any, Shelf()), 6, answer=answer)
-    assert [hit.passage.id for hit in found] == [3, 1, 2]
+    assert found((step,), Shelves(cast(Any, Shelf()), 6, answer=answer)) == [3, 1, 2]
 
 
 def test_of_passages_that_say_the_same_the_best_stays() -> None:

@@ -71,12 +71,13 @@ class ExtractiveAnswerer:
         What was said before is left out, except for the one sentence that answers clearly better than anything new, and
         has a word of what the user asks now: words from the conversation alone are no reason to say it again.
         """
-        question, *sides = prompt.searches
+        question, sides = prompt.asked[0], prompt.sides
         candidates = _candidates(prompt)
         self._score(question, candidates)
-        if prompt.introduced and not _DEFINITION.match(question.strip()):
+        known = prompt.state.topic if prompt.state and prompt.state.skip_introduction else ""
+        if known and not _DEFINITION.match(question.strip()):
             for each in candidates:
-                each.score -= INTRODUCES * _introduces(prompt.introduced, each.text)
+                each.score -= INTRODUCES * _introduces(known, each.text)
         continues = _only_more(prompt.question)
         asked_now = content_stems(prompt.question)
         good = [
@@ -228,7 +229,7 @@ def _only_more(question: str) -> bool:
 
 
 def _unknown(prompt: Prompt) -> str:
-    question = one_line(prompt.searches[0] if prompt.searches else prompt.question, 120)
+    question = one_line(prompt.asked[0], 120)
     if not prompt.evidence:
         return f"I don’t know: nothing in the library is about “{question}”."
     if prompt.said and _only_more(prompt.question):

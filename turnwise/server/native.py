@@ -36,10 +36,12 @@ from turnwise.types import (
     Failed,
     Filter,
     Message,
+    Planned,
     Reply,
     Role,
     Source,
     StageDone,
+    StepDone,
     Turn,
     TurnEvent,
     TurnRequest,
@@ -250,6 +252,11 @@ def _frame(event: TurnEvent) -> bytes:
             return frame(dataclasses.asdict(event), "accepted")
         case StageDone(stage):
             return frame(dataclasses.asdict(stage), "stage")
+        case Planned(plan):
+            return frame(plan.outline(), "plan")
+        case StepDone(place, step, result):
+            done = {"text": result.text, "found": len(result.hits), "error": result.error, "ms": result.ms}
+            return frame({"place": place, "tool": step.tool, **done, "details": result.details}, "step")
         case Delta(text):
             return frame({"text": text}, "text")
         case Answered(reply):

@@ -12,7 +12,7 @@ from pathlib import Path
 from turnwise.dialogue.citing import Locate, cited_points, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
 from turnwise.text import CITATION
-from turnwise.types import ConversationState, Evidence, Hit, Message, Passage, Plan, Prompt, Source
+from turnwise.types import ConversationState, Evidence, Hit, Message, Passage, Prompt, QueryPlan, Source, Understanding
 
 PROMPTS = Path(__file__).parent / "prompts"
 LONG = 1000  # characters of an answer after which the next should be shorter
@@ -23,17 +23,18 @@ RECENT = 100  # messages whose citations are kept track of
 def compose(
     message: str,
     history: Sequence[Message],
-    plan: Plan,
+    plan: QueryPlan,
     hits: Sequence[Hit],
     locate: Locate,
     most_messages: int,
     most_characters: int,
-    state: ConversationState | None = None,
+    understood: Understanding | None = None,
 ) -> Prompt:
     """The prompt of this turn. A source that was cited before keeps its number; a new one gets the next."""
     said = [with_sources(each, locate) for each in history[-RECENT:]]
     known = [source for each in (*history[:-RECENT], *said) for source in each.sources]
-    form = next((step.detail for step in plan.steps if step.action == "reform"), "")
+    form = next((step.input for step in plan.steps if step.tool == "reform"), "")
+    state = understood.state if understood else None
     last = _last_answer((*history[:-RECENT], *said)) if form else None
     evidence = _evidence_of(last) if last else _numbered(hits, known, _highest(history))
     earlier = _trimmed(_told(said), most_messages, most_characters)
@@ -44,12 +45,15 @@ def compose(
     return Prompt(
         messages=(Message("system", system_prompt()), *(each for told in earlier for each in told.messages), *current),
         question=message,
-        searches=tuple(step.query.question for step in plan.steps if step.query and not step.detail),
+        asked=tuple(step.input for step in plan.steps if step.tool == "rag" and not step.role) or (message,),
         evidence=evidence,
         known=tuple(known),
         said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
         form=form,
-        introduced=state.topic if state and state.skip_introduction else "",
+        sides=tuple(step.input for step in plan.steps if step.role == "side"),
+        found=tuple(result.text for result in plan.results if result and result.text),
+        state=state,
+        language=understood.language if understood else "en",
     )
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 
 from turnwise.errors import ModelError, ModelGarbled
-from turnwise.types import ChatModel, Plan, Prompt
+from turnwise.types import ChatModel, Prompt, QueryPlan
 
 log = logging.getLogger(__name__)
 
@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 class Speech:
     """One answer being spoken. Iterate over its pieces; afterwards it knows who spoke, why, and who could not."""
 
-    def __init__(self, prompt: Prompt, plan: Plan, models: Sequence[ChatModel]) -> None:
+    def __init__(self, prompt: Prompt, plan: QueryPlan, models: Sequence[ChatModel]) -> None:
         self._prompt = prompt
-        self._words = "".join(step.detail for step in plan.steps if step.action == "say")
+        self._words = "".join(step.input for step in plan.steps if step.tool == "say")
         self._models = models
         self._silent: list[ModelError] = []
         self.speaker = ""

@@ -9,9 +9,8 @@ from turnwise.dialogue.earlier import mentions, sentences_about
 from turnwise.dialogue.intent import is_courtesy, read_intent
 from turnwise.dialogue.language import says
 from turnwise.text import one_line
-from turnwise.types import Condensed, Filter, Message, Plan, SearchQuery, Step, Understanding
+from turnwise.types import Condensed, Filter, Message, QueryPlan, SearchQuery, Step, Understanding
 
-READING = "another reading"  # of an ambiguous message: searched, and not a side of a comparison
 LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
 LISTED = 30  # questions that a memory of all lists at most
 
@@ -32,39 +31,41 @@ _COMPARISONS = (
 
 def plan(
     message: str, history: Sequence[Message], understanding: Understanding, condensed: Condensed, query: SearchQuery
-) -> Plan:
-    """The steps of this turn, in order. Steps of one plan do not depend on each other."""
+) -> QueryPlan:
+    """The steps of this turn."""
     language, operation = understanding.language, understanding.operation
     if condensed.method == "caller":
-        return _searches(condensed, query)
+        return _searches(message, condensed, query)
     match understanding.intent:
         case "social":
-            return _say(says(language, operation), "a courtesy needs no search")
+            return _say(message, says(language, operation), "a courtesy needs no search")
         case "recall":
-            return _recall(operation, read_intent(message, language).about, history, language, query.where)
+            return _recall(message, operation, read_intent(message, language).about, history, language, query.where)
         case "reform" if not any(each.role == "assistant" and each.content.strip() for each in history):
-            return _say(says(language, "nothing_to_reform"), "nothing was said")
+            return _say(message, says(language, "nothing_to_reform"), "nothing was said")
         case "reform":
-            return Plan((Step("reform", detail=operation),), "the last answer holds all that is needed")
+            return QueryPlan("", message, (Step("reform", operation),), "the last answer holds all that is needed")
         case "arithmetic" if operation == "plain numbers":
-            return _say(says(language, "arithmetic"), "a sum needs a calculator, and there is none")
+            return _say(message, says(language, "arithmetic"), "a sum needs a calculator, and there is none")
         case _:
-            return _searches(condensed, query)
+            return _searches(message, condensed, query)
 
 
-def _say(words: str, reason: str) -> Plan:
-    return Plan((Step("say", detail=words),), reason)
+def _say(message: str, words: str, reason: str) -> QueryPlan:
+    return QueryPlan("", message, (Step("say", words),), reason)
 
 
-def _searches(condensed: Condensed, query: SearchQuery) -> Plan:
+def _searches(message: str, condensed: Condensed, query: SearchQuery) -> QueryPlan:
     sides = _sides(condensed.query)
-    steps = (Step("search", query), *(Step("search", SearchQuery(side, where=query.where)) for side in sides))
-    readings = (SearchQuery(other, where=query.where) for other in condensed.candidates)
-    steps += tuple(Step("search", reading, detail=READING) for reading in readings)
+    steps = [Step("rag", condensed.query, query)]
+    steps += [Step("rag", side, SearchQuery(side, where=query.where), "side") for side in sides]
+    readings = condensed.candidates
+    steps += [Step("rag", other, SearchQuery(other, where=query.where), "reading") for other in readings]
+    steps.append(Step("answer", after=tuple(range(len(steps)))))
     reasons = [f"a comparison: also one search each for “{'” and “'.join(sides)}”"] if sides else []
     if condensed.candidates:
         reasons.append(f"it has other readings: also searched as “{'” and “'.join(condensed.candidates)}”")
-    return Plan(steps, "; ".join(reasons) or "one search answers it")
+    return QueryPlan("", message, tuple(steps), "; ".join(reasons) or "one search answers it")
 
 
 def _sides(question: str) -> tuple[str, ...]:
@@ -78,7 +79,9 @@ def _sides(question: str) -> tuple[str, ...]:
 # --- memories -----------------------------------------------------------------------------------------------------
 
 
-def _recall(which: str, about: str, history: Sequence[Message], language: str, where: Filter) -> Plan:
+def _recall(
+    message: str, which: str, about: str, history: Sequence[Message], language: str, where: Filter
+) -> QueryPlan:
     """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
     remembered = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
@@ -87,21 +90,23 @@ def _recall(which: str, about: str, history: Sequence[Message], language: str, w
     if which == "said":
         said = sentences_about(about, history)
         if not said:
-            step = Step("search", SearchQuery(about, where=where))
-            return Plan((step,), f"nothing was said about “{about}” yet, so it is searched")
-        return _say(_listed(says(language, "said", about=about), said, "- "), remembered)
+            steps = (Step("rag", about, SearchQuery(about, where=where)), Step("answer", after=(0,)))
+            return QueryPlan("", message, steps, f"nothing was said about “{about}” yet, so it is searched")
+        return _say(message, _listed(says(language, "said", about=about), said, "- "), remembered)
     if not asked:
-        return _say(says(language, "nothing_asked"), remembered)
+        return _say(message, says(language, "nothing_asked"), remembered)
     if which == "asked":
         found = [history[place].content for place in mentions(about, history, "user")]
         if not found:
-            return _say(says(language, "not_asked", about=about), remembered)
-        return _say(_listed(says(language, "asked", about=about), found[-LISTED:], "- "), remembered)
+            return _say(message, says(language, "not_asked", about=about), remembered)
+        return _say(message, _listed(says(language, "asked", about=about), found[-LISTED:], "- "), remembered)
     if which in ("first", "last"):
-        return _say(says(language, which, text=one_line(asked[0 if which == "first" else -1], 300)), remembered)
+        return _say(
+            message, says(language, which, text=one_line(asked[0 if which == "first" else -1], 300)), remembered
+        )
     before = len(asked) - LISTED
     opening = says(language, "all") + (" " + says(language, "earlier", count=str(before)) if before > 0 else "")
-    return _say(_listed(opening, asked[-LISTED:], "", max(0, before) + 1), remembered)
+    return _say(message, _listed(opening, asked[-LISTED:], "", max(0, before) + 1), remembered)
 
 
 def _listed(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:

@@ -1,14 +1,28 @@
-"""Retrieve: the passages that the steps of a plan find, best first, none twice."""
+"""Retrieve: what the steps of a plan find, by search and by other tools; the passages best first, none twice."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from turnwise.dialogue.citing import with_sources
 from turnwise.text import words
-from turnwise.types import Filter, Hit, Index, Message, Passage, Plan, Reranker, SearchQuery
+from turnwise.types import (
+    Filter,
+    Hit,
+    Index,
+    Message,
+    Passage,
+    QueryPlan,
+    Reranker,
+    SearchQuery,
+    Step,
+    StepResult,
+    Tool,
+)
 
 Search = Callable[[SearchQuery, int], list[Hit]]
 MOST = 8  # passages an answer draws on
@@ -19,24 +33,72 @@ ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers
 TRIPLE = 3
 
 
-def retrieve(
-    plan: Plan, index: Index, k: int, reranker: Reranker | None = None, answer: Message | None = None
-) -> list[Hit]:
-    """At most k passages, two more for a comparison; each search of the plan gets its turn at handing one in.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shelves:
+    """What a search of a turn works with. `answer` is the one that the message leans on, if any: what it cited is
+    found again even by a "yes"."""
 
-    `answer` is the one that the message leans on, if any: what it cited is found again even by a "yes".
-    """
-    queries = [step.query for step in plan.steps if step.action == "search" and step.query]
-    if not queries:
-        return []
+    index: Index
+    k: int
+    reranker: Reranker | None = None
+    answer: Message | None = None
+
+
+async def carry_out(
+    plan: QueryPlan, shelves: Shelves, tools: Sequence[Tool] = ()
+) -> AsyncGenerator[tuple[int, StepResult], None]:
+    """What each step of a plan gives, with its place, as it is done. Steps that wait for none run at the same time;
+    one that fails says so in its result, and those after it run all the same."""
+    named = {tool.name: tool for tool in tools}
+    places = [place for place, step in enumerate(plan.steps) if step.tool == "rag" or step.tool in named]
+    waiting: dict[asyncio.Task[StepResult], int] = {}
+    done: dict[int, StepResult] = {}
+    try:
+        while len(done) < len(places):
+            for place in places:
+                step = plan.steps[place]
+                ready = all(each in done or each not in places for each in step.after)
+                if ready and place not in done and place not in waiting.values():
+                    waiting[asyncio.create_task(_done(step, shelves, named))] = place
+            if not waiting:  # steps that wait for each other
+                return
+            finished, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                place = waiting.pop(task)
+                done[place] = task.result()
+                yield place, done[place]
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+async def _done(step: Step, shelves: Shelves, tools: Mapping[str, Tool]) -> StepResult:
+    started = time.perf_counter()
+    if step.tool == "rag":
+        result = StepResult(hits=tuple(await asyncio.to_thread(_searched, step, shelves)))
+    else:
+        result = await tools[step.tool].run(step.input)
+    return dataclasses.replace(result, ms=round(1000 * (time.perf_counter() - started), 3))
+
+
+def _searched(step: Step, shelves: Shelves) -> list[Hit]:
+    index, answer = shelves.index, shelves.answer
     cited = with_sources(answer, index.locate).sources if answer else ()
     earlier = [passage for each in cited if (passage := index.passage(each.passage_id)) is not None]
-    rankings = [find(query, k, index.search, reranker, earlier) for query in queries]
-    wanted = min(k if len(queries) == 1 else k + 2, MOST)
+    return find(step.query or SearchQuery(step.input), shelves.k, index.search, shelves.reranker, earlier)
+
+
+def gathered(plan: QueryPlan, k: int) -> list[Hit]:
+    """All that the steps found, none twice: what tools read, then at most k passages, two more where there were several
+    searches; each search gets its turn at handing one in."""
+    results = [(step.tool, result) for step, result in zip(plan.steps, plan.results, strict=False) if result]
+    read = [hit for tool, result in results if tool != "rag" for hit in result.hits]
+    rankings = [list(result.hits) for tool, result in results if tool == "rag"]
+    wanted = min(k if len(rankings) == 1 else k + 2, MOST)
     best: dict[int, Hit] = {}
     for hit in _in_turn(rankings):
         best.setdefault(hit.passage.id, hit)
-    return list(best.values())[:wanted]
+    return read + list(best.values())[:wanted]
 
 
 def find(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from turnwise.config import Settings
@@ -17,7 +18,7 @@ from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import retrieve
+from turnwise.turn.retrieve import Shelves, carry_out, gathered
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
@@ -29,8 +30,11 @@ from turnwise.types import (
     Delta,
     Failed,
     Index,
+    Planned,
     Reply,
     Reranker,
+    StepDone,
+    Tool,
     TurnEvent,
     TurnRequest,
 )
@@ -52,6 +56,7 @@ class Parts:
     senses: Senses = field(default_factory=Senses)
     condenser: QueryCondenser = field(default_factory=QueryCondenser)
     reranker: Reranker | None = None
+    tools: Sequence[Tool] = ()
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -85,14 +90,20 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("plan") as stage:
             planned = plan(message, history, understood, condensed, query)
-            stage.decide(" + ".join(step.action for step in planned.steps), planned.reason)
+            stage.decide(" + ".join(step.tool for step in planned.steps), planned.reason)
         yield trace.last()
+        yield Planned(planned)
 
         with trace.stage("retrieve") as stage:
             leaning = understood.intent == "follow_up"
             answer = next((each for each in reversed(history) if leaning and each.role == "assistant"), None)
-            hits = await asyncio.to_thread(retrieve, planned, parts.index, settings.evidence, parts.reranker, answer)
-            searched = [step.query.question for step in planned.steps if step.query]
+            shelves = Shelves(parts.index, settings.evidence, parts.reranker, answer)
+            async with aclosing(carry_out(planned, shelves, parts.tools)) as doing:
+                async for place, result in doing:
+                    planned = planned.with_result(place, result)
+                    yield StepDone(place, planned.steps[place], result)
+            hits = gathered(planned, settings.evidence)
+            searched = [step.input for step in planned.steps if step.tool == "rag"]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
                 {"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)}
@@ -104,7 +115,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         with trace.stage("compose") as stage:
             limits = settings.history_messages, settings.history_characters
             prompt = await asyncio.to_thread(
-                compose, message, history, planned, hits, parts.index.locate, *limits, understood.state
+                compose, message, history, planned, hits, parts.index.locate, *limits, understood
             )
             sizes = {"messages": len(prompt.messages), "characters": sum(len(m.content) for m in prompt.messages)}
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", "numbered for the whole conversation", **sizes)
@@ -146,6 +157,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             follow_up=understood.follow_up,
             state=understood.state,
             trace=trace.all(),
+            plan=planned,
             notice=" ".join(filter(None, (speech.notice, FILTERED if searched and not hits and request.where else ""))),
         )
         await memory.complete(reply)
