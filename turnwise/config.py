@@ -49,8 +49,10 @@ class Settings:
     )
     condense_timeout: float = _setting(3.0, "Seconds it may take for that before the embedded way stands.")
 
-    history_messages: int = _setting(20, "Most recent messages that a model is sent.")
-    history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
+    history_messages: int = _setting(20, "Most messages of the conversation that a model is sent whole.")
+    context_tokens: int = _setting(
+        0, "Tokens of the model's window (at least 1024). 0: what the model says; 8192 where it says nothing."
+    )
     follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")
     follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
     memory_seconds: float = _setting(300.0, "Silence after which an old topic pulls less at a vague message.")

@@ -38,7 +38,7 @@ DOCUMENTS_AT_ONCE = 200
 VECTORS_AT_ONCE = 2000
 
 PASSAGE = 'id, document_id, position, heading, page, start, "end", text'
-TURN = "number, prompt, response, status, created_at, answered_at, sources, error, record"
+TURN = "number, prompt, response, status, created_at, answered_at, sources, error, record, shown"
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -184,9 +184,9 @@ def _sides(source: Sqlite, target: Postgres) -> list[Side]:
         ),
         (
             "turns",
-            "SELECT conversation_id, number, prompt, response, turns.created_at, sources, record"
+            "SELECT conversation_id, number, prompt, response, turns.created_at, sources, record, shown"
             " FROM turns JOIN conversations ON id = conversation_id ORDER BY conversations.rowid, number",
-            "SELECT id, number, prompt, response, turns.created_at, sources, record"
+            "SELECT id, number, prompt, response, turns.created_at, sources, record, shown"
             " FROM turns JOIN conversations ON key = conversation ORDER BY place, number",
         ),
     )

@@ -261,6 +261,8 @@ class Turn:
     sources: tuple[Source, ...] = ()
     record: dict[str, Any] = field(default_factory=dict)  # the reply as JSON: condensed_query, follow_up, state, trace
     error: dict[str, Any] | None = None
+    evidence: tuple[Source, ...] = ()  # what a model was shown with the prompt, and
+    note: str = ""  # what else it was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,7 @@ class Conversation:
         for turn in self.turns:
             if turn.status in ("blocked", "pending"):
                 continue
-            said.append(Message("user", turn.prompt, at=turn.timestamp))
+            said.append(Message("user", turn.prompt, at=turn.timestamp, evidence=turn.evidence, note=turn.note))
             if turn.status == "answered" and turn.response:
                 said.append(Message("assistant", turn.response, turn.sources, turn.timestamp))
         return tuple(said)
@@ -533,10 +535,18 @@ class Prompt:
     said: tuple[str, ...]  # the assistant's earlier answers, oldest first
     sides: tuple[str, ...] = ()  # of a comparison
     found: tuple[str, ...] = ()  # what tools gave, in words that may stand in the answer
-    known: tuple[Source, ...] = ()  # what the conversation has cited before
+    known: tuple[Source, ...] = ()  # what the conversation has shown or cited before
+    shown: tuple[Source, ...] = ()  # the evidence that the messages show for the first time, as they show it
+    note: str = ""  # what else the messages say with the question
     form: str = ""  # where the last answer is to be re-formed: list, table, shorter, rewrite
     state: ConversationState | None = None
     language: str = "en"
+    details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
+
+    @property
+    def citable(self) -> set[int]:
+        """The numbers behind which there is a source."""
+        return {source.number for source in self.known} | {each.number for each in self.evidence}
 
 
 # --- what a turn leaves behind -----------------------------------------------------------------------------------
@@ -765,6 +775,9 @@ class Index(Protocol):
 
 
 class ChatModel(Protocol):
+    """Who writes an answer. One that knows may also have `window: int`, the tokens it takes with its answer (0: it does
+    not know), and `count(text: str) -> int`, the tokens of a text. Both are asked for every turn."""
+
     name: str
 
     def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
@@ -784,7 +797,11 @@ class ConversationStore(Protocol):
         sources: Iterable[Source] = (),
         record: dict[str, Any] | None = None,
         error: dict[str, Any] | None = None,
-    ) -> None: ...
+        shown: Iterable[Source] = (),
+        note: str = "",
+    ) -> None:
+        """End a pending turn; `shown` and `note` are what a model was shown with the prompt."""
+        ...
 
     def conversation(self, conversation_id: str) -> Conversation: ...
 

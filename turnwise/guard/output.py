@@ -14,15 +14,10 @@ DEEPEST = 20  # removing a citation may leave another, as in [[9]9]
 
 
 class OutputGuard:
-    """Takes an answer piece by piece and gives back what may be shown; a citation is never split.
+    """Takes an answer piece by piece and gives back what may be shown; a citation is never split."""
 
-    Sources that are `new` to the conversation are numbered in the order in which the answer cites them.
-    """
-
-    def __init__(self, citable: Collection[int], new: Collection[int] = ()) -> None:
+    def __init__(self, citable: Collection[int]) -> None:
         self._citable = citable
-        self._free = sorted(new, reverse=True)
-        self.numbers = {number: number for number in citable if number not in new}  # as given: as shown
         self._held = ""
         self._last = ""  # the last character shown: "!" and "[" must not meet
         self.removed: list[str] = []
@@ -43,7 +38,6 @@ class OutputGuard:
             before, text = text, _MARKER.sub(self._if_real, text)
             if text == before:
                 break
-        text = _MARKER.sub(self._renumbered, text)
         shown, pictures = _PICTURE.subn(" ", self._last + text)
         self.removed += ["a picture"] * pictures
         shown = shown[len(self._last) :]
@@ -55,9 +49,3 @@ class OutputGuard:
             return marker[0]
         self.removed.append(f"a citation of [{marker[1]}], which is no source")
         return ""
-
-    def _renumbered(self, marker: re.Match[str]) -> str:
-        number = int(marker[1])
-        if number in self._citable and number not in self.numbers:
-            self.numbers[number] = self._free.pop()
-        return marker[0].replace(marker[1], str(self.numbers.get(number, number)))

@@ -21,6 +21,6 @@ class GuardrailPipeline:
         check_shape(content, self._max_message)
         return injection(content)
 
-    def open_output(self, citable: Collection[int], new: Collection[int] = ()) -> OutputGuard:
-        """A guard for one streamed answer that may cite these numbers; the new ones are given out as they are cited."""
-        return OutputGuard(citable, new)
+    def open_output(self, citable: Collection[int]) -> OutputGuard:
+        """A guard for one streamed answer that may cite these numbers."""
+        return OutputGuard(citable)

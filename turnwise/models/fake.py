@@ -15,12 +15,21 @@ class FakeChat:
 
         model = FakeChat(lambda prompt: f"You asked: {prompt.question}")
         model = FakeChat(lambda prompt: ["Paris ", "is the capital ", "[1]."])
+
+    `window` is how many tokens it takes, and `count` how it counts them, where that matters.
     """
 
     name: str = "fake"
 
-    def __init__(self, answer: Callable[[Prompt], str | Iterable[str]]) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Prompt], str | Iterable[str]],
+        window: int = 0,
+        count: Callable[[str], int] | None = None,
+    ) -> None:
         self._answer = answer
+        self.window = window
+        self.count = count
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         answer = self._answer(prompt)

@@ -269,4 +269,5 @@ def _frame(event: TurnEvent) -> bytes:
 def describe_turn(turn: Turn) -> dict[str, Any]:
     """A stored turn as the API gives it, its answer also as HTML."""
     html = render(turn.response, {source.number for source in turn.sources}) if turn.response else ""
-    return {**dataclasses.asdict(turn), "html": html}
+    told = dataclasses.asdict(dataclasses.replace(turn, evidence=()))
+    return {**{key: value for key, value in told.items() if key not in ("evidence", "note")}, "html": html}

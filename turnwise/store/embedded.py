@@ -11,7 +11,7 @@ from typing import Any
 from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, LibraryError, NotText
 from turnwise.sqlite import Database, reported
 from turnwise.store.owner import at_work, this_process
-from turnwise.store.rows import dump, title, to_turn
+from turnwise.store.rows import dump, dump_shown, title, to_turn
 from turnwise.types import Conversation, Source, TurnStatus
 
 
@@ -21,7 +21,7 @@ class EmbeddedStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._given_up: set[tuple[str, int]] = set()  # turns whose end could not be written, as on a full disk
-        database.migrate("store", [create_conversations])
+        database.migrate("store", [create_conversations, keep_what_was_shown])
 
     def accept(self, conversation_id: str, prompt: str) -> Conversation:
         """Append the prompt as a pending turn, the last of the conversation that comes back (without records).
@@ -62,6 +62,8 @@ class EmbeddedStore:
         sources: Iterable[Source] = (),
         record: dict[str, Any] | None = None,
         error: dict[str, Any] | None = None,
+        shown: Iterable[Source] = (),
+        note: str = "",
     ) -> None:
         """End a pending turn. Raises ConversationError where it is not, or no longer, pending."""
         _check_text(response or "")
@@ -70,9 +72,12 @@ class EmbeddedStore:
             with self._database.write() as tx:
                 now = time.time()
                 ended = tx.execute(
-                    "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?"
-                    " WHERE conversation_id = ? AND number = ? AND status = 'pending'",
-                    (status, response, now, dump(cited), dump(record), dump(error), conversation_id, number),
+                    "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?,"
+                    " shown = ? WHERE conversation_id = ? AND number = ? AND status = 'pending'",
+                    (
+                        *(status, response, now, dump(cited), dump(record), dump(error), dump_shown(shown, note)),
+                        *(conversation_id, number),
+                    ),
                 )
                 _touch(tx, conversation_id, now)
         except LibraryError:
@@ -115,7 +120,7 @@ class EmbeddedStore:
             connection = self._database.connection()
             found = connection.execute("SELECT * FROM conversations WHERE id = ?", (conversation_id,)).fetchone()
             rows = connection.execute(
-                "SELECT number, prompt, response, status, created_at, sources, error,"
+                "SELECT number, prompt, response, status, created_at, sources, error, shown,"
                 f" {'record' if with_records else 'NULL AS record'}"
                 " FROM turns WHERE conversation_id = ? ORDER BY number",
                 (conversation_id,),
@@ -133,6 +138,10 @@ def create_conversations(tx: sqlite3.Connection) -> None:
         " created_at REAL, answered_at REAL, owner TEXT, sources TEXT, error TEXT, record TEXT,"
         " PRIMARY KEY (conversation_id, number))"
     )
+
+
+def keep_what_was_shown(tx: sqlite3.Connection) -> None:
+    tx.execute("ALTER TABLE turns ADD COLUMN shown TEXT")
 
 
 def _last_turn(connection: sqlite3.Connection, conversation_id: str) -> sqlite3.Row | None:

@@ -24,7 +24,7 @@ from turnwise.errors import (
 )
 from turnwise.postgres import Database, storable
 from turnwise.store.owner import at_work, this_machine, this_process
-from turnwise.store.rows import dump, title, to_turn
+from turnwise.store.rows import dump, dump_shown, title, to_turn
 from turnwise.types import Conversation, Source, TurnStatus
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PostgresStore:
         self._given_up: set[tuple[str, int]] = set()  # turns whose end could not be written
         self._lock = threading.Lock()
         self._renewing: threading.Thread | None = None
-        database.migrate("store", [create_conversations])
+        database.migrate("store", [create_conversations, keep_what_was_shown])
 
     def accept(self, conversation_id: str, prompt: str) -> Conversation:
         """Append the prompt as a pending turn, the last of the conversation that comes back (without records).
@@ -95,6 +95,8 @@ class PostgresStore:
         sources: Iterable[Source] = (),
         record: dict[str, Any] | None = None,
         error: dict[str, Any] | None = None,
+        shown: Iterable[Source] = (),
+        note: str = "",
     ) -> None:
         """End a pending turn. Raises ConversationError where it is not, or no longer, pending."""
         key = key_of(conversation_id)
@@ -104,7 +106,7 @@ class PostgresStore:
                 now = time.time()
                 ended = tx.execute(
                     "UPDATE turns SET status = %s, response = %s, answered_at = %s, sources = %s, record = %s,"
-                    " error = %s WHERE conversation = %s AND number = %s AND status = 'pending'",
+                    " error = %s, shown = %s WHERE conversation = %s AND number = %s AND status = 'pending'",
                     (
                         status,
                         None if response is None else storable(response),
@@ -112,6 +114,7 @@ class PostgresStore:
                         dump(cited),
                         dump(record),
                         dump(error),
+                        dump_shown(shown, note),
                         key,
                         number,
                     ),
@@ -162,7 +165,7 @@ class PostgresStore:
                 "SELECT created_at, last_activity FROM conversations WHERE key = %s", (key,)
             ).fetchone()
             rows = connection.execute(
-                "SELECT number, prompt, response, status, created_at, sources, error,"
+                "SELECT number, prompt, response, status, created_at, sources, error, shown,"
                 f" {'record' if with_records else 'NULL AS record'}"
                 " FROM turns WHERE conversation = %s ORDER BY number",
                 (key,),
@@ -229,8 +232,8 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
         )
         tx.cursor().executemany(
             "INSERT INTO turns"
-            " (conversation, number, prompt, response, status, created_at, answered_at, owner, sources, error, record)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s) ON CONFLICT DO NOTHING",
+            " (conversation, number, prompt, response, status, created_at, answered_at, owner, sources, error, record,"
+            " shown) VALUES (%s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s, %s) ON CONFLICT DO NOTHING",
             [
                 (
                     key,
@@ -243,6 +246,7 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
                     turn["sources"],
                     _INTERRUPTED if turn["status"] == "pending" else turn["error"],
                     turn["record"],
+                    turn["shown"],
                 )
                 for turn in turns
             ],
@@ -261,6 +265,10 @@ def create_conversations(tx: Connection) -> None:
         " response text, status text, created_at double precision, answered_at double precision, owner text,"
         " held_until timestamptz, sources text, error text, record text, PRIMARY KEY (conversation, number))"
     )
+
+
+def keep_what_was_shown(tx: Connection) -> None:
+    tx.execute("ALTER TABLE turns ADD COLUMN shown text")
 
 
 def key_of(conversation_id: str) -> bytes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from turnwise.types import Source, Turn
@@ -12,6 +13,7 @@ TITLE_LENGTH = 100
 
 
 def to_turn(row: Mapping[str, Any]) -> Turn:
+    shown = json.loads(row["shown"] or "{}")
     return Turn(
         prompt=row["prompt"],
         response=row["response"],
@@ -21,7 +23,15 @@ def to_turn(row: Mapping[str, Any]) -> Turn:
         sources=tuple(Source.from_dict(source) for source in json.loads(row["sources"] or "[]")),
         record=json.loads(row["record"] or "{}"),
         error=json.loads(row["error"] or "null"),
+        evidence=tuple(Source.from_dict(source) for source in shown.get("evidence", ())),
+        note=shown.get("note", ""),
     )
+
+
+def dump_shown(shown: Iterable[Source], note: str) -> str | None:
+    """What a model was shown with a prompt; nothing where it was shown nothing."""
+    evidence = [dataclasses.asdict(source) for source in shown]
+    return dump({"evidence": evidence, "note": note}) if evidence or note else None
 
 
 def dump(value: Any) -> str | None:

@@ -5,19 +5,35 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
+from turnwise.config import Settings
 from turnwise.dialogue.citing import Locate, cited_points, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
+from turnwise.dialogue.telling import Telling, Told, tell, told
+from turnwise.dialogue.tokens import WINDOW, Budget, tokens
 from turnwise.text import CITATION
-from turnwise.types import ConversationState, Evidence, Hit, Message, Passage, Prompt, QueryPlan, Source, Understanding
+from turnwise.types import (
+    ChatModel,
+    ConversationState,
+    Evidence,
+    Hit,
+    Message,
+    Passage,
+    Prompt,
+    QueryPlan,
+    Source,
+    Understanding,
+)
 
 PROMPTS = Path(__file__).parent / "prompts"
 LONG = 1000  # characters of an answer after which the next should be shorter
 MOST_TOPICS = 8  # topics that the note on the conversation names
-RECENT = 100  # messages whose citations are kept track of
+RECENT = 100  # messages whose answers an answerer is told, so as not to say them again
 
 
 def compose(
@@ -26,35 +42,57 @@ def compose(
     plan: QueryPlan,
     hits: Sequence[Hit],
     locate: Locate,
-    most_messages: int,
-    most_characters: int,
+    budget: Budget,
     understood: Understanding | None = None,
 ) -> Prompt:
-    """The prompt of this turn. A source that was cited before keeps its number; a new one gets the next."""
-    said = [with_sources(each, locate) for each in history[-RECENT:]]
-    known = [source for each in (*history[:-RECENT], *said) for source in each.sources]
+    """The prompt of this turn. A source that was shown or cited before keeps its number; a new one gets the next."""
+    turns = told(history, locate, budget)
+    known = tuple(source for turn in turns for source in (*turn.evidence, *turn.sources))
     form = next((step.input for step in plan.steps if step.tool == "reform"), "")
-    state = understood.state if understood else None
-    last = _last_answer((*history[:-RECENT], *said)) if form else None
+    last = with_sources(found, locate) if form and (found := _last_answer(history)) else None
     evidence = _evidence_of(last) if last else _numbered(hits, known, _highest(history))
-    earlier = _trimmed(_told(said), most_messages, most_characters)
-    shown = {number for told in earlier for number in told.shown}
-    new = [(each.number, each.passage) for each in evidence if each.number not in shown]
-    # The note stands last and is sent once, so that all before it is the same in the next turn.
-    current = _asked(message, new, first=not earlier, note=context_section(state) if state and not form else "")
+    asked = tuple(step.input for step in plan.steps if step.tool == "rag" and not step.role) or (message,)
+    worked_out = tuple(result.text for result in plan.results if result and result.text)
+    state = understood.state if understood else None
+
+    # Nothing before the current question changes from turn to turn, and what goes with it is kept with the turn.
+    system = Message("system", system_prompt())
+    space = budget.room - budget.size([system])
+    telling = tell(turns, message, space, budget)
+    silent = any(step.tool == "say" for step in plan.steps)  # no model is asked
+    note = "" if form or silent else _note(asked, worked_out, state)
+    new = [to_source(each.number, each.passage, "") for each in evidence if each.number not in telling.visible]
+    current = _fitted(Told(message, tuple(new), note, opens=not turns), space, telling, budget)
+    messages = (system, *telling.messages(), *current.asked())
     return Prompt(
-        messages=(Message("system", system_prompt()), *(each for told in earlier for each in told.messages), *current),
+        messages=messages,
         question=message,
-        asked=tuple(step.input for step in plan.steps if step.tool == "rag" and not step.role) or (message,),
+        asked=asked,
         evidence=evidence,
-        known=tuple(known),
-        said=(last.content,) if last else tuple(each.content for each in said if each.role == "assistant"),
+        known=known,
+        shown=current.evidence,
+        note=current.note,
+        said=(last.content,) if last else tuple(each.content for each in history[-RECENT:] if each.role == "assistant"),
         form=form,
         sides=tuple(step.input for step in plan.steps if step.role == "side"),
-        found=tuple(result.text for result in plan.results if result and result.text),
+        found=worked_out,
         state=state,
         language=understood.language if understood else "en",
+        details={
+            "messages": len(messages),
+            "tokens": budget.size(messages),
+            "window": budget.window,
+            "snippets_added": len(current.evidence),
+            "summarised_turns": telling.summarised,
+            **_reuse(turns, messages, system, space, budget),
+        },
     )
+
+
+def budget_for(model: ChatModel, settings: Settings) -> Budget:
+    """What fits the model in use: as it is set, as the model says, else as most models have it."""
+    window = settings.context_tokens or getattr(model, "window", 0) or WINDOW
+    return Budget(window, settings.max_tokens, settings.history_messages, getattr(model, "count", None) or tokens)
 
 
 @lru_cache(maxsize=1)
@@ -66,19 +104,27 @@ def system_prompt() -> str:
 
 
 def _numbered(hits: Sequence[Hit], known: Iterable[Source], highest: int) -> tuple[Evidence, ...]:
-    numbers = {source.passage_id: source.number for source in known}
+    numbers = {_key(source.passage_id, source.text): source.number for source in known}
     evidence = []
     for hit in hits:
-        if hit.passage.id not in numbers:
+        key = _key(hit.passage.id, hit.passage.text)
+        if key not in numbers:
             highest += 1
-            numbers[hit.passage.id] = highest
-        evidence.append(Evidence(numbers[hit.passage.id], hit))
+            numbers[key] = highest
+        evidence.append(Evidence(numbers[key], hit))
     return tuple(evidence)
 
 
+def _key(passage_id: int, text: str) -> int | str:
+    """What tells passages apart: their id, but what tools read has none of its own (it is below 0)."""
+    return passage_id if passage_id >= 0 else text
+
+
 def _highest(history: Sequence[Message]) -> int:
+    """The highest number that was given: also to what was shown and never cited."""
     cited = (int(number) for each in history if each.role == "assistant" for number in CITATION.findall(each.content))
-    return max(cited, default=0)
+    shown = (source.number for each in history for source in (*each.evidence, *each.sources))
+    return max((*cited, *shown), default=0)
 
 
 def _last_answer(said: Sequence[Message]) -> Message | None:
@@ -110,10 +156,10 @@ def _to_passage(source: Source) -> Passage:
     )
 
 
-def cited(text: str, prompt: Prompt, shown: Mapping[int, int]) -> tuple[Source, ...]:
-    """The sources an answer cites, in order, under the numbers shown, each with the first words that rest on it."""
+def cited(text: str, prompt: Prompt) -> tuple[Source, ...]:
+    """The sources an answer cites, in order, each with the first words that rest on it."""
     passages = {source.number: _to_passage(source) for source in prompt.known}
-    passages |= {shown[each.number]: each.passage for each in prompt.evidence if each.number in shown}
+    passages |= {each.number: each.passage for each in prompt.evidence}
     found: dict[int, Source] = {}
     for number, quote in cited_points(text):
         if number in passages and number not in found:
@@ -124,63 +170,50 @@ def cited(text: str, prompt: Prompt, shown: Mapping[int, int]) -> tuple[Source, 
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Told:
-    """A turn as a model is told of it: the question, the evidence first cited in its answer, the answer."""
-
-    messages: list[Message]
-    shown: list[int]  # the numbers of that evidence
-
-
-def _told(said: Sequence[Message]) -> list[Told]:
-    turns: list[Told] = []
-    shown: set[int] = set()
-    for each in said:
-        if each.role == "user":
-            turns.append(Told([each], []))
-        elif turns:
-            new = [source for source in each.sources if source.number not in shown]
-            question = turns[-1].messages[0].content
-            if new and len(turns[-1].messages) == 1:
-                passages = [(source.number, _to_passage(source)) for source in new]
-                turns[-1] = Told(_asked(question, passages, first=len(turns) == 1), [source.number for source in new])
-                shown.update(turns[-1].shown)
-            turns[-1].messages.append(Message("assistant", each.content))
-    return turns
-
-
-def _asked(question: str, passages: Sequence[tuple[int, Passage]], first: bool, note: str = "") -> list[Message]:
-    """The question; with the first its evidence, after a later one what is new as a message of its own."""
-    shown = f"{'Evidence' if first else 'New evidence'}:\n\n{evidence_block(passages)}" if passages else ""
-    added = "\n\n".join(filter(None, (shown, note)))
-    if first or not added:
-        return [Message("user", f"{question}\n\n{added}" if added else question)]
-    return [Message("user", question), Message("user", added)]
-
-
-def evidence_block(passages: Iterable[tuple[int, Passage]]) -> str:
-    return "\n\n".join(f"[{number}] {_place(passage)}\n{passage.text}" for number, passage in passages)
-
-
-def _place(passage: Passage) -> str:
-    page = f"p. {passage.page}" if passage.page else ""
-    return ", ".join(part for part in (passage.title, str(passage.reference or ""), passage.heading, page) if part)
-
-
-def _trimmed(turns: list[Told], most_messages: int, most_characters: int) -> list[Told]:
-    """The most recent whole turns that fit."""
-    kept: list[Told] = []
-    count = size = 0
-    for told in reversed(turns):
-        count += len(told.messages)
-        size += sum(len(each.content) for each in told.messages)
-        if count > most_messages or size > most_characters:
+def _fitted(turn: Told, space: int, telling: Telling, budget: Budget) -> Told:
+    """The current turn in the space that is left: the question first, then the note, then as many passages as fit, the
+    best first. A passage that is longer than half the space loses its middle."""
+    turn = replace(turn, question=budget.shortened(turn.question, space // 2))
+    left = space - telling.size - budget.size(replace(turn, evidence=(), note="").asked())
+    turn = replace(turn, note=budget.shortened(turn.note, left // 3))
+    most = left // 2 if len(turn.evidence) > 1 else left
+    passages = [replace(each, text=budget.shortened(each.text, most)) for each in turn.evidence]
+    for count in range(len(passages), -1, -1):
+        fitted = replace(turn, evidence=tuple(passages[:count]))
+        if telling.size + budget.size(fitted.asked()) <= space:
             break
-        kept.insert(0, told)
-    return kept
+    return fitted
+
+
+def _reuse(
+    turns: Sequence[Told], messages: Sequence[Message], system: Message, space: int, budget: Budget
+) -> dict[str, Any]:
+    """Which share of the tokens opened the prompt of the last turn too, and whether what was sent then is now told in
+    short. Where the caller keeps the history, what went with the last question is not known."""
+    sent = [system]
+    if turns:
+        last = replace(turns[-1], question=budget.shortened(turns[-1].question, space // 2))
+        sent += [*tell(turns[:-1], last.question, space, budget).messages(), *(last.asked() if last.kept else ())]
+    same = [each for each, _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, sent, strict=False))]
+    return {
+        "reused": round(budget.size(same) / budget.size(messages), 3) if turns else 0.0,
+        "compacted": len(same) < len(sent),
+    }
 
 
 # --- the note on the conversation ---------------------------------------------------------------------------------
+
+
+def _note(asked: Sequence[str], worked_out: Sequence[str], state: ConversationState | None) -> str:
+    """What stands after the evidence: what tools gave, the questions one by one, and where the conversation stands."""
+    texts = _context_texts()
+    found = _listed(texts["worked_out"], worked_out)
+    several = _listed(texts["several"], asked) if len(asked) > 1 else ""
+    return "\n\n".join(filter(None, (found, several, context_section(state) if state else "")))
+
+
+def _listed(opening: str, items: Sequence[str]) -> str:
+    return "\n".join([opening, *(f"- {item}" for item in items)]) if items else ""
 
 
 def context_section(state: ConversationState) -> str:
@@ -208,7 +241,7 @@ def context_section(state: ConversationState) -> str:
         "scaffolding": ", ".join(state.scaffolding),
         "questions": " ".join(f"“{each}”" for each in state.open_questions),
     }
-    return "\n".join([texts["opening"], *(f"- {_filled(line, values)}" for line in lines)])
+    return _listed(texts["opening"], [_filled(line, values) for line in lines])
 
 
 def _standing(state: ConversationState, texts: Mapping[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from turnwise.errors import ConversationBusy, TurnwiseError
-from turnwise.types import ConversationStore, Message, Reply, TurnRequest, TurnStatus
+from turnwise.types import ConversationStore, Message, Reply, Source, TurnRequest, TurnStatus
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
@@ -30,6 +30,8 @@ class Memory:
         self._open = False
         self._left = False
         self.conversation_id = request.conversation_id
+        self.shown: tuple[Source, ...] = ()  # with the message, to a model
+        self.note = ""
         self.number = sum(each.role == "user" for each in request.history) + 1
 
     async def accept(self) -> tuple[Message, ...]:
@@ -65,6 +67,8 @@ class Memory:
                 reply.text,
                 reply.sources,
                 {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
+                shown=self.shown,
+                note=self.note,
             )
             self._open = False
 
@@ -82,6 +86,8 @@ class Memory:
             return
         self._open = False
         try:
-            self._store.finish(self.conversation_id, self.number, status, text or None, error=error)
+            self._store.finish(
+                self.conversation_id, self.number, status, text or None, error=error, shown=self.shown, note=self.note
+            )
         except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
             log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)

@@ -13,7 +13,7 @@ from turnwise.config import Settings
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
-from turnwise.turn.compose import cited, compose
+from turnwise.turn.compose import budget_for, cited, compose
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
@@ -113,19 +113,19 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("compose") as stage:
-            limits = settings.history_messages, settings.history_characters
+            budget = budget_for(parts.models[0], settings)
             prompt = await asyncio.to_thread(
-                compose, message, history, planned, hits, parts.index.locate, *limits, understood
+                compose, message, history, planned, hits, parts.index.locate, budget, understood
             )
-            sizes = {"messages": len(prompt.messages), "characters": sum(len(m.content) for m in prompt.messages)}
-            stage.decide(f"{len(prompt.evidence)} pieces of evidence", "numbered for the whole conversation", **sizes)
+            memory.shown, memory.note = prompt.shown, prompt.note
+            numbered = "numbered for the whole conversation"
+            reason = f"{numbered}; what came before was put in short" if prompt.details["compacted"] else numbered
+            stage.decide(f"{len(prompt.evidence)} pieces of evidence", reason, **prompt.details)
         yield trace.last()
 
         with trace.stage("generate") as stage:
             speech = Speech(prompt, planned, parts.models)
-            known = {source.number for source in prompt.known}
-            new = {each.number for each in prompt.evidence} - known
-            guard = parts.guard.open_output(known | new, new)
+            guard = parts.guard.open_output(prompt.citable)
             async for piece in speech.pieces():
                 if released := guard.feed(piece):
                     text += released
@@ -152,7 +152,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             conversation_id=memory.conversation_id,
             turn=memory.number,
             text=text,
-            sources=cited(text, prompt, guard.numbers),
+            sources=cited(text, prompt),
             condensed_query=condensed.query,
             follow_up=understood.follow_up,
             state=understood.state,
