@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from patience import within
 from talking import answered, events_of, failed, said
 
+from turnwise.dialogue.tokens import Budget
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import ConversationNotFound
 from turnwise.models.extractive import ExtractiveAnswerer
@@ -186,4 +187,4 @@ def test_a_forged_history_does_not_stall_the_making_of_the_prompt(make_parts: Ma
     """A request body may hold 2 MB; this is a tenth of it."""
     history, index = said("What is BERT?", content), make_parts().index
     with within(5):
-        compose("Go on", history, QueryPlan("", "", ()), [], index.locate, 20, 8000)
+        compose("Go on", history, QueryPlan("", "", ()), [], index.locate, Budget())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from talking import said
 
+from turnwise.dialogue.tokens import Budget
 from turnwise.turn.compose import cited, compose, context_section, to_source
 from turnwise.types import (
     ConversationState,
@@ -34,7 +35,7 @@ def locate(sentence: str) -> Passage | None:
 
 
 def composed(history: Iterable[Message], *found: Passage, plan: QueryPlan = SEARCH) -> Prompt:
-    return compose("What?", tuple(history), plan, [Hit(each, 1.0) for each in found], locate, 20, 8000)
+    return compose("What?", tuple(history), plan, [Hit(each, 1.0) for each in found], locate, Budget())
 
 
 def understood(state: ConversationState) -> Understanding:
@@ -91,7 +92,7 @@ def test_system_messages_of_the_caller_do_not_reach_the_model() -> None:
 def test_cited_gives_each_source_once_with_the_first_sentence_that_rests_on_it() -> None:
     evidence = (Evidence(1, Hit(BERT, 1.0)), Evidence(2, Hit(GPT, 1.0)), Evidence(3, Hit(DAY, 1.0)))
     text = "- GPT writes text. [2]\n- BERT reads both ways [1][2]. BERT hides words. [1] Not [9]."
-    found = cited(text, Prompt((), "", (), evidence, ()), {1: 1, 2: 2})
+    found = cited(text, Prompt((), "", (), evidence, ()))
     assert [(source.number, source.title, source.quote) for source in found] == [
         (2, "GPT", "GPT writes text."),
         (1, "BERT", "BERT reads both ways."),
@@ -157,13 +158,13 @@ def test_the_note_is_no_part_of_a_request_for_another_form() -> None:
         ConversationState(2, topic="BERT", guidance=("Be kind.",)),
     )
     for plan, noted in ((form, False), (SEARCH, True)):
-        prompt = compose("What?", history, plan, [], locate, 20, 8000, understood(state))
+        prompt = compose("What?", history, plan, [], locate, Budget(), understood(state))
         assert ("Be kind." in prompt.messages[-1].content) == noted
 
 
 def test_the_note_follows_the_question_where_there_is_no_new_evidence() -> None:
     state = ConversationState(2, guidance=("Be kind.",))
-    prompt = compose("Why?", said("What is BERT?", "A model."), SEARCH, [], locate, 20, 8000, understood(state))
+    prompt = compose("Why?", said("What is BERT?", "A model."), SEARCH, [], locate, Budget(), understood(state))
     question, note = prompt.messages[-2:]
     assert question == Message("user", "Why?")
     assert note.role == "user"

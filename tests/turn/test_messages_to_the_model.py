@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -88,16 +87,15 @@ def test_later_questions_are_plain_and_new_evidence_is_a_note_after_them(sent: l
 
 def test_no_instruction_is_injected_again(sent: list[dict[str, Any]]) -> None:
     """What the user's side of a request holds is what was asked, what was found, and two words that say which; and at
-    the very end, once, the note on where the conversation stands."""
+    the end of a turn, where there was one, its note on where the conversation stood."""
     found = re.compile(r"^(?:(?:New e|E)vidence:|\[\d+\] .*(?:\n(?!\n\[\d+\] ).*)*)$", re.M)
     for request in sent:
-        *earlier, last = request["messages"][1:]
-        last = {**last, "content": last["content"].partition(NOTE)[0]}
-        for message in (*earlier, last):
-            if message["role"] == "user":
-                assert NOTE not in message["content"]
-                left = found.sub("", message["content"]).strip()
-                assert left in {*QUESTIONS, ""}
+        for message in (each for each in request["messages"][1:] if each["role"] == "user"):
+            assert message["content"].count(NOTE) <= 1
+            left = found.sub("", message["content"].partition(NOTE)[0]).strip()
+            assert left in {*QUESTIONS, ""}
+        notes = [each["content"].partition(NOTE)[2] for each in request["messages"] if NOTE in each["content"]]
+        assert len(notes) == len(set(notes)) <= sum(each["role"] == "assistant" for each in request["messages"])
 
 
 def test_the_note_on_the_conversation_stands_last_and_only_once_there_is_something_to_say(
@@ -108,20 +106,6 @@ def test_the_note_on_the_conversation_stands_last_and_only_once_there_is_somethi
     assert "- This is turn 2. It is about BERT." in notes[1]
     assert "- This is turn 4. It is about edifest." in notes[2]
     assert "- Spoken of so far: BERT, edifest." in notes[2]
-
-
-def test_what_was_sent_before_the_current_question_is_sent_again_to_the_byte(
-    held: Callable[..., list[Prompt]],
-) -> None:
-    """So that a provider's cache holds the whole conversation but its last turn."""
-    asked = ["What is BERT?", "I don't understand it", "Why?", "What is GPT?", "How does it compare to BERT?"]
-    prompts = held(asked, lambda p: f"So [{p.evidence[0].number}]. " * 40)
-    for earlier, later in pairwise(prompts):
-        settled = earlier.messages[
-            : [each.content.split("\n\n")[0] for each in earlier.messages].index(earlier.question)
-        ]
-        assert later.messages[: len(settled)] == settled
-        assert len(later.messages) > len(settled)
 
 
 def test_evidence_is_not_sent_twice(held: Callable[..., list[Prompt]]) -> None:
@@ -140,18 +124,18 @@ def test_trimming_keeps_the_system_prompt_and_the_most_recent_turns(held: Callab
     asked = [f"What is {topic}?" for topic in ("BERT", "GPT", "edifest", "dropout", "attention", "momentum")]
     last = held(asked, lambda p: f"Answer to {p.question}", history_messages=4)[-1].messages
     assert last[0] == Message("system", system_prompt())
-    kept = [message.content for message in last[1:]]
-    assert kept[:4] == [asked[3], f"Answer to {asked[3]}", asked[4], f"Answer to {asked[4]}"]
-    assert kept[4] == asked[5] or kept[4].startswith(f"{asked[5]}\n\nEvidence:")
+    summary, *kept = [message.content for message in last[1:]]
+    assert summary.splitlines()[1:] == [f"- {each} → Answer to {each}" for each in asked[:4]]
+    assert kept[:3] == [asked[4], f"Answer to {asked[4]}", asked[5]]
 
 
-def test_trimming_by_characters_drops_whole_turns_oldest_first(held: Callable[..., list[Prompt]]) -> None:
-    asked = [f"What is {topic}?" for topic in ("BERT", "GPT", "edifest", "dropout")]
-    last = held(asked, lambda p: p.question + "!" * 900, history_characters=2000)[-1].messages
-    kept = "\n".join(message.content for message in last)
-    assert asked[0] not in kept
-    assert asked[1] + "!" in kept
-    assert asked[2] + "!" in kept
+def test_what_no_longer_fits_is_told_in_short(held: Callable[..., list[Prompt]]) -> None:
+    asked = [f"What is {topic}?" for topic in ("BERT", "GPT", "edifest", "dropout", "attention", "momentum")]
+    last = held(asked, lambda p: f"It is so [{p.evidence[0].number}]. " * 60, context_tokens=4096)[-1].messages
+    whole = [message.content for message in last]
+    assert asked[0] not in whole
+    assert re.search(r"^- What is BERT\? → It is so\. \[1\]$", whole[1], re.M)
+    assert whole.index(asked[4]) < whole.index(asked[5])
 
 
 def test_evidence_whose_turn_was_trimmed_is_shown_again(held: Callable[..., list[Prompt]]) -> None:

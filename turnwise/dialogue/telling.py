@@ -68,6 +68,11 @@ class Telling:
         return (*summary, *(each for turn in self.whole for each in turn.messages()))
 
     @property
+    def said(self) -> int:
+        """How many messages of the conversation that is, the summary as one of them."""
+        return _said(self.whole) + bool(self.summary)
+
+    @property
     def visible(self) -> set[int]:
         """The numbers of the passages that a model can read there."""
         return {source.number for turn in self.whole for source in turn.evidence}
@@ -125,14 +130,14 @@ def _start(turns: int, budget: Budget) -> int:
 def _with_room(telling: Telling, turns: Sequence[Told], question: str, space: int, budget: Budget) -> Telling:
     """The telling as it is, or in short where it leaves no room for the question and its evidence."""
     free = space - space // 4 - min(budget.count(question), space // 2) - FRAME
-    if telling.size <= free and _said(telling.whole) <= budget.messages:
+    if telling.size <= free and telling.said <= budget.messages:
         return telling
     cited = {int(number) for turn in telling.whole for answer in turn.answers for number in CITATION.findall(answer)}
     whole = [_bare(turn, cited) for turn in telling.whole]
     sizes = [budget.size(turn.messages()) for turn in whole]
     gone, summary = 0, _most_of_summary(space)
     while gone < len(whole):
-        size, said = summary + sum(sizes[gone:]), _said(whole[gone:])
+        size, said = summary + sum(sizes[gone:]), 1 + _said(whole[gone:])
         last = gone == len(whole) - 1  # "it" and "that" mean what it said: it stays as long as it can
         if size <= (free if last else free // 2) and said <= (budget.messages if last else budget.messages // 2):
             break
