@@ -56,21 +56,16 @@ def _passage(source: Source) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """The earlier turns: a summary of the oldest, and the others whole."""
+    """The earlier turns: the oldest in short, the others whole."""
 
     whole: tuple[Told, ...] = ()
+    size: int = 0  # tokens of those
+    short: int = 0  # turns before them
     summary: str = ""
-    summarised: int = 0  # turns
-    size: int = 0  # tokens
 
     def messages(self) -> tuple[Message, ...]:
         summary = (Message("user", self.summary),) if self.summary else ()
         return (*summary, *(each for turn in self.whole for each in turn.messages()))
-
-    @property
-    def said(self) -> int:
-        """How many messages of the conversation that is, the summary as one of them."""
-        return _said(self.whole) + bool(self.summary)
 
     @property
     def visible(self) -> set[int]:
@@ -78,7 +73,7 @@ class Telling:
         return {source.number for turn in self.whole for source in turn.evidence}
 
 
-def told(history: Sequence[Message], locate: Locate, budget: Budget) -> list[Told]:
+def told(history: Sequence[Message], locate: Locate, space: int, budget: Budget) -> list[Told]:
     """The turns of a history. The sources of recent answers are looked up where the caller sent none."""
     turns: list[list[Message]] = []
     for each in history:
@@ -87,38 +82,44 @@ def told(history: Sequence[Message], locate: Locate, budget: Budget) -> list[Tol
         elif each.role == "assistant" and turns:  # what the assistant said before the first question is left out
             turns[-1].append(each)
     start = _start(len(turns), budget)
-    return [
-        _told(question, [with_sources(each, locate) if place >= start else each for each in answers], place == 0)
-        for place, (question, *answers) in enumerate(turns)
-    ]
+    found: list[Told] = []
+    for place, (question, *answers) in enumerate(turns):
+        answers = [with_sources(each, locate) for each in answers] if place >= start else answers
+        found.append(
+            Told(
+                budget.shortened(question.content, longest_question(space)),
+                question.evidence,
+                question.note,
+                tuple(each.content for each in answers),
+                tuple(source for each in answers for source in each.sources),
+                opens=place == 0,
+                kept=bool(question.evidence or question.note),
+            )
+        )
+    return found
 
 
-def _told(question: Message, answers: Sequence[Message], opens: bool) -> Told:
-    return Told(
-        question.content,
-        question.evidence,
-        question.note,
-        tuple(each.content for each in answers),
-        tuple(source for each in answers for source in each.sources),
-        opens,
-        kept=bool(question.evidence or question.note),
-    )
+def longest_question(space: int) -> int:
+    """The tokens of a question above which it loses its middle."""
+    return space // 2
 
 
-def tell(turns: Sequence[Told], question: str, space: int, budget: Budget) -> Telling:
-    """What to say of the earlier turns before this question. Of the `space`, in tokens, a quarter and what the question
-    needs stay free."""
+def tell(turns: Sequence[Told], question: str, space: int, budget: Budget) -> tuple[Telling, Telling]:
+    """What to say of the earlier turns before this question, and what was said before the last one. Of the `space`, in
+    tokens, a quarter and what the question needs stay free."""
     start = _start(len(turns), budget)
-    telling = _in_short(turns, start, (), space, budget)
-    for place, turn in enumerate(turns[start:], start):
-        telling = _with_room(telling, turns[:place], turn.question, space, budget)
+    before = telling = Telling(short=start)
+    for turn in turns[start:]:
+        before = telling = _with_room(telling, turn.question, space, budget)
         if not turn.kept:
             seen = telling.visible
             turn = replace(turn, evidence=tuple(source for source in turn.sources if source.number not in seen))
-        turn = replace(turn, question=budget.shortened(turn.question, space // 2))
         size = telling.size + budget.size(turn.messages())
         telling = replace(telling, whole=(*telling.whole, turn), size=size)
-    return _with_room(telling, turns, question, space, budget)
+    telling = _with_room(telling, question, space, budget)
+    if turns and _start(len(turns) - 1, budget) != start:
+        _, before = tell(turns[:-1], turns[-1].question, space, budget)
+    return _with_summary(before, turns, space, budget), _with_summary(telling, turns, space, budget)
 
 
 def _start(turns: int, budget: Budget) -> int:
@@ -127,22 +128,23 @@ def _start(turns: int, budget: Budget) -> int:
     return max(0, turns // step - 1) * step
 
 
-def _with_room(telling: Telling, turns: Sequence[Told], question: str, space: int, budget: Budget) -> Telling:
-    """The telling as it is, or in short where it leaves no room for the question and its evidence."""
-    free = space - space // 4 - min(budget.count(question), space // 2) - FRAME
-    if telling.size <= free and telling.said <= budget.messages:
+def _with_room(telling: Telling, question: str, space: int, budget: Budget) -> Telling:
+    """The telling as it is, or more of it in short where it leaves no room for the question and its evidence."""
+    free = space - space // 4 - budget.count(question) - FRAME
+    summary = _most_of_summary(space)
+    if telling.size + summary * bool(telling.short) <= free and _said(telling.whole, telling.short) <= budget.messages:
         return telling
-    cited = {int(number) for turn in telling.whole for answer in turn.answers for number in CITATION.findall(answer)}
+    cited = {source.number for turn in telling.whole for source in turn.sources}
     whole = [_bare(turn, cited) for turn in telling.whole]
     sizes = [budget.size(turn.messages()) for turn in whole]
-    gone, summary = 0, _most_of_summary(space)
+    gone = 0
     while gone < len(whole):
-        size, said = summary + sum(sizes[gone:]), 1 + _said(whole[gone:])
-        last = gone == len(whole) - 1  # "it" and "that" mean what it said: it stays as long as it can
-        if size <= (free if last else free // 2) and said <= (budget.messages if last else budget.messages // 2):
+        # "It" and "that" mean what the last turn said: that one stays as long as it can.
+        parts = 1 if gone == len(whole) - 1 else 2
+        if summary + sum(sizes[gone:]) <= free // parts and _said(whole[gone:], 1) <= budget.messages // parts:
             break
         gone += 1
-    return _in_short(turns, telling.summarised + gone, whole[gone:], space, budget)
+    return Telling(tuple(whole[gone:]), sum(sizes[gone:]), telling.short + gone)
 
 
 def _bare(turn: Told, cited: set[int]) -> Told:
@@ -152,21 +154,21 @@ def _bare(turn: Told, cited: set[int]) -> Told:
     )
 
 
-def _said(turns: Iterable[Told]) -> int:
-    return sum(1 + len(turn.answers) for turn in turns)
+def _said(turns: Iterable[Told], short: int) -> int:
+    """How many messages of the conversation these are; the summary of those in short is one."""
+    return sum(1 + len(turn.answers) for turn in turns) + bool(short)
 
 
 # --- in short -----------------------------------------------------------------------------------------------------
 
 
-def _in_short(turns: Sequence[Told], gone: int, whole: Sequence[Told], space: int, budget: Budget) -> Telling:
-    summary = summarised(turns[:gone], _most_of_summary(space) - FRAME, budget) if gone else ""
-    telling = Telling(tuple(whole), summary, gone)
-    return replace(telling, size=budget.size(telling.messages()))
+def _with_summary(telling: Telling, turns: Sequence[Told], space: int, budget: Budget) -> Telling:
+    summary = summarised(turns[: telling.short], _most_of_summary(space) - FRAME, budget)
+    return replace(telling, summary=summary)
 
 
 def _most_of_summary(space: int) -> int:
-    return min(space // 8, LONGEST_SUMMARY)
+    return min(space // 6, LONGEST_SUMMARY)
 
 
 def summarised(turns: Sequence[Told], most: int, budget: Budget) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,54 +22,50 @@ SMALLEST = 1024  # a smaller window holds no conversation
 FRAME = 8  # tokens around each message: its role, its beginning and its end
 CUT = " […] "  # where something was left out
 
-# Models cut a text at much the same places: words, the humps of camelCase, digits, marks. A space goes with the word
-# after it; before a number it stands alone.
-_PIECE = re.compile(
-    r"(?P<word>[A-Z]?[a-z]+)|(?P<capitals>[A-Z]+)|(?P<digits> ?[0-9]+)|(?P<space> (?=\S))|(?P<blank>\s+)"
-    r"|(?P<marks>[!-/:-@\[-`{-~]+)|(?P<other>.)"
-)
+# Models cut a text at much the same places: words, the humps of camelCase, digits, marks, blanks. A space goes with the
+# word after it; before a number it stands alone.
+_WORD = re.compile(r"[A-Z]?[a-z]+")
+_CAPITALS = re.compile(r"[A-Z]+(?![a-z])")
+_DIGITS = re.compile(r" ?[0-9]+")
+_MARKS = re.compile(r"[!-/:-@\[-`{-~]+")
+_BLANKS = re.compile(r"[^\S ]\s*| \s+| $")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # A short word is one token. Each further letter adds to that: little in English, which most vocabularies were made for,
 # more in another language, in names and in codes. The share of the commonest words tells how English a text is.
 SHORT, LONG = 4, 12  # letters of a word
 ENGLISH, STRANGE, BEYOND = 0.18, 0.45, 0.6  # tokens a letter: in English, in anything else, past a long word
 COMMON = 0.25  # of the words of an English text are among the commonest
 CAPITAL, MARK, MARKS, BLANK = 0.5, 0.6, 0.4, 0.05  # tokens a letter, a mark, a run of marks, a blank
-# Tokens a character beyond ASCII is, from this code on: Latin with accents, phonetic, Greek, Cyrillic, Hebrew and
-# Arabic, Indic, Thai and others, dashes and quotes, symbols, Chinese and Japanese, Korean, full width, emoji.
-_SCRIPTS = (
-    *((0x10000, 3.0), (0xFF00, 1.3), (0xAC00, 1.6), (0x2E80, 1.25), (0x2100, 2.2), (0x2000, 1.3), (0x0E00, 2.0)),
-    *((0x0900, 1.5), (0x0590, 1.4), (0x0400, 0.9), (0x0370, 1.45), (0x0250, 2.0), (0x0100, 2.0), (0x0080, 1.4)),
-)
+# Tokens a character beyond ASCII is, from this code on: accented Latin (two rows), phonetic, Greek, Cyrillic, Hebrew
+# and Arabic, Indic, Thai and others, dashes and quotes, symbols, Chinese and Japanese, Korean, full width, emoji.
+_FROM = (0x80, 0x100, 0x250, 0x370, 0x400, 0x590, 0x900, 0xE00, 0x2000, 0x2100, 0x2E80, 0xAC00, 0xFF00, 0x10000)
+_TOKENS = (1.4, 2.0, 2.0, 1.45, 0.9, 1.4, 1.5, 2.0, 1.3, 2.2, 1.25, 1.6, 1.3, 3.0)
 
 
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> int:
     """About how many tokens a text is, where the model does not say."""
-    pieces = [(piece.lastgroup, piece[0]) for piece in _PIECE.finditer(text)]
-    words = [piece for kind, piece in pieces if kind == "word"]
-    common = sum(word.lower() in STOP_WORDS for word in words)
-    strange = max(0.0, 1 - common / (COMMON * len(words))) if words else 0.0
-    letter = ENGLISH + (STRANGE - ENGLISH) * strange
-    return math.ceil(sum(_cost(kind, piece, letter) for kind, piece in pieces))
+    words = _WORD.findall(text)
+    common = sum(map(STOP_WORDS.__contains__, map(str.lower, words)))
+    letter = STRANGE - (STRANGE - ENGLISH) * min(1.0, common / (COMMON * len(words) or 1))
+    marks, blanks = _MARKS.findall(text), _BLANKS.findall(text)
+    total: float = sum(count * _of_word(size, letter) for size, count in Counter(map(len, words)).items())
+    total += sum(max(1.0, CAPITAL * len(run)) for run in _CAPITALS.findall(text))
+    total += sum(map(len, _DIGITS.findall(text)))
+    total += MARKS * len(marks) + MARK * sum(map(len, marks))
+    total += sum(run.count("\n") + (run[-1] != "\n") + BLANK * len(run) for run in blanks)
+    total += len(_CONTROLS.findall(text))
+    if not text.isascii():
+        total += sum(count * _of_character(each) for each, count in Counter(text).items() if not each.isascii())
+    return math.ceil(total)
 
 
-def _cost(kind: str | None, piece: str, letter: float) -> float:
-    size = len(piece)
-    match kind:
-        case "word":
-            return 1 + letter * max(0, min(size, LONG) - SHORT) + BEYOND * max(0, size - LONG)
-        case "capitals":
-            return max(1.0, CAPITAL * size)
-        case "digits":
-            return size
-        case "space":
-            return 0
-        case "blank":
-            return piece.count("\n") + (piece[-1] != "\n") + BLANK * size
-        case "marks":
-            return MARKS + MARK * size
-        case _:
-            return next((cost for first, cost in _SCRIPTS if ord(piece) >= first), 1.0)
+def _of_word(size: int, letter: float) -> float:
+    return 1 + letter * max(0, min(size, LONG) - SHORT) + BEYOND * max(0, size - LONG)
+
+
+def _of_character(character: str) -> float:
+    return _TOKENS[bisect_right(_FROM, ord(character)) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class Budget:
         return sum(self.count(each.content) + FRAME for each in messages)
 
     def shortened(self, text: str, most: int) -> str:
-        """The text, with its middle left out where it is longer than so many tokens."""
+        """The text, its middle left out where it has more tokens than that; empty where not even its ends fit."""
         if self.count(text) <= most:
             return text
         fits, too_long = 0, len(text)
@@ -102,7 +100,7 @@ class Budget:
                 fits = tried
             else:
                 too_long = tried
-        return _without_middle(text, fits)
+        return _without_middle(text, fits) if fits else ""
 
 
 def _without_middle(text: str, left: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from turnwise.config import Settings
 from turnwise.dialogue.citing import Locate, cited_points, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
-from turnwise.dialogue.telling import Telling, Told, tell, told
+from turnwise.dialogue.telling import Told, longest_question, tell, told
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
 from turnwise.text import CITATION
 from turnwise.types import (
@@ -46,7 +46,9 @@ def compose(
     understood: Understanding | None = None,
 ) -> Prompt:
     """The prompt of this turn. A source that was shown or cited before keeps its number; a new one gets the next."""
-    turns = told(history, locate, budget)
+    system = Message("system", system_prompt())
+    space = budget.room - budget.size([system])
+    turns = told(history, locate, space, budget)
     known = tuple(source for turn in turns for source in (*turn.evidence, *turn.sources))
     form = next((step.input for step in plan.steps if step.tool == "reform"), "")
     last = with_sources(found, locate) if form and (found := _last_answer(history)) else None
@@ -56,14 +58,14 @@ def compose(
     state = understood.state if understood else None
 
     # Nothing before the current question changes from turn to turn, and what goes with it is kept with the turn.
-    system = Message("system", system_prompt())
-    space = budget.room - budget.size([system])
-    telling = tell(turns, message, space, budget)
+    question = budget.shortened(message, longest_question(space))
+    before, telling = tell(turns, question, space, budget)
     silent = any(step.tool == "say" for step in plan.steps)  # no model is asked
     note = "" if form or silent else _note(asked, worked_out, state)
     new = [to_source(each.number, each.passage, "") for each in evidence if each.number not in telling.visible]
-    current = _fitted(Told(message, tuple(new), note, opens=not turns), space, telling, budget)
-    messages = (system, *telling.messages(), *current.asked())
+    earlier = (system, *telling.messages())
+    current = _fitted(Told(question, tuple(new), note, opens=not turns), budget.room - budget.size(earlier), budget)
+    messages = (*earlier, *current.asked())
     return Prompt(
         messages=messages,
         question=message,
@@ -83,8 +85,8 @@ def compose(
             "tokens": budget.size(messages),
             "window": budget.window,
             "snippets_added": len(current.evidence),
-            "summarised_turns": telling.summarised,
-            **_reuse(turns, messages, system, space, budget),
+            "turns_in_short": telling.short,
+            **_reused(messages, (system, *before.messages()), turns[-1] if turns else None, budget),
         },
     )
 
@@ -170,35 +172,29 @@ def cited(text: str, prompt: Prompt) -> tuple[Source, ...]:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def _fitted(turn: Told, space: int, telling: Telling, budget: Budget) -> Told:
-    """The current turn in the space that is left: the question first, then the note, then as many passages as fit, the
-    best first. A passage that is longer than half the space loses its middle."""
-    turn = replace(turn, question=budget.shortened(turn.question, space // 2))
-    left = space - telling.size - budget.size(replace(turn, evidence=(), note="").asked())
+def _fitted(turn: Told, space: int, budget: Budget) -> Told:
+    """The current turn in the space that is left: the question, then the note, then as many passages as fit, the best
+    first. Where they do not all fit, one that takes more than half the space loses its middle."""
+    if budget.size(turn.asked()) <= space:
+        return turn
+    left = space - budget.size(replace(turn, evidence=(), note="").asked())
     turn = replace(turn, note=budget.shortened(turn.note, left // 3))
     most = left // 2 if len(turn.evidence) > 1 else left
     passages = [replace(each, text=budget.shortened(each.text, most)) for each in turn.evidence]
-    for count in range(len(passages), -1, -1):
+    for count in range(len(passages), 0, -1):
         fitted = replace(turn, evidence=tuple(passages[:count]))
-        if telling.size + budget.size(fitted.asked()) <= space:
-            break
-    return fitted
+        if budget.size(fitted.asked()) <= space:
+            return fitted
+    return replace(turn, evidence=())
 
 
-def _reuse(
-    turns: Sequence[Told], messages: Sequence[Message], system: Message, space: int, budget: Budget
-) -> dict[str, Any]:
-    """Which share of the tokens opened the prompt of the last turn too, and whether what was sent then is now told in
-    short. Where the caller keeps the history, what went with the last question is not known."""
-    sent = [system]
-    if turns:
-        last = replace(turns[-1], question=budget.shortened(turns[-1].question, space // 2))
-        sent += [*tell(turns[:-1], last.question, space, budget).messages(), *(last.asked() if last.kept else ())]
+def _reused(messages: Sequence[Message], sent: Sequence[Message], last: Told | None, budget: Budget) -> dict[str, Any]:
+    """Which share of the tokens opened the prompt of the last turn too, and whether any of that is now told in short.
+    Where the caller keeps the history, what went with the last question is not known."""
+    sent = [*sent, *(last.asked() if last and last.kept else ())]
     same = [each for each, _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, sent, strict=False))]
-    return {
-        "reused": round(budget.size(same) / budget.size(messages), 3) if turns else 0.0,
-        "compacted": len(same) < len(sent),
-    }
+    share = budget.size(same) / budget.size(messages) if last else 0.0
+    return {"reused": round(share, 3), "compacted": len(same) < len(sent)}
 
 
 # --- the note on the conversation ---------------------------------------------------------------------------------
