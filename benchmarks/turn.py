@@ -62,20 +62,17 @@ def print_stages(replies: list[Reply]) -> None:
 
 
 def print_growth(engine: Engine) -> None:
-    """Understanding and condensing a follow-up late in a conversation, beside early: what is looked at is bounded."""
-    print(f"\n{'turn':>6} {'understand + condense, ms':>26}")
+    """A follow-up late in a conversation, beside early: what is looked at is bounded."""
+    print(f"\n{'turn':>6} {'understand + condense, ms':>26} {'compose, ms':>12}")
     for turn in (5, 50, 500):
         talk = [Message("user", "What is BERT?"), Message("assistant", "BERT is a language model. [1]")] * (turn - 1)
         request = TurnRequest("How does it compare to GPT?", tuple(talk))
-        found = sorted(
-            sum(
-                stage.ms
-                for stage in engine.run(engine.answer(request)).trace
-                if stage.stage in ("understand", "condense")
-            )
-            for _ in range(9)
-        )
-        print(f"{turn:6} {found[4]:26.2f}")
+        traces = [engine.run(engine.answer(request)).trace for _ in range(9)]
+        parts = ("understand", "condense"), ("compose",)
+        found = [
+            sorted(sum(each.ms for each in trace if each.stage in names) for trace in traces)[4] for names in parts
+        ]
+        print(f"{turn:6} {found[0]:26.2f} {found[1]:12.2f}")
 
 
 def print_path(engine: Engine) -> None:

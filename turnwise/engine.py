@@ -16,7 +16,7 @@ from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import TurnwiseError
 from turnwise.guard.shape import check_filter
 from turnwise.turn.retrieve import find
-from turnwise.turn.run import Parts, analyze, run_turn
+from turnwise.turn.run import Parts, analyze, run_turn, sent_in
 from turnwise.types import (
     EVERYTHING,
     AddReport,
@@ -28,6 +28,7 @@ from turnwise.types import (
     Filter,
     Hit,
     Index,
+    Message,
     Progress,
     Reply,
     SearchQuery,
@@ -151,6 +152,10 @@ class Engine:
         searched, answered or stored."""
         return analyze(request, self._parts)
 
+    def sent(self, conversation: Conversation, turn: int) -> tuple[Message, ...]:
+        """What a language model was sent in a turn of a conversation; nothing where it was not asked."""
+        return sent_in(conversation, turn, self._parts)
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for async work from plain code, also where a loop is already running (a notebook)."""
         if self._background is None:
@@ -186,6 +191,10 @@ class Chat:
     @property
     def history(self) -> Conversation:
         return self._engine.store.conversation(self.id)
+
+    def sent(self, turn: int) -> tuple[Message, ...]:
+        """What a language model was sent in a turn of this conversation; nothing where it was not asked."""
+        return self._engine.sent(self.history, turn)
 
     def _request(self, message: str, condensed_query: str | None) -> TurnRequest:
         return TurnRequest(message, (), self.id, condensed_query, self.where)

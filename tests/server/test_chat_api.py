@@ -202,7 +202,8 @@ def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path, m
 def test_stored_conversations_come_back_with_html_and_what_became_of_each_turn(client: Client) -> None:
     store = client.engine.store
     record = reply_to(TurnRequest("q")).to_dict()
-    store.finish("kept", store.accept("kept", "one").turns[-1].number, "answered", "Yes [1].", (BERT,), record)
+    number = store.accept("kept", "one").turns[-1].number
+    store.finish("kept", number, "answered", "Yes [1].", (BERT,), record, shown=(BERT,), note="a note to a model")
     store.finish("kept", store.accept("kept", "two").turns[-1].number, "failed", error={"message": "no", "hint": ""})
     listed = client.get("/api/conversations").json["conversations"]
     assert (listed[0]["id"], listed[0]["turns"]) == ("kept", 2)
@@ -213,6 +214,7 @@ def test_stored_conversations_come_back_with_html_and_what_became_of_each_turn(c
     assert 'data-number="1"' in first["html"]
     assert first["sources"][0]["title"] == "BERT"
     assert first["record"]["condensed_query"] == "q"
+    assert {"evidence", "note", "shown"}.isdisjoint({*first, *first["record"]})
     assert (second["status"], second["html"], second["error"]["message"]) == ("failed", "", "no")
 
 

@@ -106,6 +106,20 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+def test_what_a_model_was_shown_comes_back_with_the_message(store: ConversationStore) -> None:
+    """Also of a turn that failed: its numbers were given."""
+    store.accept("c", "What floats?")
+    store.finish("c", 1, "answered", "Oil [3].", [SOURCE], {"odd": "\x00"}, shown=[SOURCE], note="Be kind. \x00\ud83d")
+    store.accept("c", "Why?")
+    store.finish("c", 2, "failed", error={"message": "no"}, shown=[SOURCE])
+    store.accept("c", "How?")
+    store.finish("c", 3, "answered", "So.")
+    for found in (store.accept("c", "And then?"), store.conversation("c")):
+        shown = [(each.evidence, each.note) for each in found.messages() if each.role == "user"]
+        assert shown == [((SOURCE,), "Be kind. \x00\ud83d"), ((SOURCE,), ""), ((), "")]
+        assert "shown" not in found.turns[0].record
+
+
 def test_a_turn_is_accepted_and_finished(store: ConversationStore) -> None:
     start = time.time()
     accepted = store.accept("c", "What floats?")

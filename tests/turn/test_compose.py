@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from talking import said
 
-from turnwise.dialogue.tokens import Budget
-from turnwise.turn.compose import cited, compose, context_section, to_source
+from turnwise.config import Settings
+from turnwise.dialogue.tokens import Budget, tokens
+from turnwise.models.fake import FakeChat
+from turnwise.turn.compose import budget_for, cited, compose, context_section, to_source
 from turnwise.types import (
     ConversationState,
     Evidence,
@@ -19,6 +21,7 @@ from turnwise.types import (
     QueryPlan,
     SearchQuery,
     Step,
+    StepResult,
     TopicKnowledge,
     Understanding,
 )
@@ -82,6 +85,54 @@ def test_a_form_draws_on_the_last_answer_that_cited_something() -> None:
 def test_a_passage_is_shown_with_its_title_heading_and_page() -> None:
     content = composed((), BERT).messages[-1].content
     assert content == "What?\n\nEvidence:\n\n[1] BERT, How it works, p. 3\nBERT reads both ways. It hides words."
+
+
+def test_what_was_shown_and_never_cited_keeps_its_number_too() -> None:
+    shown = tuple(to_source(number, each, "") for number, each in enumerate((BERT, GPT), 1))
+    history = (Message("user", "What is BERT?", evidence=shown), answer("BERT reads both ways. [1]", n1=BERT))
+    prompt = composed(history, DAY, GPT)
+    assert numbers(prompt) == {"Edifest": 3, "GPT": 2}
+    assert [source.number for source in prompt.shown] == [3]
+    assert prompt.messages[-1].content == "New evidence:\n\n[3] Edifest\nEdifest is in June."
+    assert prompt.citable == {1, 2, 3}
+
+
+def test_what_tools_read_is_numbered_by_what_it_says() -> None:
+    """It has no id of its own."""
+    sales = [Passage(-1, 0, "sales.csv", "sales.csv", f"{year}: 12") for year in (2023, 2024)]
+    first = composed((), sales[0])
+    history = (Message("user", "How many?", evidence=first.shown), answer("Twelve [1].", n1=sales[0]))
+    assert [each.number for each in composed(history, sales[1], sales[0]).evidence] == [2, 1]
+
+
+def test_what_tools_worked_out_and_each_question_reach_the_model() -> None:
+    steps = (Step("rag", "What is BERT?"), Step("rag", "What is GPT?"), Step("calculator", "15 % of 80"))
+    plan = QueryPlan("", "What?", steps, results=(None, None, StepResult("15 % of 80 is 12.")))
+    prompt = composed((), BERT, plan=plan)
+    assert prompt.asked == ("What is BERT?", "What is GPT?")
+    assert prompt.messages[-1].content.partition("It hides words.\n\n")[2].split("\n") == [
+        "Worked out for this question (you may state it as it is):",
+        "- 15 % of 80 is 12.",
+        "",
+        "The message asks several things; answer each of them:",
+        "- What is BERT?",
+        "- What is GPT?",
+    ]
+    assert prompt.note == prompt.messages[-1].content.partition("It hides words.\n\n")[2]
+
+
+def test_words_that_need_no_model_come_with_no_note() -> None:
+    state = ConversationState(2, guidance=("Be kind.",))
+    plan = QueryPlan("", "", (Step("say", "You’re welcome."),))
+    prompt = compose("thanks!", said("Hi", "Hello."), plan, [], locate, Budget(), understood(state))
+    assert (prompt.note, prompt.shown, prompt.messages[-1]) == ("", (), Message("user", "thanks!"))
+
+
+def test_the_window_is_as_set_else_as_the_model_says_else_as_most_have_it() -> None:
+    plain, telling = FakeChat(lambda _: ""), FakeChat(lambda _: "", window=4096, count=len)
+    assert budget_for(plain, Settings()) == Budget(8192, 2000, 20, tokens)
+    assert budget_for(telling, Settings()) == Budget(4096, 2000, 20, len)
+    assert budget_for(telling, Settings(context_tokens=32768, max_tokens=500)) == Budget(32768, 500, 20, len)
 
 
 def test_system_messages_of_the_caller_do_not_reach_the_model() -> None:

@@ -18,7 +18,7 @@ from turnwise.models.fake import FakeChat
 from turnwise.postgres import Database
 from turnwise.store.postgres import PostgresStore
 from turnwise.turn.compose import compose, system_prompt
-from turnwise.turn.run import Parts
+from turnwise.turn.run import Parts, sent_in
 from turnwise.types import Hit, Message, Passage, Prompt, QueryPlan, Reply, SearchQuery, Step, TurnRequest
 
 MakeParts = Callable[..., Parts]
@@ -77,7 +77,18 @@ def test_what_was_sent_is_sent_again_to_the_byte_until_it_is_put_in_short(parts_
         else:
             compacted += 1
             assert any(stage(each, "compose").details["compacted"] for each in replies[: reply.turn])
-    assert 1 <= compacted <= 4
+    assert 1 <= compacted <= 5
+
+
+def test_what_was_sent_can_be_read_afterwards(parts_of: MakeParts) -> None:
+    model = Recorded()
+    parts, conversation = parts_of(model.model, history_messages=8, context_tokens=3000), uuid.uuid4().hex
+    for message in ASKED:
+        answered(TurnRequest(message, conversation_id=conversation), parts)
+    kept = parts.store.conversation(conversation)
+    sent = [sent_in(kept, turn.number, parts) for turn in kept.turns]
+    assert [each for each in sent if each] == [prompt.messages for prompt in model.prompts]
+    assert sent_in(kept, 99, parts) == ()
 
 
 def test_a_failed_turn_changes_nothing_of_what_was_sent(make_parts: MakeParts) -> None:

@@ -91,6 +91,17 @@ def compose(
     )
 
 
+def sent(history: Sequence[Message], asked: Message, locate: Locate, budget: Budget) -> tuple[Message, ...]:
+    """What a model was sent with a message that was kept with what it was shown, after this history."""
+    system = Message("system", system_prompt())
+    space = budget.room - budget.size([system])
+    turns = told(history, locate, space, budget)
+    question = budget.shortened(asked.content, longest_question(space))
+    _, telling = tell(turns, question, space, budget)
+    current = Told(question, asked.evidence, asked.note, opens=not turns)
+    return (system, *telling.messages(), *current.asked())
+
+
 def budget_for(model: ChatModel, settings: Settings) -> Budget:
     """What fits the model in use: as it is set, as the model says, else as most models have it."""
     window = settings.context_tokens or getattr(model, "window", 0) or WINDOW

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -13,7 +14,7 @@ from turnwise.config import Settings
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
-from turnwise.turn.compose import budget_for, cited, compose
+from turnwise.turn.compose import budget_for, cited, compose, sent
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
 from turnwise.turn.plan import plan
@@ -26,10 +27,12 @@ from turnwise.types import (
     Analysis,
     Answered,
     ChatModel,
+    Conversation,
     ConversationStore,
     Delta,
     Failed,
     Index,
+    Message,
     Planned,
     Reply,
     Reranker,
@@ -172,6 +175,18 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield Failed(broken.to_dict(), broken.status, trace.all())
     finally:
         memory.abandon(text)
+
+
+def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Message, ...]:
+    """The messages that a model was sent in a turn, given the window it has now; none where it was sent none."""
+    turn = next((turn for turn in conversation.turns if turn.number == number), None)
+    steps = turn.record.get("plan", {}).get("steps", ()) if turn else ()
+    if turn is None or not (turn.evidence or turn.note or any(step["tool"] != "say" for step in steps)):
+        return ()
+    earlier = tuple(each for each in conversation.turns if each.number < number)
+    history = dataclasses.replace(conversation, turns=earlier).messages()
+    asked = Message("user", turn.prompt, evidence=turn.evidence, note=turn.note)
+    return sent(history, asked, parts.index.locate, budget_for(parts.models[0], parts.settings))
 
 
 def analyze(request: TurnRequest, parts: Parts) -> Analysis:
