@@ -131,7 +131,7 @@ def _start(turns: int, budget: Budget) -> int:
 def _with_room(telling: Telling, question: str, space: int, budget: Budget) -> Telling:
     """The telling as it is, or more of it in short where it leaves no room for the question and its evidence."""
     free = space - space // 4 - budget.count(question) - FRAME
-    summary = _most_of_summary(space)
+    summary = _longest_summary(space)
     if telling.size + summary * bool(telling.short) <= free and _said(telling.whole, telling.short) <= budget.messages:
         return telling
     cited = {source.number for turn in telling.whole for source in turn.sources}
@@ -163,11 +163,11 @@ def _said(turns: Iterable[Told], short: int) -> int:
 
 
 def _with_summary(telling: Telling, turns: Sequence[Told], space: int, budget: Budget) -> Telling:
-    summary = summarised(turns[: telling.short], _most_of_summary(space) - FRAME, budget)
+    summary = summarised(turns[: telling.short], _longest_summary(space) - FRAME, budget)
     return replace(telling, summary=summary)
 
 
-def _most_of_summary(space: int) -> int:
+def _longest_summary(space: int) -> int:
     return min(space // 6, LONGEST_SUMMARY)
 
 

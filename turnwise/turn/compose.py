@@ -62,9 +62,10 @@ def compose(
     before, telling = tell(turns, question, space, budget)
     silent = any(step.tool == "say" for step in plan.steps)  # no model is asked
     note = "" if form or silent else _note(asked, worked_out, state)
-    new = [to_source(each.number, each.passage, "") for each in evidence if each.number not in telling.visible]
+    passages = {each.number: each.passage for each in evidence if each.number not in telling.visible}
+    new = tuple(to_source(number, passage, "") for number, passage in passages.items())
     earlier = (system, *telling.messages())
-    current = _fitted(Told(question, tuple(new), note, opens=not turns), budget.room - budget.size(earlier), budget)
+    current = _fitted(Told(question, new, note, opens=not turns), budget.room - budget.size(earlier), budget)
     messages = (*earlier, *current.asked())
     return Prompt(
         messages=messages,
@@ -199,13 +200,13 @@ def _fitted(turn: Told, space: int, budget: Budget) -> Told:
     return replace(turn, evidence=())
 
 
-def _reused(messages: Sequence[Message], sent: Sequence[Message], last: Told | None, budget: Budget) -> dict[str, Any]:
+def _reused(messages: Sequence[Message], told: Sequence[Message], last: Told | None, budget: Budget) -> dict[str, Any]:
     """Which share of the tokens opened the prompt of the last turn too, and whether any of that is now told in short.
     Where the caller keeps the history, what went with the last question is not known."""
-    sent = [*sent, *(last.asked() if last and last.kept else ())]
-    same = [each for each, _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, sent, strict=False))]
+    before = [*told, *(last.asked() if last and last.kept else ())]
+    same = [each for each, _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, before, strict=False))]
     share = budget.size(same) / budget.size(messages) if last else 0.0
-    return {"reused": round(share, 3), "compacted": len(same) < len(sent)}
+    return {"reused": round(share, 3), "compacted": len(same) < len(before)}
 
 
 # --- the note on the conversation ---------------------------------------------------------------------------------

@@ -121,8 +121,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                 compose, message, history, planned, hits, parts.index.locate, budget, understood
             )
             memory.shown, memory.note = prompt.shown, prompt.note
-            numbered = "numbered for the whole conversation"
-            reason = f"{numbered}; what came before was put in short" if prompt.details["compacted"] else numbered
+            short = "; what came before was put in short" if prompt.details["compacted"] else ""
+            reason = f"numbered for the whole conversation{short}"
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", reason, **prompt.details)
         yield trace.last()
 
