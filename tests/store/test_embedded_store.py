@@ -19,7 +19,7 @@ from turnwise.errors import (
     NotText,
 )
 from turnwise.sqlite import Database
-from turnwise.store.embedded import EmbeddedStore
+from turnwise.store.embedded import EmbeddedStore, create_conversations
 from turnwise.types import ConversationStore, Message, Source
 
 SOURCE = Source(3, 17, "On “Öl” \x00 \ud83d", "papers/öl.pdf", "Methods > Data", 4, "Oil floats.\u2028", "Oil floats.")
@@ -105,6 +105,16 @@ def test_a_turn_is_accepted_and_finished(store: EmbeddedStore) -> None:
         None,
     )
     assert start <= found.created_at <= turn.timestamp <= found.last_activity <= time.time()
+
+
+def test_a_conversation_goes_on_that_began_before_it_was_kept_what_was_shown(database: Database) -> None:
+    database.migrate("store", [create_conversations])
+    with database.write() as tx:
+        tx.execute("INSERT INTO conversations VALUES ('c', 'Old', 1.0, 1.0)")
+        turn = "'c', 1, 'Why?', 'So.', 'answered'"
+        tx.execute(f"INSERT INTO turns (conversation_id, number, prompt, response, status) VALUES ({turn})")
+    said = EmbeddedStore(database).accept("c", "And now?").messages()
+    assert [(each.content, each.evidence, each.note) for each in said] == [("Why?", (), ""), ("So.", (), "")]
 
 
 def test_the_history_of_the_next_turn_has_sources_but_no_records(store: EmbeddedStore) -> None:
