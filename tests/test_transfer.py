@@ -183,7 +183,7 @@ def test_a_database_with_another_library_is_left_alone(talked: Path, postgres_ur
         ("UPDATE passages SET text = text || '.' WHERE id = 3", "passages .* with other contents"),
         ("DELETE FROM vectors WHERE passage_id = 2; UPDATE vectors SET passage_id = 2 WHERE passage_id = 5", "vectors"),
         ("UPDATE turns SET response = 'No.' WHERE number = 1", "turns .* with other contents"),
-        ("INSERT INTO turns (conversation, number, prompt) SELECT key, 9, 'More' FROM conversations", "turns"),
+        ("INSERT INTO turns (conversation, number, prompt) SELECT key, 9999, 'More' FROM conversations", "turns"),
     ],
 )
 def test_a_copy_that_differs_is_noticed(talked: Path, postgres_url: str, damage: str, said: str) -> None:
