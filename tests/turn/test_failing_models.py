@@ -48,7 +48,7 @@ def fell_back(parts: Parts, told: str) -> None:
     [
         pytest.param(refusal(429, "Slow down"), "Slow down", id="429"),
         pytest.param(refusal(401, "Bad key"), "401", id="wrong key"),
-        pytest.param(page(), "empty answer", id="a web page"),
+        pytest.param(page(), "a web page", id="a web page"),
         pytest.param(words(), "empty answer", id="nothing"),
         pytest.param(words(" ", "\n"), "empty answer", id="blanks"),
         pytest.param(words("<think>", "Hm. BERT", "</think>"), "empty answer", id="only thoughts"),
