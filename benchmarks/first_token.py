@@ -2,9 +2,9 @@
 
     python benchmarks/first_token.py [--rounds 200] [--delay 20]
 
-A server on this machine, in a process of its own, waits a fixed time before its first word. It is asked in turns by a bare
-HTTP connection, by the official client, by Turnwise's chat model, and by a whole turn on the sample library; each row is
-the time to the first word, and what it is over the bare connection of the same round.
+A server on this machine, in a process of its own, waits a fixed time before its first word. It is asked in turns by a
+bare HTTP connection, by the official client, by Turnwise's chat model, and by a whole turn on the sample library; each
+row is the time to the first word, and what it is over the bare connection of the same round.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ MESSAGES = [{"role": "system", "content": "Cite. " * 200}, {"role": "user", "con
 def server(delay: float) -> Iterator[str]:
     command = [sys.executable, "-c", SERVER, str(Path(__file__).parents[1]), str(delay)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin and process.stdout
+        assert process.stdin
+        assert process.stdout
         yield process.stdout.readline().strip()
         process.stdin.close()
 

@@ -132,6 +132,12 @@ class Engine:
         lets through answer."""
         return Chat(self, conversation_id or uuid.uuid4().hex, where)
 
+    def prepare(self) -> None:
+        """Do what the models can do before they are first asked, such as loading. Raises a ModelError."""
+        for model in self._parts.models:
+            if prepare := getattr(model, "prepare", None):
+                prepare()
+
     def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
         return run_turn(request, self._parts)

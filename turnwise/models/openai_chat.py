@@ -9,7 +9,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -44,11 +44,20 @@ _UNKNOWN_PARAMETER = re.compile(r"\b(?:extra|unknown|unrecogni[sz]ed|unsupported
 log = logging.getLogger(__name__)
 
 
+def sampling_extras(top_k: int, repeat_penalty: float) -> dict[str, Any]:
+    """The parameters that many servers have and OpenAI has not; one of 0 is not sent.
+
+    Servers have two names for the penalty: each ignores or refuses the one that it does not know.
+    """
+    penalty = {"repeat_penalty": repeat_penalty, "repetition_penalty": repeat_penalty} if repeat_penalty else {}
+    return {**({"top_k": top_k} if top_k else {}), **penalty}
+
+
 class OpenAIChat:
     """Streams answers from the endpoint at `base_url`. With no model named, it takes the first one offered there.
 
-    `top_k` and `repeat_penalty` are sent to endpoints that may know them (0: never). A `breaker` may be shared by all
-    that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by.
+    `extras` are parameters that OpenAI does not have: they are sent to endpoints that may know them. A `breaker` may be
+    shared by all that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by.
     """
 
     def __init__(
@@ -60,8 +69,7 @@ class OpenAIChat:
         top_p: float = 0.9,
         max_tokens: int = 2000,
         timeout: float = 60.0,
-        top_k: int = 0,
-        repeat_penalty: float = 0.0,
+        extras: Mapping[str, Any] | None = None,
         breaker: Breaker | None = None,
         name: str = "",
         proxies: bool = True,
@@ -70,22 +78,20 @@ class OpenAIChat:
         self._base_url = base_url
         self._api_key = _usable_key(api_key)
         self._model = model
-        self._parameters: dict[str, Any] = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
-        # Servers have two names for the penalty; each ignores or refuses the one that it does not know.
-        extras = {"top_k": top_k, "repeat_penalty": repeat_penalty, "repetition_penalty": repeat_penalty}
-        self._extras = () if self._host.endswith(STRICT_HOSTS) else tuple(key for key in extras if extras[key])
-        self._parameters |= {key: extras[key] for key in self._extras}
+        self._extras = {} if self._host.endswith(STRICT_HOSTS) else dict(extras or {})
+        self._parameters = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, **self._extras}
         self._timeout = timeout
         self._breaker = breaker or Breaker()
         self._proxies = proxies
         # A client belongs to the event loop it first ran in; the server and plain code have one each.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
         self._clients = WeakKeyDictionary()
+        self._spare: AsyncOpenAI | None = None
         self.name = name or f"{model or 'the first model'} at {self._host}"
 
     def prepare(self) -> None:
-        """What is slow and need not wait for the first question."""
-        self._new_client()
+        """What is slow and need not wait for the first question: the client, for the first event loop that asks."""
+        self._spare = self._new_client()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError."""
@@ -204,7 +210,7 @@ class OpenAIChat:
     async def _client(self) -> AsyncOpenAI:
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            client = self._new_client()
+            client, self._spare = self._spare or self._new_client(), None
             keeper = self._kept(client, loop)
             await anext(keeper)
             self._clients[loop] = client, keeper
@@ -319,7 +325,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def without_rejected(
-    parameters: Mapping[str, Any], extras: Sequence[str], error: APIStatusError
+    parameters: Mapping[str, Any], extras: Collection[str], error: APIStatusError
 ) -> dict[str, Any] | None:
     """The parameters less the one that the error names, or with its newer name; where it speaks of unknown ones without
     a name, less all that are not OpenAI's. None where it is about something else."""
