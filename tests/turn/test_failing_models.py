@@ -78,7 +78,7 @@ def test_a_model_that_is_not_there_makes_room_for_the_documents(with_model: With
     [
         pytest.param(cut("BERT is ", "a model"), "ModelGarbled", 502, id="the connection drops"),
         pytest.param(stalled("BERT is ", "a model"), "ModelTimeout", 504, id="silence"),
-        pytest.param(words("BERT is ", "a model", finish_reason=None), "ModelGarbled", 502, id="no end"),
+        pytest.param(words("BERT is ", "a model", finish_reason=None, done=False), "ModelGarbled", 502, id="no end"),
     ],
 )
 def test_an_answer_cut_off_midway_fails_and_what_was_said_is_kept(

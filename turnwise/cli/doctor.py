@@ -182,10 +182,10 @@ def _on_this_machine(name: str, settings: Settings, origin: str) -> Finding:
 
 def _answer(settings: Settings) -> Finding:
     """Whether the model answers, how soon, and how much it reads at once."""
-    with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
-        model = chat_models(settings, engine.index.embedder)[0]
-    start = time.monotonic()
     try:
+        with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
+            model = chat_models(settings, engine.index.embedder)[0]
+        start = time.monotonic()
         asyncio.run(_first_word(model))
     except TurnwiseError as error:
         return Finding("answer", "warn", str(error), f"{error.hint} {FALLBACK}")
