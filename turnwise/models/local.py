@@ -164,7 +164,7 @@ class LocalChat:
     def _count(self, text: str) -> int:
         """The tokens of a text; where the model cannot be loaded, more than they can well be."""
         try:
-            return len(self.prepare().ask("/tokenize", {"content": text})["tokens"])
+            return len(self.prepare().ask("/tokenize", {"content": text, "parse_special": False})["tokens"])
         except (ModelUnavailable, OSError, ValueError, LookupError):
             return len(text.encode()) // 2 + 1
 

@@ -85,7 +85,8 @@ def _address(host: str, listening: socket.socket) -> str:
 def _greeting(engine: Engine, address: str) -> str:
     library = describe_library(engine)
     count = f"{library['documents']} document{'' if library['documents'] == 1 else 's'}"
-    answering = "answering offline" if library["model"] == "extractive" else f"answers by {library['model']}"
+    without_model = library["offline"] and not engine.settings.local
+    answering = "answering offline" if without_model else f"answers by {library['model']}"
     return f"Turnwise is at {address} ({count}, {answering}). Ctrl-C stops it."
 
 

@@ -188,7 +188,7 @@ async function describeLibrary() {
 function libraryLine({ documents, pending, offline, model, host }) {
   const count = `${documents.toLocaleString("en")} ${documents === 1 ? "document" : "documents"}`;
   const learning = pending ? `${pending.toLocaleString("en")} passages still being learned` : "";
-  const answering = model === "extractive" ? "answering offline" : `answers by ${model}`;
+  const answering = offline ? "answering offline" : `answers by ${model}`;
   const where = offline ? ", nothing leaves this machine" : ` at ${host}`;
   return [[count, learning, answering].filter(Boolean).join(" · "), make("span", { textContent: where })];
 }
