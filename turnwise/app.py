@@ -27,7 +27,7 @@ from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress
+from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress, Rewriter
 
 DATABASE = "library.db"
 
@@ -151,24 +151,29 @@ def query_condenser(
     settings: Settings, model: ChatModel | None = None, breaker: Breaker | None = None
 ) -> QueryCondenser:
     """Who condenses: the embedded ways, and above them the language model where it is switched in."""
-    if not settings.condense_with_model:
-        return QueryCondenser()
+    rewriter = rewriter_of(settings, 150, model, breaker) if settings.condense_with_model else None
+    return QueryCondenser(rewriter, settings.condense_timeout) if rewriter else QueryCondenser()
+
+
+def rewriter_of(
+    settings: Settings, max_tokens: int, model: ChatModel | None = None, breaker: Breaker | None = None
+) -> Rewriter | None:
+    """The language model as one that does small work for a turn, if there is one: the one that answers where it is
+    local, since it is in memory only once; else one that shares its endpoint."""
     if settings.local:
-        rewriter = model if isinstance(model, LocalChat) else _local(settings)
-        return QueryCondenser(rewriter, settings.condense_timeout)
+        return model if isinstance(model, LocalChat) else _local(settings)
     if not settings.endpoint:
-        return QueryCondenser()
-    endpoint = OpenAIChat(
+        return None
+    return OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
         settings.model,
         temperature=0.2,
         top_p=0.9,
-        max_tokens=150,
+        max_tokens=max_tokens,
         timeout=settings.model_timeout,
         breaker=breaker,
     )
-    return QueryCondenser(endpoint, settings.condense_timeout)
 
 
 def library_folder(settings: Settings) -> Path:

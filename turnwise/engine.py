@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from turnwise.types import (
     AddReport,
     Analysis,
     Answered,
+    ChatModel,
     Conversation,
     ConversationStore,
     Failed,
@@ -65,8 +66,13 @@ class Engine:
         self._background: _Loop | None = None
 
     @property
+    def models(self) -> Sequence[ChatModel]:
+        """Who answers: they are asked in order, and the first that speaks does."""
+        return self._parts.models
+
+    @property
     def model_name(self) -> str:
-        return self._parts.models[0].name
+        return self.models[0].name
 
     @property
     def embedder_name(self) -> str:
@@ -134,7 +140,7 @@ class Engine:
 
     def prepare(self) -> None:
         """Do what the models can do before they are first asked, such as loading. Raises a ModelError."""
-        for model in self._parts.models:
+        for model in self.models:
             if prepare := getattr(model, "prepare", None):
                 prepare()
 

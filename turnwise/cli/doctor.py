@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 import platform
@@ -20,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, chat_models, library_folder, library_place, reranker_of
+from turnwise.app import build, library_folder, library_place, reranker_of
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
@@ -184,14 +183,14 @@ def _answer(settings: Settings) -> Finding:
     """Whether the model answers, how soon, and how much it reads at once."""
     try:
         with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
-            model = chat_models(settings, engine.index.embedder)[0]
-        start = time.monotonic()
-        asyncio.run(_first_word(model))
+            model, start = engine.models[0], time.monotonic()
+            engine.run(_first_word(model))
+            took = time.monotonic() - start
     except TurnwiseError as error:
         return Finding("answer", "warn", str(error), f"{error.hint} {FALLBACK}")
     window = getattr(model, "window", None)
     reads = f"; prompt and answer may have {window:,} tokens" if window else ""
-    return Finding("answer", "ok", f"{model.name} said its first word after {time.monotonic() - start:.1f} s{reads}")
+    return Finding("answer", "ok", f"{model.name} said its first word after {took:.1f} s{reads}")
 
 
 async def _first_word(model: ChatModel) -> None:
