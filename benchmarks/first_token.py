@@ -41,6 +41,7 @@ with FakeOpenAI(words("BERT ", "is a model [1].", pause=float(sys.argv[2]))) as 
     print(provider.url, flush=True)
     sys.stdin.read()
 """
+WARMING = 5  # rounds that do not count
 QUESTION = "What is BERT?"
 MESSAGES = [{"role": "system", "content": "Cite. " * 200}, {"role": "user", "content": "Evidence. " * 400}]
 
@@ -55,6 +56,19 @@ def server(delay: float) -> Iterator[str]:
         process.stdin.close()
 
 
+class Watch:
+    """Times from its making to the first time it is stopped, in ms: by the clock, and of the processor."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter(), time.process_time()
+        self.took = (0.0, 0.0)
+
+    def stop(self) -> None:
+        if not any(self.took):
+            now = time.perf_counter(), time.process_time()
+            self.took = (now[0] - self._start[0]) * 1000, (now[1] - self._start[1]) * 1000
+
+
 class Bare:
     """One kept connection and nothing else."""
 
@@ -63,68 +77,63 @@ class Bare:
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
         self._path = f"{parts.path}/chat/completions"
 
-    async def ask(self) -> float:
-        start = time.perf_counter()
+    async def ask(self) -> Watch:
+        watch = Watch()
         body = json.dumps({"model": "m", "messages": MESSAGES, "stream": True})
         self._connection.request("POST", self._path, body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
-        line = b""
-        while b'"BERT ' not in line:
-            line = response.readline()
-        took = time.perf_counter() - start
+        while b'"BERT ' not in response.readline():
+            pass
+        watch.stop()
         response.read()
-        return took
+        return watch
 
 
-async def official(client: openai.AsyncOpenAI) -> float:
-    start = time.perf_counter()
-    stream = await client.chat.completions.create(model="m", messages=MESSAGES, stream=True)  # type: ignore[call-overload]
-    took = 0.0
-    async for _ in stream:
-        took = took or time.perf_counter() - start
-    return took
+async def official(client: openai.AsyncOpenAI) -> Watch:
+    watch = Watch()
+    async for _ in await client.chat.completions.create(model="m", messages=MESSAGES, stream=True):  # type: ignore
+        watch.stop()
+    return watch
 
 
-async def ours(model: OpenAIChat) -> float:
-    prompt = Prompt(tuple(Message(m["role"], m["content"]) for m in MESSAGES), QUESTION, (), (), ())  # type: ignore[arg-type]
-    start = time.perf_counter()
-    took = 0.0
+async def ours(model: OpenAIChat) -> Watch:
+    prompt = Prompt(tuple(Message(each["role"], each["content"]) for each in MESSAGES), QUESTION, (), (), ())  # type: ignore
+    watch = Watch()
     async with aclosing(model.stream(prompt)) as pieces:
         async for _ in pieces:
-            took = took or time.perf_counter() - start
-    return took
+            watch.stop()
+    return watch
 
 
-async def turn(engine: Engine) -> tuple[float, float]:
+async def turn(engine: Engine) -> tuple[Watch, Watch]:
     """From the end of composing to the first words, and from the question to them."""
-    start = time.perf_counter()
-    composed = first = 0.0
+    whole = generate = Watch()
     async with aclosing(engine.stream(TurnRequest(QUESTION))) as events:
         async for event in events:
             if isinstance(event, StageDone) and event.stage.stage == "compose":
-                composed = time.perf_counter()
+                generate = Watch()
             if isinstance(event, Delta):
-                first = first or time.perf_counter()
-    return first - composed, first - start
+                generate.stop()
+                whole.stop()
+    return generate, whole
 
 
-async def measure(url: str, engine: Engine, rounds: int) -> dict[str, list[float]]:
+async def measure(url: str, engine: Engine, rounds: int) -> dict[str, list[tuple[float, float]]]:
     bare, model = Bare(url), OpenAIChat(url, None, "m")
-    model.prepare()
     client = openai.AsyncOpenAI(base_url=url, api_key="none")
-    rows: dict[str, list[float]] = {}
-    for round_ in range(rounds + 5):
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for round_ in range(WARMING + rounds):
         generate, whole = await turn(engine)
-        took = {
+        watches = {
             "bare HTTP connection": await bare.ask(),
             "official client": await official(client),
             "chat model": await ours(model),
             "generate stage of a turn": generate,
             "whole turn": whole,
         }
-        if round_ >= 5:
-            for name, seconds in took.items():
-                rows.setdefault(name, []).append(seconds * 1000)
+        if round_ >= WARMING:
+            for name, watch in watches.items():
+                rows.setdefault(name, []).append(watch.took)
     await client.close()
     return rows
 
@@ -143,16 +152,20 @@ def main() -> None:
             engine.add(sample)
             rows = asyncio.run(measure(url, engine, given.rounds))
     print(f"first words, ms; the server waits {given.delay:g} ms; {given.rounds} rounds\n")
-    print(f"{'':26} {'p50':>7} {'p95':>7}   {'over bare p50':>13} {'p95':>7}")
-    bare = rows["bare HTTP connection"]
+    print(f"{'':26} {'p50':>7} {'p95':>7}   {'over bare p50':>13} {'p95':>7}   {'processor p50':>13} {'p95':>7}")
+    bare = [clock for clock, _ in rows["bare HTTP connection"]]
     for name, values in rows.items():
-        over = sorted(value - base for value, base in zip(values, bare, strict=True))
-        shown = sorted(values)
-        print(f"{name:26} {at(shown, 0.5):7.1f} {at(shown, 0.95):7.1f}   {at(over, 0.5):13.1f} {at(over, 0.95):7.1f}")
+        clock, processor = ([value[which] for value in values] for which in (0, 1))
+        over = [value - base for value, base in zip(clock, bare, strict=True)]
+        shown = "   ".join(
+            f"{at(each, 0.5):{wide}.1f} {at(each, 0.95):7.1f}"
+            for each, wide in zip((clock, over, processor), (7, 13, 13), strict=True)
+        )
+        print(f"{name:26} {shown}")
 
 
-def at(ranked: list[float], share: float) -> float:
-    return ranked[min(len(ranked) - 1, int(len(ranked) * share))]
+def at(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 if __name__ == "__main__":
