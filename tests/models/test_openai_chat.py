@@ -10,9 +10,12 @@ import threading
 import time
 import traceback
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fake_openai import (
     FakeOpenAI,
@@ -33,8 +36,8 @@ from tests.fake_openai import (
 )
 from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from turnwise.models.breaker import Breaker
-from turnwise.models.openai_chat import OpenAIChat, retry_after, sampling_extras, waiting_time
-from turnwise.types import ChatModel, Message, Prompt
+from turnwise.models.openai_chat import OpenAIChat, in_turns, retry_after, sampling_extras, waiting_time
+from turnwise.types import ChatModel, Message, Prompt, Role
 
 MESSAGES = (Message("system", "Cite."), Message("user", "Where is Zürich? “Quote” 🙂"))
 PROMPT = Prompt(MESSAGES, question="Where is Zürich?", asked=(), evidence=(), said=())
@@ -229,6 +232,32 @@ def test_a_parameter_named_only_in_words_is_dropped() -> None:
         assert answer(provider) == ["fine"]
     assert "temperature" not in provider.chats[1]
     assert provider.chats[1]["top_p"] == 0.9
+
+
+def test_an_endpoint_whose_template_wants_turns_gets_them_from_then_on() -> None:
+    """As vLLM and llama.cpp say it for Mistral and Gemma."""
+    complaint = "Conversation roles must alternate user/assistant/user/assistant/..."
+    asked = (*MESSAGES, Message("user", "New evidence: [1]"))
+
+    async def twice() -> list[list[str]]:
+        model = chat_with(provider)
+        prompt = Prompt(asked, "", (), (), ())
+        return [await collect(model.stream(prompt)), await collect(model.stream(prompt))]
+
+    with FakeOpenAI(refusal(400, complaint), words("fine")) as provider:
+        assert asyncio.run(twice()) == [["fine"], ["fine"]]
+    told = [[message["role"] for message in body["messages"]] for body in provider.chats]
+    assert told == [["system", "user", "user"], ["system", "user"], ["system", "user"]]
+    assert provider.chats[1]["messages"][1]["content"] == f"{MESSAGES[1].content}\n\nNew evidence: [1]"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text("ab c", max_size=3))))
+def test_in_turns_nothing_is_lost_and_no_role_follows_itself(said: list[tuple[Role, str]]) -> None:
+    taken = in_turns([Message(role, content) for role, content in said])
+    assert all(one.role != other.role for one, other in pairwise(taken))
+    for role in ("user", "assistant"):
+        before = "".join(content for each, content in said if each == role)
+        assert "".join(each.content for each in taken if each.role == role).replace("\n\n", "") == before
 
 
 EXTRAS = sampling_extras(top_k=50, repeat_penalty=1.15)

@@ -159,7 +159,7 @@ class LocalChat:
 
     def _asking(self, server: Any, key: str, **other: Any) -> OpenAIChat:
         address, sampling = f"{server.listening_address}/v1", {**self._sampling, **other}
-        return OpenAIChat(address, key, self.name, name=self.name, proxies=False, **sampling)
+        return OpenAIChat(address, key, self.name, name=self.name, proxies=False, alternating=True, **sampling)
 
     def _count(self, text: str) -> int:
         """The tokens of a text; where the model cannot be loaded, more than they can well be."""

@@ -9,7 +9,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -57,7 +57,8 @@ class OpenAIChat:
     """Streams answers from the endpoint at `base_url`. With no model named, it takes the first one offered there.
 
     `extras` are parameters that OpenAI does not have: they are sent to endpoints that may know them. A `breaker` may be
-    shared by all that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by.
+    shared by all that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by. With
+    `alternating`, messages of one role that follow one another are sent as one; else only where the endpoint insists.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class OpenAIChat:
         breaker: Breaker | None = None,
         name: str = "",
         proxies: bool = True,
+        alternating: bool = False,
     ) -> None:
         self._host = _host(base_url)
         self._base_url = base_url
@@ -83,6 +85,7 @@ class OpenAIChat:
         self._timeout = timeout
         self._breaker = breaker or Breaker()
         self._proxies = proxies
+        self._alternating = alternating
         # A client belongs to the event loop it first ran in; the server and plain code have one each.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
         self._clients = WeakKeyDictionary()
@@ -175,21 +178,27 @@ class OpenAIChat:
         """Ask for the answer, giving up one by one the parameters that this endpoint does not take."""
         import openai
 
-        messages: list[Any] = [{"role": message.role, "content": message.content} for message in prompt.messages]
-        parameters = self._parameters
         while True:
+            messages = in_turns(prompt.messages) if self._alternating else prompt.messages
+            parameters = self._parameters
             asking = client.chat.completions.with_streaming_response.create(
-                model=self._model, messages=messages, stream=True, extra_body=parameters
+                model=self._model,
+                messages=[{"role": each.role, "content": each.content} for each in messages],  # type: ignore[misc]
+                stream=True,
+                extra_body=parameters,
             )
             try:
                 return await stack.enter_async_context(asking)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                fewer = without_rejected(parameters, self._extras, error)
+            except (openai.BadRequestError, openai.UnprocessableEntityError, openai.InternalServerError) as error:
+                if not self._alternating and "alternate" in words_of(error.body):
+                    self._alternating = True
+                    continue
+                fewer = without_rejected(parameters, self._extras, error) if error.status_code < 500 else None
                 if fewer is None:
                     raise
                 dropped = ", ".join(sorted(parameters.keys() - fewer.keys()))
                 log.warning("%s does not take %s: from now on it is asked without.", self.name, dropped)
-                self._parameters = parameters = fewer
+                self._parameters = fewer
 
     async def _first_model(self, client: AsyncOpenAI) -> str:
         import openai
@@ -274,6 +283,17 @@ class OpenAIChat:
         if ended == "length":
             hint = "Raise TURNWISE_MAX_TOKENS: the model spent them all on thinking."
         return ModelGarbled(f"{self.name} sent an empty answer.", hint)
+
+
+def in_turns(messages: Iterable[Message]) -> list[Message]:
+    """The messages, those of one role that follow one another as one: the templates of some models take no others."""
+    taken: list[Message] = []
+    for each in messages:
+        if taken and taken[-1].role == each.role:
+            taken[-1] = Message(each.role, f"{taken[-1].content}\n\n{each.content}")
+        else:
+            taken.append(Message(each.role, each.content))
+    return taken
 
 
 class _Dropped(Exception):
