@@ -40,6 +40,7 @@ def test_it_streams_rewrites_and_counts(local_chat: LocalChat) -> None:
     assert local_chat.count("") == 0
     assert local_chat.count("Hello world") == 2
     assert local_chat.count("<|im_end|>") > 1
+    assert local_chat.count("half \ud83d") > 1
     assert local_chat.name == "SmolLM2-135M-Instruct.Q4_1 on this machine"
 
 
@@ -149,6 +150,15 @@ def test_a_file_that_is_no_model_is_unavailable_and_still_counts_safely(tmp_path
         asyncio.run(spoken(model))
     assert model.count("a" * 100) >= 50
     assert model.window == 8192
+
+
+def test_a_file_that_has_gone_is_unavailable(tmp_path: Path) -> None:
+    path = tmp_path / "gone.gguf"
+    path.touch()
+    model = LocalChat(path)
+    path.unlink()
+    with pytest.raises(ModelUnavailable, match=r"gone\.gguf cannot be loaded"):
+        asyncio.run(spoken(model))
 
 
 def test_other_weights_than_the_pinned_ones_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

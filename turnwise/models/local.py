@@ -12,7 +12,7 @@ import secrets
 import threading
 import urllib.request
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -116,8 +116,7 @@ class LocalChat:
         """The model, loaded unless it is already. Raises ModelUnavailable."""
         with self._lock:
             if self._loaded is None:
-                size = self._path.stat().st_size / 1e6
-                log.info("Loading %s (%.0f MB); the first answer waits for it.", self._path.name, size)
+                log.info("Loading %s; the first answer waits for it.", self._path.name)
                 self._loaded = self._load()
                 log.info("%s is loaded.", self._path.name)
             return self._loaded
@@ -153,8 +152,8 @@ class LocalChat:
         loaded = _Loaded(
             server, key, self._asking(server, key), self._asking(server, key, temperature=0.2, max_tokens=150)
         )
-        trained = loaded.ask("/v1/models")["data"][0]["meta"]["n_ctx_train"]
-        self.window = min(self.window, int(trained))
+        with suppress(OSError, ValueError, LookupError, TypeError):  # where it does not say how much it can read
+            self.window = min(self.window, int(loaded.ask("/v1/models")["data"][0]["meta"]["n_ctx_train"]))
         return loaded
 
     def _asking(self, server: Any, key: str, **other: Any) -> OpenAIChat:
@@ -166,7 +165,7 @@ class LocalChat:
         try:
             return len(self.prepare().ask("/tokenize", {"content": text, "parse_special": False})["tokens"])
         except (ModelUnavailable, OSError, ValueError, LookupError):
-            return len(text.encode()) // 2 + 1
+            return len(text.encode(errors="replace")) // 2 + 1
 
 
 def harmless(messages: Sequence[Message]) -> tuple[Message, ...]:
