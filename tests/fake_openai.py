@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -27,6 +27,7 @@ class Received:
     path: str
     headers: dict[str, str]
     body: Any
+    port: int = 0  # of the client: the same while it keeps its connection
 
 
 class FakeOpenAI:
@@ -91,18 +92,19 @@ class Exchange(BaseHTTPRequestHandler):
         text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = json.loads(text) if text else None
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.provider.requests.append(Received(self.command, self.path, headers, body))
+        self.provider.requests.append(Received(self.command, self.path, headers, body, self.client_address[1]))
         try:
             choose()(self)
         except ConnectionError:
             self.close_connection = True
             self.provider.hung_up.set()
 
-    def send_whole(self, status: int, kind: str, text: str) -> None:
+    def send_whole(self, status: int, kind: str, text: str, **headers: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(text.encode())))
-        self.send_header("Retry-After-Ms", "5")
+        for name, value in (headers or {"Retry_After_Ms": "5"}).items():
+            self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(text.encode())
 
@@ -134,8 +136,9 @@ class Exchange(BaseHTTPRequestHandler):
 # --- moods -------------------------------------------------------------------------------------------------------
 
 
-def words(*pieces: str, pause: float = 0.0, finish_reason: str | None = "stop") -> Mood:
-    """A good stream; with a pause before each piece, a slow one; with no finish reason, one that ends too early."""
+def words(*pieces: str, pause: float = 0.0, finish_reason: str | None = "stop", done: bool = True) -> Mood:
+    """A good stream; with a pause before each piece, a slow one; done with no finish reason, as some servers end; with
+    neither, one that ends too early."""
 
     def mood(exchange: Exchange) -> None:
         exchange.start_stream()
@@ -145,6 +148,7 @@ def words(*pieces: str, pause: float = 0.0, finish_reason: str | None = "stop") 
         if finish_reason:
             exchange.send_delta("", finish_reason)
             exchange.send_event({"id": "1", "object": "chat.completion.chunk", "choices": [], "usage": {}})
+        if done:
             exchange.send_raw("data: [DONE]\n\n")
         exchange.end_stream()
 
@@ -204,11 +208,40 @@ def events(*lines: str) -> Mood:
     return mood
 
 
-def refusal(status: int, message: str = "", param: str | None = None) -> Mood:
+def reasoning(*thoughts: str, answer: Sequence[str]) -> Mood:
+    """A stream of thoughts in a field of their own, then the answer."""
+
+    def mood(exchange: Exchange) -> None:
+        exchange.start_stream()
+        for name in ("reasoning_content", "reasoning"):
+            for thought in thoughts:
+                exchange.send_event({"choices": [{"index": 0, "delta": {name: thought, "content": None}}]})
+        for piece in answer:
+            exchange.send_delta(piece)
+        exchange.send_delta("", "stop")
+        exchange.send_raw("data: [DONE]\n\n")
+        exchange.end_stream()
+
+    return mood
+
+
+def whole(text: str, kind: str = "application/json") -> Mood:
+    """The whole answer at once, as from a server that does not stream."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    body = json.dumps({"object": "chat.completion", "choices": [choice]}, indent=2)
+    return lambda exchange: exchange.send_whole(200, kind, body)
+
+
+def in_circles(exchange: Exchange) -> None:
+    """A redirection to itself."""
+    exchange.send_whole(307, "text/plain", "", Location=exchange.path)
+
+
+def refusal(status: int, message: str = "", param: str | None = None, **headers: str) -> Mood:
     """An error in the provider's JSON form."""
     body = json.dumps({"error": {"message": message, "type": "fake", "param": param, "code": None}})
 
-    return lambda exchange: exchange.send_whole(status, "application/json", body)
+    return lambda exchange: exchange.send_whole(status, "application/json", body, **headers)
 
 
 def page(status: int = 200) -> Mood:

@@ -476,7 +476,8 @@ def test_a_damaged_index_is_found_and_mended_as_the_doctor_says(birds: Path, exa
 def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     findings = examined("--library", birds)
     assert {check: finding["status"] for check, finding in findings.items()} == dict.fromkeys(
-        ["turnwise", "sqlite", "disk", "library", "embedder", "condenser", "re-ranker", "model", "privacy"], "ok"
+        ["turnwise", "sqlite", "disk", "library", "embedder", "condenser", "re-ranker", "model", "local", "privacy"],
+        "ok",
     )
     assert findings["library"]["message"] == f"{birds}: 2 documents in 2 passages"
     assert "hash checked" in findings["embedder"]["message"]
@@ -527,6 +528,38 @@ def test_an_endpoint_is_asked_for_its_models(birds: Path, examined: Examined, mo
         assert "are sent to 127.0.0.1:" in findings["privacy"]["message"]
         monkeypatch.setenv("TURNWISE_MODEL", "huge")
         assert examined("--library", birds)["model"]["hint"] == "It offers: small, large"
+
+
+def test_the_doctor_says_how_much_a_model_reads_and_asks_it_where_that_is_wanted(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = json.dumps({"data": [{"id": "small", "max_model_len": 32768}]})
+    moods = (words("Ready."), refusal(401, "Bad key"))
+    with FakeOpenAI(*moods, models=lambda exchange: exchange.send_whole(200, "application/json", listed)) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        findings = examined("--library", birds)
+        assert "(reads 32,768 tokens), because" in findings["model"]["message"]
+        assert "answer" not in findings
+        assert not provider.chats
+        answer = examined("--library", birds, "--ask")["answer"]
+        assert (answer["status"], "said its first word after" in answer["message"]) == ("ok", True)
+        answer = examined("--library", birds, "--ask")["answer"]
+        assert (answer["status"], "Bad key" in answer["message"]) == ("warn", True)
+        assert "sentences of your documents" in answer["hint"]
+
+
+def test_the_doctor_says_what_a_local_model_is_good_for(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("TURNWISE_MODEL", "local")
+    findings = examined("--library", birds)
+    assert findings["model"]["message"].startswith("SmolLM2-135M-Instruct.Q4_1 on this machine, because TURNWISE_MODEL")
+    assert "invents" in findings["model"]["hint"]
+    assert findings["privacy"]["message"] == "nothing leaves this machine"
+    monkeypatch.setenv("TURNWISE_MODEL", "/nowhere/x.gguf")
+    finding = examined("--library", birds)["model"]
+    assert (finding["status"], "/nowhere/x.gguf" in finding["message"]) == ("fail", True)
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,20 @@ def test_libraries_live_in_the_users_account(monkeypatch: pytest.MonkeyPatch) ->
     assert data_folder() == Path("/data/turnwise")
     monkeypatch.delenv("XDG_DATA_HOME")
     assert data_folder() == Path.home() / ".local" / "share" / "turnwise"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "local"),
+    [
+        ("", "", False),
+        ("local", "", True),
+        ("local", "http://host/v1", True),
+        ("~/models/x.gguf", "http://host/v1", True),
+        ("x.gguf", "", True),
+        ("x.gguf", "http://host/v1", False),  # llama.cpp's own server calls its models so
+        ("qwen3", "http://host/v1", False),
+    ],
+)
+def test_a_model_is_local_by_that_word_or_as_a_file(model: str, base_url: str, local: bool) -> None:
+    settings = Settings(model=model, base_url=base_url)
+    assert (settings.local, settings.endpoint) == (local, "" if local else base_url)

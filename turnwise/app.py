@@ -15,17 +15,19 @@ from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.index.embedded import EmbeddedIndex
+from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
-from turnwise.models.openai_chat import OpenAIChat
+from turnwise.models.local import LocalChat
+from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress
+from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress, Rewriter
 
 DATABASE = "library.db"
 
@@ -39,7 +41,9 @@ def build(settings: Settings, create: bool = False) -> Engine:
     senses = dataclasses.replace(
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
     )
-    models, condenser = chat_models(settings, embedder), query_condenser(settings)
+    breaker = Breaker()
+    models = chat_models(settings, embedder, breaker)
+    condenser = query_condenser(settings, models[0], breaker)
     parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
     return Engine(settings, index, store, parts)
 
@@ -109,37 +113,67 @@ def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     return Senses(embedder, OnnxCondenser(threads=settings.threads))
 
 
-def chat_models(settings: Settings, embedder: Embedder) -> tuple[ChatModel, ...]:
-    """Who answers: the model behind the endpoint that was set, and beneath it sentences from the documents."""
+def chat_models(settings: Settings, embedder: Embedder, breaker: Breaker | None = None) -> tuple[ChatModel, ...]:
+    """Who answers: the language model that was set, if any, and beneath it sentences from the documents."""
     extractive = ExtractiveAnswerer(embedder)
-    if not settings.base_url:
+    if settings.local:
+        return (_local(settings), extractive)
+    if not settings.endpoint:
         return (extractive,)
     model = OpenAIChat(
-        settings.base_url,
+        settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
         settings.model,
         settings.temperature,
         settings.top_p,
         settings.max_tokens,
         settings.model_timeout,
+        sampling_extras(settings.top_k, settings.repeat_penalty),
+        breaker,
     )
     return (model, extractive)
 
 
-def query_condenser(settings: Settings) -> QueryCondenser:
-    """Who condenses: the embedded ways, and above them the model behind the endpoint where it is switched in."""
-    if not (settings.base_url and settings.condense_with_model):
-        return QueryCondenser()
-    rewriter = OpenAIChat(
-        settings.base_url,
+def _local(settings: Settings) -> LocalChat:
+    return LocalChat(
+        None if settings.model == "local" else Path(settings.model),
+        settings.temperature,
+        settings.top_p,
+        settings.max_tokens,
+        settings.model_timeout,
+        settings.top_k,
+        settings.repeat_penalty,
+        settings.threads,
+    )
+
+
+def query_condenser(
+    settings: Settings, model: ChatModel | None = None, breaker: Breaker | None = None
+) -> QueryCondenser:
+    """Who condenses: the embedded ways, and above them the language model where it is switched in."""
+    rewriter = rewriter_of(settings, 150, model, breaker) if settings.condense_with_model else None
+    return QueryCondenser(rewriter, settings.condense_timeout) if rewriter else QueryCondenser()
+
+
+def rewriter_of(
+    settings: Settings, max_tokens: int, model: ChatModel | None = None, breaker: Breaker | None = None
+) -> Rewriter | None:
+    """The language model as one that does small work for a turn, if there is one: the one that answers where it is
+    local, since it is in memory only once; else one that shares its endpoint."""
+    if settings.local:
+        return model if isinstance(model, LocalChat) else _local(settings)
+    if not settings.endpoint:
+        return None
+    return OpenAIChat(
+        settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
         settings.model,
         temperature=0.2,
         top_p=0.9,
-        max_tokens=150,
+        max_tokens=max_tokens,
         timeout=settings.model_timeout,
+        breaker=breaker,
     )
-    return QueryCondenser(rewriter, settings.condense_timeout)
 
 
 def library_folder(settings: Settings) -> Path:

@@ -28,11 +28,15 @@ class Settings:
     )
     durable: bool = _setting(False, "Wait for the disk at every turn too, so that even a power cut loses nothing.")
 
-    model: str = _setting("", "Name of the chat model. Empty: the first one the endpoint offers.")
+    model: str = _setting(
+        "", "Chat model: its name at the endpoint (empty: the first one), a GGUF file of yours, or local."
+    )
     base_url: str = _setting("", "An OpenAI-compatible endpoint (also OPENAI_BASE_URL). Empty: answer without a model.")
     model_timeout: float = _setting(60.0, "Seconds to wait for the model's next words before falling back.")
     temperature: float = _setting(0.35, "Sampling temperature sent to the model.")
     top_p: float = _setting(0.9, "Nucleus sampling sent to the model.")
+    top_k: int = _setting(50, "The same by rank, where the provider has it. 0: not sent.")
+    repeat_penalty: float = _setting(1.15, "Penalty for repeating words, where the provider has it. 0: not sent.")
     max_tokens: int = _setting(2000, "Longest answer asked of the model.")
 
     embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
@@ -64,6 +68,17 @@ class Settings:
     max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")
     host: str = _setting("127.0.0.1", "Address the server listens on.")
     port: int = _setting(8000, "Port the server listens on.")
+
+    @property
+    def local(self) -> bool:
+        """Whether the chat model runs on this machine. Some endpoints name models by files too: a path means ours."""
+        ours = not self.base_url or self.model.startswith(("/", ".", "~"))
+        return self.model == "local" or (self.model.endswith(".gguf") and ours)
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the chat model, empty where there is none."""
+        return "" if self.local else self.base_url
 
 
 FILE = "turnwise.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from turnwise.types import (
     AddReport,
     Analysis,
     Answered,
+    ChatModel,
     Conversation,
     ConversationStore,
     Failed,
@@ -66,8 +67,13 @@ class Engine:
         self._background: _Loop | None = None
 
     @property
+    def models(self) -> Sequence[ChatModel]:
+        """Who answers: they are asked in order, and the first that speaks does."""
+        return self._parts.models
+
+    @property
     def model_name(self) -> str:
-        return self._parts.models[0].name
+        return self.models[0].name
 
     @property
     def embedder_name(self) -> str:
@@ -132,6 +138,12 @@ class Engine:
         """A conversation kept in the library; a new one where no id is given. With a filter, only the documents that it
         lets through answer."""
         return Chat(self, conversation_id or uuid.uuid4().hex, where)
+
+    def prepare(self) -> None:
+        """Do what the models can do before they are first asked, such as loading. Raises a ModelError."""
+        for model in self.models:
+            if prepare := getattr(model, "prepare", None):
+                prepare()
 
     def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
@@ -212,6 +224,7 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def stop(self) -> None:
+        self.wait(self._loop.shutdown_asyncgens())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -21,7 +21,8 @@ TurnwiseError
 │   └── ConversationBusy    another message of this conversation is still being answered
 ├── WeightsError            model weights are missing or are not the ones that were pinned
 └── ModelError              the language model did not answer
-    ├── ModelUnavailable    refused, unreachable, wrong key or name
+    ├── ModelUnavailable    unreachable, overloaded, or left alone after failures
+    │   └── ModelRefused    a wrong key or name, a message it does not take
     ├── ModelTimeout
     └── ModelGarbled        an empty, cut off or unreadable answer
 """
@@ -134,6 +135,10 @@ class ModelError(TurnwiseError):
 
 
 class ModelUnavailable(ModelError):
+    pass
+
+
+class ModelRefused(ModelUnavailable):
     pass
 
 

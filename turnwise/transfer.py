@@ -59,7 +59,7 @@ class Copied:
 
 def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copied:
     """Copy the library in the folder of the settings to a database. Raises LibraryError where another one is there."""
-    settings = dataclasses.replace(settings, base_url="", database="")
+    settings = dataclasses.replace(settings, model="", base_url="", database="")
     with build(settings) as origin:
         documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents()]
     source = Sqlite(library_folder(settings) / DATABASE)

@@ -10,8 +10,12 @@ import threading
 import time
 import traceback
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
+import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fake_openai import (
     FakeOpenAI,
@@ -19,17 +23,21 @@ from tests.fake_openai import (
     cut,
     endless,
     events,
+    in_circles,
     listing,
     mute,
     page,
     picky,
+    reasoning,
     refusal,
     stalled,
+    whole,
     words,
 )
-from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
-from turnwise.models.openai_chat import OpenAIChat
-from turnwise.types import ChatModel, Message, Prompt
+from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
+from turnwise.models.breaker import Breaker
+from turnwise.models.openai_chat import OpenAIChat, in_turns, retry_after, sampling_extras, waiting_time
+from turnwise.types import ChatModel, Message, Prompt, Role
 
 MESSAGES = (Message("system", "Cite."), Message("user", "Where is Zürich? “Quote” 🙂"))
 PROMPT = Prompt(MESSAGES, question="Where is Zürich?", asked=(), evidence=(), said=())
@@ -162,6 +170,46 @@ def test_an_answer_that_reaches_its_longest_length_is_an_answer() -> None:
         assert answer(provider) == ["Paris is"]
 
 
+@pytest.mark.parametrize(
+    "mood",
+    [
+        words("Paris", ".", finish_reason=None),
+        whole("Paris."),
+        whole("Paris.", kind="text/plain"),
+        reasoning("Hm, ", "France", answer=("Paris", ".")),
+        events('{"choices": [{"delta": {"content": "Paris."}, "finish_reason": "stop"}]}'),
+        events('{"choices": []}', '{"choices": [{"delta": {"content": "Paris."}}]}', "{}", "[DONE]"),
+        events('{"choices": [{"delta": {"content": [{"type": "text", "text": "Paris."}]}}]}', "[DONE]"),
+    ],
+)
+def test_the_forms_in_which_servers_send_an_answer(mood: Mood) -> None:
+    """Done without a reason, not streamed at all, thoughts in a field of their own, no end but a reason."""
+    with FakeOpenAI(mood) as provider:
+        assert "".join(answer(provider)) == "Paris."
+
+
+def test_the_next_question_goes_over_the_same_connection() -> None:
+    async def thrice() -> None:
+        model = chat_with(provider)
+        for _ in range(3):
+            await collect(model.stream(PROMPT))
+
+    with FakeOpenAI(words("Hi"), words("Hi", finish_reason=None), words("Hi")) as provider:
+        asyncio.run(thrice())
+    assert len({request.port for request in provider.requests}) == 1
+
+
+def test_preparing_makes_the_client_that_asks_first() -> None:
+    async def ask() -> list[str]:
+        model.prepare()
+        return await collect(model.stream(PROMPT))
+
+    with FakeOpenAI(words("Hi")) as provider:
+        model = chat_with(provider)
+        model.prepare()
+        assert asyncio.run(ask()) == asyncio.run(ask()) == ["Hi"]
+
+
 # --- parameters that a model does not take -----------------------------------------------------------------------
 
 
@@ -184,6 +232,69 @@ def test_a_parameter_named_only_in_words_is_dropped() -> None:
         assert answer(provider) == ["fine"]
     assert "temperature" not in provider.chats[1]
     assert provider.chats[1]["top_p"] == 0.9
+
+
+def test_an_endpoint_whose_template_wants_turns_gets_them_from_then_on() -> None:
+    """As vLLM and llama.cpp say it for Mistral and Gemma."""
+    complaint = "Conversation roles must alternate user/assistant/user/assistant/..."
+    asked = (*MESSAGES, Message("user", "New evidence: [1]"))
+
+    async def twice() -> list[list[str]]:
+        model = chat_with(provider)
+        prompt = Prompt(asked, "", (), (), ())
+        return [await collect(model.stream(prompt)), await collect(model.stream(prompt))]
+
+    with FakeOpenAI(refusal(400, complaint), words("fine")) as provider:
+        assert asyncio.run(twice()) == [["fine"], ["fine"]]
+    told = [[message["role"] for message in body["messages"]] for body in provider.chats]
+    assert told == [["system", "user", "user"], ["system", "user"], ["system", "user"]]
+    assert provider.chats[1]["messages"][1]["content"] == f"{MESSAGES[1].content}\n\nNew evidence: [1]"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text("ab c", max_size=3))))
+def test_in_turns_nothing_is_lost_and_no_role_follows_itself(said: list[tuple[Role, str]]) -> None:
+    taken = in_turns([Message(role, content) for role, content in said])
+    assert all(one.role != other.role for one, other in pairwise(taken))
+    for role in ("user", "assistant"):
+        before = "".join(content for each, content in said if each == role)
+        assert "".join(each.content for each in taken if each.role == role).replace("\n\n", "") == before
+
+
+EXTRAS = sampling_extras(top_k=50, repeat_penalty=1.15)
+
+
+def with_extras(url: str) -> list[str]:
+    return asyncio.run(collect(OpenAIChat(url, None, "m1", extras=EXTRAS).stream(PROMPT)))
+
+
+def test_what_only_some_providers_have_is_sent_and_dropped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with FakeOpenAI(picky("repetition_penalty", "top_k")) as provider:
+        assert with_extras(provider.url) == ["fine"]
+    first, _, last = provider.chats
+    assert (first["top_k"], first["repeat_penalty"], first["repetition_penalty"]) == (50, 1.15, 1.15)
+    assert "repeat_penalty" in last
+    assert not {"top_k", "repetition_penalty"} & last.keys()
+    told = [record.message for record in caplog.records if "does not take" in record.message]
+    assert [message.split("take ")[1] for message in told] == [
+        "repetition_penalty: from now on it is asked without.",
+        "top_k: from now on it is asked without.",
+    ]
+
+
+def test_a_rejection_of_unknown_parameters_without_their_names_drops_all_that_are_not_openai_s() -> None:
+    with FakeOpenAI(refusal(422, "Extra inputs are not permitted"), words("fine")) as provider:
+        assert with_extras(provider.url) == ["fine"]
+    assert not EXTRAS.keys() & provider.chats[1].keys()
+    assert provider.chats[1]["temperature"] == 0.35
+
+
+@pytest.mark.parametrize("address", ["https://api.openai.com/v1", "https://me.openai.azure.com/openai/v1"])
+def test_openai_itself_is_not_asked_for_what_it_does_not_have(address: str) -> None:
+    assert not EXTRAS.keys() & OpenAIChat(address, KEY, "m1", extras=EXTRAS)._parameters.keys()
+
+
+def test_what_is_set_to_nothing_is_not_sent() -> None:
+    assert sampling_extras(0, 0.0) == {}
 
 
 def test_a_rejection_that_names_no_parameter_is_reported_once() -> None:
@@ -243,6 +354,95 @@ def test_a_refusal_says_what_to_do(mood: Mood, words_of_hint: str) -> None:
     assert isinstance(error, ModelUnavailable)
     assert words_of_hint in error.hint
     assert "<" not in str(error)
+
+
+@pytest.mark.parametrize("mood", [cut(), refusal(500), refusal(408), page(502)])
+def test_what_fails_in_passing_before_the_first_word_is_tried_again(mood: Mood) -> None:
+    with FakeOpenAI(mood, words("Hi")) as provider:
+        assert answer(provider) == ["Hi"]
+
+
+@pytest.mark.parametrize(
+    "mood", [refusal(401), refusal(404), refusal(400), page(), refusal(429, x_should_retry="false")]
+)
+def test_what_will_not_pass_is_not_tried_again(mood: Mood) -> None:
+    with FakeOpenAI(mood, words("Hi")) as provider, pytest.raises(ModelError):
+        answer(provider)
+    assert len(provider.chats) == 1
+
+
+@pytest.mark.parametrize("mood", [cut("Par"), stalled("Par"), cut("<think>Par")])
+def test_nothing_is_asked_again_once_words_or_thoughts_have_come(mood: Mood) -> None:
+    with FakeOpenAI(mood, words("Hi")) as provider, pytest.raises(ModelError):
+        answer(provider, timeout=1)
+    assert len(provider.chats) == 1
+
+
+def test_a_wait_that_the_time_limit_does_not_allow_is_not_begun() -> None:
+    with FakeOpenAI(refusal(429, "Slow down", Retry_After="30"), words("Hi")) as provider:
+        with pytest.raises(ModelUnavailable, match="Slow down"):
+            answer(provider, timeout=5)
+        assert len(provider.chats) == 1
+
+
+def test_the_wait_is_what_the_endpoint_asks_for_or_a_random_share_of_a_doubling_time() -> None:
+    def error(status: int, **headers: str) -> openai.APIStatusError:
+        request = FakeOpenAI(words(), models=refusal(status, **headers))
+        with request as provider, openai.OpenAI(base_url=provider.url, api_key="x", max_retries=0) as client:
+            with pytest.raises(openai.APIStatusError) as caught:
+                client.models.list()
+            return caught.value
+
+    asked = error(429, Retry_After="4")
+    assert all(4 <= (waiting_time(asked, tried) or 0) <= 4.4 for tried in (1, 2))
+    unsaid = error(503, X="y")
+    for tried, longest in ((1, 0.5), (2, 1.0), (9, 8.0)):
+        waits = [waiting_time(unsaid, tried) for _ in range(50)]
+        assert all(wait is not None and 0 <= wait <= longest for wait in waits)
+        assert len(set(waits)) > 1
+    assert waiting_time(error(400, X="y"), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_an_endpoint_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+def test_an_endpoint_that_fails_again_and_again_is_left_alone_by_all_who_share_its_breaker() -> None:
+    breaker = Breaker(failures=2)
+    with FakeOpenAI(refusal(500)) as provider:
+        models = [OpenAIChat(provider.url, None, "m1", breaker=breaker) for _ in range(2)]
+        for _ in range(2):
+            with pytest.raises(ModelUnavailable, match="500"):
+                asyncio.run(collect(models[0].stream(PROMPT)))
+        asked = len(provider.chats)
+        with pytest.raises(ModelUnavailable, match="not asked for 30 more seconds"):
+            asyncio.run(models[1].rewrite(MESSAGES, 100))
+        assert len(provider.chats) == asked
+
+
+def test_a_wrong_key_does_not_make_others_wait() -> None:
+    with FakeOpenAI(refusal(401), refusal(401), words("Hi")) as provider:
+        model = OpenAIChat(provider.url, None, "m1", breaker=Breaker(failures=1))
+        for _ in range(2):
+            with pytest.raises(ModelRefused):
+                asyncio.run(collect(model.stream(PROMPT)))
+        assert asyncio.run(collect(model.stream(PROMPT))) == ["Hi"]
+
+
+def test_going_in_circles_ends() -> None:
+    assert isinstance(failure(in_circles), ModelUnavailable)
 
 
 def test_429_forever_is_tried_three_times() -> None:
@@ -315,7 +515,7 @@ def test_tokens_spent_on_thinking_are_a_hint_to_allow_more() -> None:
     assert "TURNWISE_MAX_TOKENS" in failure(words("<think>on and on", finish_reason="length")).hint
 
 
-@pytest.mark.parametrize("mood", [cut("Par", "is"), words("Par", "is", finish_reason=None)])
+@pytest.mark.parametrize("mood", [cut("Par", "is"), words("Par", "is", finish_reason=None, done=False)])
 def test_an_answer_cut_off_gives_its_words_and_then_the_error(mood: Mood) -> None:
     async def read() -> None:
         pieces = chat_with(provider).stream(PROMPT)

@@ -68,6 +68,9 @@ class ScriptedEngine(Engine):
         self.requests: list[TurnRequest] = []
         self.stop: threading.Event | None = None
 
+    def prepare(self) -> None:
+        pass
+
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:  # noqa: ARG002
         self.stop = stop
         return 0

@@ -14,7 +14,7 @@ from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.run import Parts
-from turnwise.types import Answered, Delta, Failed, TurnRequest
+from turnwise.types import Answered, Delta, Failed, Message, Reply, TurnRequest
 
 MakeParts = Callable[..., Parts]
 WithModel = Callable[..., Parts]
@@ -48,7 +48,7 @@ def fell_back(parts: Parts, told: str) -> None:
     [
         pytest.param(refusal(429, "Slow down"), "Slow down", id="429"),
         pytest.param(refusal(401, "Bad key"), "401", id="wrong key"),
-        pytest.param(page(), "empty answer", id="a web page"),
+        pytest.param(page(), "a web page", id="a web page"),
         pytest.param(words(), "empty answer", id="nothing"),
         pytest.param(words(" ", "\n"), "empty answer", id="blanks"),
         pytest.param(words("<think>", "Hm. BERT", "</think>"), "empty answer", id="only thoughts"),
@@ -78,7 +78,7 @@ def test_a_model_that_is_not_there_makes_room_for_the_documents(with_model: With
     [
         pytest.param(cut("BERT is ", "a model"), "ModelGarbled", 502, id="the connection drops"),
         pytest.param(stalled("BERT is ", "a model"), "ModelTimeout", 504, id="silence"),
-        pytest.param(words("BERT is ", "a model", finish_reason=None), "ModelGarbled", 502, id="no end"),
+        pytest.param(words("BERT is ", "a model", finish_reason=None, done=False), "ModelGarbled", 502, id="no end"),
     ],
 )
 def test_an_answer_cut_off_midway_fails_and_what_was_said_is_kept(
@@ -138,6 +138,49 @@ def test_a_model_cannot_cite_what_it_was_not_given(make_parts: MakeParts) -> Non
 def test_an_answer_of_which_nothing_may_be_shown_is_not_an_empty_success(make_parts: MakeParts) -> None:
     end = events_of(TurnRequest(QUESTION), make_parts(FakeChat(lambda _: "[99]")))[-1]
     assert isinstance(end, Failed) or end.reply.text
+
+
+LAST = "BERT is a language model. [1] It reads text in both directions at once. [1]"
+
+
+def reformed(parts: Parts, message: str) -> Reply:
+    history = (Message("user", QUESTION), Message("assistant", LAST))
+    return answered(TurnRequest(message, history), parts)
+
+
+def test_a_model_that_shortens_and_keeps_a_citation_is_quoted(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer
+) -> None:
+    reply = reformed(make_parts(FakeChat(lambda _: ["A model ", "of language [1]."]), extractive), "make it shorter")
+    assert (reply.text, reply.notice) == ("A model of language [1].", "")
+
+
+@pytest.mark.parametrize("said", ["A model of language.", "A model of language [7].", "A model [9] of language."])
+def test_a_model_that_shortens_and_loses_the_citations_is_not(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer, said: str
+) -> None:
+    reply = reformed(make_parts(FakeChat(lambda _: said), extractive), "make it shorter")
+    assert reply.text == "BERT is a language model. [1]"
+    assert "left out what the answer rests on" in reply.notice
+    assert stage(reply, "generate").decision == "extractive"
+
+
+@pytest.mark.parametrize("message", ["Give me that as a list", "as a table please", "say that again"])
+def test_what_stays_word_for_word_is_not_left_to_a_model(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer, message: str
+) -> None:
+    reply = reformed(make_parts(FakeChat(lambda _: "Something else."), extractive), message)
+    assert "BERT is a language model." in reply.text
+    assert citations(reply.text) == {1}
+    assert (reply.notice, stage(reply, "generate").reason) == ("", "the last answer, word for word")
+
+
+def test_a_model_may_rewrite_the_last_answer_without_a_citation(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer
+) -> None:
+    """The documents' sentences cannot do that in its place."""
+    reply = reformed(make_parts(FakeChat(lambda _: "Un modèle de langue."), extractive), "rephrase it in French")
+    assert reply.text == "Un modèle de langue."
 
 
 def test_a_bug_in_a_model_is_reported_without_its_inside(make_parts: MakeParts) -> None:

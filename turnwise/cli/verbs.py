@@ -359,15 +359,16 @@ def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | No
 
 
 @turnwise.command()
+@click.option("--ask", is_flag=True, help="Ask the language model for a word too.")
 @as_json
 @placed(sample=True)
-def doctor(place: Place, as_json: bool) -> None:
+def doctor(place: Place, ask: bool, as_json: bool) -> None:
     """Check that everything is in order, and say what is sent where."""
     from turnwise.cli.doctor import examine
 
     marks = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
     findings = []
-    for finding in examine(*place.settings(), os.environ):
+    for finding in examine(*place.settings(), os.environ, ask):
         findings.append(finding)
         if not as_json:
             say(f"{marks[finding.status]}  {finding.check:9} {finding.message}")

