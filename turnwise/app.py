@@ -23,6 +23,7 @@ from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
+from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress
@@ -41,6 +42,7 @@ def build(settings: Settings, create: bool = False) -> Engine:
     )
     models, condenser = chat_models(settings, embedder), query_condenser(settings)
     parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
+    parts = dataclasses.replace(parts, planner=query_planner(settings))
     return Engine(settings, index, store, parts)
 
 
@@ -130,16 +132,26 @@ def query_condenser(settings: Settings) -> QueryCondenser:
     """Who condenses: the embedded ways, and above them the model behind the endpoint where it is switched in."""
     if not (settings.base_url and settings.condense_with_model):
         return QueryCondenser()
-    rewriter = OpenAIChat(
+    return QueryCondenser(_rewriter(settings, 150), settings.condense_timeout)
+
+
+def query_planner(settings: Settings) -> QueryPlanner:
+    """Who plans: the form of a message, and above it the model behind the endpoint unless it is switched off."""
+    if not (settings.base_url and settings.plan_with_model):
+        return QueryPlanner()
+    return QueryPlanner(QueryAnalyzer(_rewriter(settings, 400), settings.plan_timeout))
+
+
+def _rewriter(settings: Settings, max_tokens: int) -> OpenAIChat:
+    return OpenAIChat(
         settings.base_url,
         os.environ.get("OPENAI_API_KEY"),
         settings.model,
         temperature=0.2,
         top_p=0.9,
-        max_tokens=150,
+        max_tokens=max_tokens,
         timeout=settings.model_timeout,
     )
-    return QueryCondenser(rewriter, settings.condense_timeout)
 
 
 def library_folder(settings: Settings) -> Path:

@@ -49,6 +49,11 @@ class Settings:
     )
     condense_timeout: float = _setting(3.0, "Seconds it may take for that before the embedded way stands.")
 
+    plan_with_model: bool = _setting(
+        True, "Let the chat model plan messages that may take several steps; nothing without base_url."
+    )
+    plan_timeout: float = _setting(5.0, "Seconds it may take for that before the plan by form stands.")
+
     history_messages: int = _setting(20, "Most recent messages that a model is sent.")
     history_characters: int = _setting(8000, "Most characters of history that a model is sent.")
     follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")

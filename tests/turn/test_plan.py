@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from talking import said
 
 from turnwise.config import Settings
 from turnwise.turn.condense import condense, search_query
-from turnwise.turn.plan import plan
+from turnwise.turn.plan import Meaning
+from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
 from turnwise.types import Message, QueryPlan
 
@@ -17,9 +20,8 @@ BERT = said("What is BERT?", "BERT is a model. [1]")
 def planned(message: str, history: tuple[Message, ...] = BERT, given: str | None = None) -> QueryPlan:
     understood = understand(message, history)
     condensed = condense(message, history, understood, given)
-    return plan(
-        message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
-    )
+    meaning = Meaning(understood, condensed, search_query(message, history, understood, condensed, Settings()))
+    return asyncio.run(QueryPlanner().create_plan("q1", message, history, meaning=meaning))
 
 
 def searched(made: QueryPlan) -> list[str]:

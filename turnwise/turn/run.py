@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from turnwise.guard.shape import check_request
 from turnwise.turn.compose import cited, compose
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
-from turnwise.turn.plan import plan
+from turnwise.turn.plan import Meaning
+from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import Shelves, carry_out, gathered
+from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
@@ -34,6 +36,7 @@ from turnwise.types import (
     Reply,
     Reranker,
     StepDone,
+    StepResult,
     Tool,
     TurnEvent,
     TurnRequest,
@@ -57,6 +60,7 @@ class Parts:
     condenser: QueryCondenser = field(default_factory=QueryCondenser)
     reranker: Reranker | None = None
     tools: Sequence[Tool] = ()
+    planner: QueryPlanner = field(default_factory=QueryPlanner)
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -89,8 +93,12 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("plan") as stage:
-            planned = plan(message, history, understood, condensed, query)
-            stage.decide(" + ".join(step.tool for step in planned.steps), planned.reason)
+            meaning, query_id = Meaning(understood, condensed, query), request.query_id or uuid.uuid4().hex
+            planned = await parts.planner.create_plan(query_id, message, history, parts.tools, meaning)
+            steps = planned.outline()["steps"]
+            stage.decide(
+                " + ".join(step.tool for step in planned.steps), planned.reason, query_id=query_id, steps=steps
+            )
         yield trace.last()
         yield Planned(planned)
 
@@ -101,7 +109,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             async with aclosing(carry_out(planned, shelves, parts.tools)) as doing:
                 async for place, result in doing:
                     planned = planned.with_result(place, result)
-                    yield StepDone(place, planned.steps[place], result)
+                    yield StepDone(place, as_asked(planned).steps[place], result)
+            planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
             searched = [step.input for step in planned.steps if step.tool == "rag"]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
@@ -131,6 +140,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                     text += released
                     yield Delta(released)
             stage.decide(speech.speaker, speech.reason)
+            planned = planned.with_result(len(planned.steps) - 1, StepResult())  # the answer, which is the reply's text
         yield trace.last()
 
         with trace.stage("guard out") as stage:
@@ -148,6 +158,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             stage.decide(
                 kept, "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             )
+        filtered = FILTERED if searched and not hits and request.where else ""
         reply = Reply(
             conversation_id=memory.conversation_id,
             turn=memory.number,
@@ -158,7 +169,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             state=understood.state,
             trace=trace.all(),
             plan=planned,
-            notice=" ".join(filter(None, (speech.notice, FILTERED if searched and not hits and request.where else ""))),
+            notice=" ".join(filter(None, (speech.notice, filtered, troubles(planned)))),
         )
         await memory.complete(reply)
         yield Answered(reply)

@@ -1,0 +1,155 @@
+"""Questions: those that one message asks, each made to stand alone, and the two sides of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from turnwise.dialogue.intent import is_question
+from turnwise.dialogue.language import CODES, language, named
+from turnwise.dialogue.writing import coordinated, parallel, points_back, written
+from turnwise.text import content_words, phrases, sentences, subject, words
+from turnwise.types import Message
+
+MOST = 4  # questions of a message that are asked one by one; further ones stay with the last
+LONGEST = 1200  # characters of a message that is taken apart
+SHORTEST = 3  # words of a question that can stand beside another
+
+_MARKS = ("?", "？", "؟")
+_AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
+_ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
+_WORD_OF_ASKING = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
+_VERB_OF_ASKING = (
+    r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have) "
+    r"(?:(?:it|they|he|she|there|this|that|these|those|the|an?|we|i|you)\b|[A-Z])"
+)
+_JOINT = re.compile(
+    rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_WORD_OF_ASKING})|{_VERB_OF_ASKING})"
+    r"|, (?=(?:what|how|why) (?:is|are|was|were|do|does|did|can|could|will|would|should)\b)"
+)
+_HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
+_OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)
+_WANTS = re.compile(r"^(?:please,? |i(?: want| would like|['’]d like| need) to know |(?:can|could) you tell me )", re.I)
+_EMPTY = frozenset("help ask question questions something anything explain answer".split())  # say not what is asked
+_WHICH = re.compile(r"^which\b", re.I)
+_SEVERAL = re.compile(r"\b(?:they|them|their|these|those|both)\b", re.I)
+_PERSON = re.compile(r"\b(?:he|him|his|she|her)\b", re.I)
+_WHO_DID = re.compile(r"^(who (?!is\b|are\b|was\b|were\b)[^?]{3,80}?)\s*\??$", re.I)
+
+_SIDE = r"([^,.?!]{2,60}?)"
+_COMPARISONS = (
+    re.compile(rf"\bbetween {_SIDE} and {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+    re.compile(rf"\bcompare[ds]? {_SIDE} (?:and|with|to|against) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+    re.compile(
+        rf"\b(?:does|do|is|are|did) {_SIDE} (?:compare[ds]?|differ(?:ent)?) (?:to|with|from) {_SIDE}\s*(?:[,.?!(]|$)",
+        re.I,
+    ),
+    re.compile(
+        rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} (?:differ|compare|relate|overlap|similar|connected|have)", re.I
+    ),
+    re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+)
+
+
+def sides(question: str) -> tuple[str, ...]:
+    """The two subjects that a question compares, if it does."""
+    for pattern in _COMPARISONS:
+        found = pattern.search(question)
+        if found:
+            return found[1].strip(), found[2].strip()
+    return ()
+
+
+def questions(message: str, code: str = "en") -> tuple[str, ...]:
+    """The questions of a message that stands alone, each of which stands alone too; the message itself where it asks
+    but one thing."""
+    if len(message) > LONGEST:
+        return (message,)
+    asked = _with_statements(_pieces(message, code), code)
+    if len(asked) < 2:
+        return (message,)
+    asked = [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])] if len(asked) > MOST else asked
+    whole = [asked[0]]
+    for each in asked[1:]:
+        if standing := _completed(each, whole, code):
+            whole.append(standing)
+        else:
+            whole[-1] += f" {each}"
+    return tuple(dict.fromkeys(whole)) if len(whole) > 1 else (message,)
+
+
+def _pieces(message: str, code: str) -> Iterator[str]:
+    """The sentences of a message; in English also the questions that one sentence joins."""
+    for marked in _AFTER_MARK.split(message):
+        for sentence in sentences(marked):
+            sentence = _ITEM.sub("", sentence)
+            yield from _joined(sentence) if code == "en" else (sentence,)
+
+
+def _joined(sentence: str) -> Iterator[str]:
+    """ "What is BERT, and who made GPT?": what stands on both sides of the joint, where each asks something."""
+    end = "?" if sentence.endswith("?") else ""
+    start = 0
+    for joint in _JOINT.finditer(sentence):
+        left, right = sentence[start : joint.start()], sentence[joint.end() :]
+        if _asks(left) and len(words(right)) >= SHORTEST and not _HELD_TOGETHER.search(left):
+            yield left + end
+            start = joint.end()
+    yield sentence[start:]
+
+
+def _asks(piece: str) -> bool:
+    return is_question(_WANTS.sub("", _OPENS.sub("", piece)))
+
+
+def _with_statements(pieces: Iterable[str], code: str) -> list[str]:
+    """The questions among some pieces, each with the statements before it; what stands last goes with the last."""
+    asked: list[str] = []
+    before: list[str] = []
+    for piece in pieces:
+        before.append(piece)
+        is_asked = piece.endswith(_MARKS) or (code == "en" and _asks(piece))
+        if is_asked and _says_something(piece, code):
+            asked.append(" ".join(before))
+            before = []
+    if before and asked:
+        asked[-1] = " ".join([asked[-1], *before])
+    return asked
+
+
+def _says_something(piece: str, code: str) -> bool:
+    """Whether a question names something or points at it: not "Can you help me?", not "Why?"."""
+    named_here = any(word.lower() not in _EMPTY for word in content_words(piece))
+    return code != "en" or named_here or (points_back(piece) and len(words(piece)) >= SHORTEST)
+
+
+# --- standing alone -----------------------------------------------------------------------------------------------
+
+
+def _completed(question: str, before: Sequence[str], code: str) -> str:
+    """A question with what its pronoun stands for: what the questions before it ask about. Empty where it has one and
+    that is not clear."""
+    if code != "en":
+        pronouns = language(code).pronouns if code in CODES else None
+        meant = next(filter(None, map(named, reversed(before))), "")
+        return f"{question} ({meant})" if meant and pronouns and pronouns.search(question) else question
+    if again := parallel(question, [Message("user", before[-1])]):
+        return again.query
+    question = _OPENS.sub("", question)
+    leans = points_back(question)
+    if not leans and (phrases(question) or not _WHICH.match(question)):
+        return question
+    meant = _meant(question, before)
+    return written(question, [meant]) if meant else "" if leans else question
+
+
+def _meant(question: str, before: Sequence[str]) -> str:
+    for asked in (sentence for each in reversed(before) for sentence in reversed(sentences(each))):
+        did = _WHO_DID.match(asked) if _PERSON.search(question) else None
+        if did:
+            return f"the one {did[1][0].lower()}{did[1][1:]}"
+        if _SEVERAL.search(question) and len(several := coordinated(asked)) > 1:
+            return " and ".join(several)
+        if found := subject(asked):
+            return found
+    return ""
