@@ -19,13 +19,14 @@ _MARKS = ("?", "？", "؟")
 _AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
 _ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
 _WORD_OF_ASKING = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b"
 _VERB_OF_ASKING = (
-    r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have) "
+    rf"{_AUXILIARY} "
     r"(?:(?:it|they|he|she|there|this|that|these|those|the|an?|we|i|you)\b|[A-Z])"
 )
 _JOINT = re.compile(
     rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_WORD_OF_ASKING})|{_VERB_OF_ASKING})"
-    r"|, (?=(?:what|how|why) (?:is|are|was|were|do|does|did|can|could|will|would|should)\b)"
+    rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
 )
 _HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
 _OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)
@@ -63,19 +64,34 @@ def sides(question: str) -> tuple[str, ...]:
 def questions(message: str, code: str = "en") -> tuple[str, ...]:
     """The questions of a message that stands alone, each of which stands alone too; the message itself where it asks
     but one thing."""
-    if len(message) > LONGEST:
-        return (message,)
-    asked = _with_statements(_pieces(message, code), code)
+    whole = completed(several(message, code), code)
+    return whole if len(whole) > 1 else (message,)
+
+
+def several(message: str, code: str = "en") -> tuple[str, ...]:
+    """The questions of a message as they are written, each with the statements before it."""
+    asked = _with_statements(_pieces(message, code), code) if len(message) <= LONGEST else []
     if len(asked) < 2:
         return (message,)
-    asked = [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])] if len(asked) > MOST else asked
-    whole = [asked[0]]
+    return tuple(asked if len(asked) <= MOST else [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])])
+
+
+def completed(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:
+    """Questions of one message, each with what its pronoun stands for in those before it. One whose pronoun stands for
+    something that is not clear stays with the one before."""
+    whole = [_without_opening(asked[0]) if len(asked) > 1 else asked[0]]
     for each in asked[1:]:
         if standing := _completed(each, whole, code):
             whole.append(standing)
         else:
             whole[-1] += f" {each}"
-    return tuple(dict.fromkeys(whole)) if len(whole) > 1 else (message,)
+    return tuple(dict.fromkeys(whole))
+
+
+def in_one(asked: Sequence[str]) -> str:
+    """Questions as one message, which `questions` takes apart again."""
+    *before, last = asked
+    return " ".join([*(each if each.endswith((*_MARKS, ".", "!")) else f"{each};" for each in before), last])
 
 
 def _pieces(message: str, code: str) -> Iterator[str]:
@@ -100,6 +116,11 @@ def _joined(sentence: str) -> Iterator[str]:
 
 def _asks(piece: str) -> bool:
     return is_question(_WANTS.sub("", _OPENS.sub("", piece)))
+
+
+def _without_opening(piece: str) -> str:
+    """A question without the "and" before it."""
+    return _OPENS.sub("", piece) if _asks(piece) else piece
 
 
 def _with_statements(pieces: Iterable[str], code: str) -> list[str]:
@@ -135,12 +156,12 @@ def _completed(question: str, before: Sequence[str], code: str) -> str:
         return f"{question} ({meant})" if meant and pronouns and pronouns.search(question) else question
     if again := parallel(question, [Message("user", before[-1])]):
         return again.query
-    question = _OPENS.sub("", question)
-    leans = points_back(question)
-    if not leans and (phrases(question) or not _WHICH.match(question)):
+    question = _without_opening(question)
+    pointing = points_back(question)
+    if not pointing and (phrases(question) or not _WHICH.match(question)):
         return question
     meant = _meant(question, before)
-    return written(question, [meant]) if meant else "" if leans else question
+    return written(question, [meant]) if meant else "" if pointing else question
 
 
 def _meant(question: str, before: Sequence[str]) -> str:
@@ -151,5 +172,14 @@ def _meant(question: str, before: Sequence[str]) -> str:
         if _SEVERAL.search(question) and len(several := coordinated(asked)) > 1:
             return " and ".join(several)
         if found := subject(asked):
-            return found
+            return _done_to(asked, found) or found
     return ""
+
+
+def _done_to(asked: str, found: str) -> str:
+    """The subject without the verb of "How is X trained?", which a phrase takes in; empty where there is none."""
+    phrase = re.escape(found.rpartition(" ")[0])
+    passive = phrase and re.search(
+        rf"\b(?:is|are|was|were) (?:the |an? )?{phrase} \w+(?:ed|en|wn|ilt|ught)\b", asked, re.I
+    )
+    return found.rpartition(" ")[0] if passive else ""
