@@ -26,7 +26,8 @@ _VERB_OF_ASKING = (
 )
 _JOINT = re.compile(
     rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_WORD_OF_ASKING})|{_VERB_OF_ASKING})"
-    rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
+    rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when) {_AUXILIARY} (?:the\b|[A-Z])|"
+    rf"(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
 )
 _HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
 _OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)

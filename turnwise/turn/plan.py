@@ -77,7 +77,7 @@ def asks(meaning: Meaning) -> tuple[str, ...]:
     return questions(condensed.query, meaning.understood.language)
 
 
-def by_form(meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> QueryAnalysis:
+def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> QueryAnalysis:
     """What the form of a message tells. `steps` are those of its parts; the sides of a comparison and the other
     readings of a message are searched besides."""
     compared = next((found for part in parts if (found := sides(part))), ())
@@ -90,7 +90,8 @@ def by_form(meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> Qu
         reasons.append(f"it has other readings: also searched as “{'” and “'.join(readings)}”")
     every = [*steps, *(Step("rag", side, role="side") for side in compared)]
     every += [Step("rag", reading, role="reading") for reading in readings]
-    tools = (_needed(part, step, meaning) for part, step in zip(parts, steps, strict=True))
+    written = (message,) if len(parts) == 1 else parts
+    tools = (_needed(part, step, meaning) for part, step in zip(written, steps, strict=True))
     return QueryAnalysis(
         "simple" if len(every) == 1 else "complex",
         tuple(dict.fromkeys(tools)),

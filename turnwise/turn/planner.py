@@ -54,7 +54,7 @@ class QueryAnalyzer:
         parts = asks(meaning)
         as_written = query if len(parts) == 1 and meaning.condensed.method != "caller" else ""
         reading = (_step(part, as_written, chat_history, tools) for part in parts)
-        found = by_form(meaning, parts, await asyncio.gather(*reading))
+        found = by_form(query, meaning, parts, await asyncio.gather(*reading))
         if self._rewriter is None or not _open_question(meaning, found):
             return found
         return await self._by_model(self._rewriter, chat_history, tools, meaning, found)

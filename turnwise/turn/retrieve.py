@@ -73,7 +73,7 @@ async def carry_out(
                         yield place, StepResult(error="it waits for a step that waits for it")
                 return
             finished, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
+            for task in sorted(finished, key=waiting.__getitem__):
                 place = waiting.pop(task)
                 plan = plan.with_result(place, task.result())
                 yield place, task.result()
