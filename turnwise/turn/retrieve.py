@@ -179,8 +179,9 @@ def _words(plan: QueryPlan, place: int) -> str:
         return result.text
     if not result or not result.hits:
         raise _NothingThere(f"it needs what step {place + 1} gives, and that gave nothing")
-    asked = content_stems(plan.steps[place].input)
-    said = sentences(result.hits[0].passage.text)
+    best = result.hits[0].passage
+    asked = content_stems(plan.steps[place].input) - content_stems(best.title)  # of which every sentence speaks
+    said = sentences(best.text)
     return one_line(max(said, key=lambda sentence: len(asked & content_stems(sentence)), default=""), LONGEST)
 
 
