@@ -42,7 +42,8 @@ class Talk:
         self.chat = chat
         self.last: Reply | None = None
         self._as_json = as_json
-        logging.getLogger("turnwise.turn.generate").setLevel(logging.ERROR)  # the reply's notice says it already
+        for stage in ("generate", "retrieve"):
+            logging.getLogger(f"turnwise.turn.{stage}").setLevel(logging.ERROR)  # the reply's notice says it already
         self._runner = asyncio.Runner()  # one event loop for all turns: a model's client belongs to its loop
 
     def turn(self, message: str, query: str | None = None) -> None:
