@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from turnwise.dialogue.intent import is_question
 from turnwise.dialogue.language import CODES, language, named
+from turnwise.dialogue.signs import POINTING, signs
 from turnwise.dialogue.writing import coordinated, parallel, points_back, written
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 
 MOST = 4  # questions of a message that are asked one by one; further ones stay with the last
-LONGEST = 1200  # characters of a message that is taken apart
+LONGEST = 400  # characters of a message that is taken apart
 SHORTEST = 3  # words of a question that can stand beside another
 
 _MARKS = ("?", "？", "؟")
 _AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
 _ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
 _WORD_OF_ASKING = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
-_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|should)\b"
 _VERB_OF_ASKING = (
-    rf"{_AUXILIARY} "
-    r"(?:(?:it|they|he|she|there|this|that|these|those|the|an?|we|i|you)\b|[A-Z])"
+    r"(?:(?:is|are|was|were) (?:(?:it|they|he|she|there)\b|[A-Z])|do (?:(?:they|we|i|you|the|these|those)\b|[A-Z])"
+    r"|(?:does|did|can|could|will|would|should) (?:(?:it|they|he|she|we|i|you|this|that|the|an?)\b|[A-Z]))"
 )
 _JOINT = re.compile(
     rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_WORD_OF_ASKING})|{_VERB_OF_ASKING})"
@@ -30,10 +31,16 @@ _JOINT = re.compile(
     rf"(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
 )
 _HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
+_SHORTENED = re.compile(r"^(\w+)['’]s\b")  # "What's"
+_CLAUSE = re.compile(
+    rf"^(?:when|where|which) (?!{_AUXILIARY})(?:it|they|he|she|i|we|you|the)\b", re.I
+)  # of time, of place
+_ELLIPSIS = re.compile(r"^(?:and|what about|how about) ", re.I)
 _OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)
 _WANTS = re.compile(r"^(?:please,? |i(?: want| would like|['’]d like| need) to know |(?:can|could) you tell me )", re.I)
 _EMPTY = frozenset("help ask question questions something anything explain answer".split())  # say not what is asked
-_WHICH = re.compile(r"^which\b", re.I)
+_PASSIVE = re.compile(r"(?:ed|en|wn|ilt|ught)$")
+_THAT = re.compile(r"\b(?:can|could|would|will|might|should|does|is)(?:n['’]t)? (?:that|this)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:they|them|their|these|those|both)\b", re.I)
 _PERSON = re.compile(r"\b(?:he|him|his|she|her)\b", re.I)
 _WHO_DID = re.compile(r"^(who (?!is\b|are\b|was\b|were\b)[^?]{3,80}?)\s*\??$", re.I)
@@ -71,7 +78,8 @@ def questions(message: str, code: str = "en") -> tuple[str, ...]:
 
 def several(message: str, code: str = "en") -> tuple[str, ...]:
     """The questions of a message as they are written, each with the statements before it."""
-    asked = _with_statements(_pieces(message, code), code) if len(message) <= LONGEST else []
+    read = code in CODES and len(message) <= LONGEST
+    asked = _with_statements(list(_pieces(message, code)), code) if read else []
     if len(asked) < 2:
         return (message,)
     return tuple(asked if len(asked) <= MOST else [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])])
@@ -99,7 +107,7 @@ def _pieces(message: str, code: str) -> Iterator[str]:
     """The sentences of a message; in English also the questions that one sentence joins."""
     for marked in _AFTER_MARK.split(message):
         for sentence in sentences(marked):
-            sentence = _ITEM.sub("", sentence)
+            sentence = _ITEM.sub("", sentence.lstrip(" .,"))
             yield from _joined(sentence) if code == "en" else (sentence,)
 
 
@@ -116,7 +124,8 @@ def _joined(sentence: str) -> Iterator[str]:
 
 
 def _asks(piece: str) -> bool:
-    return is_question(_WANTS.sub("", _OPENS.sub("", piece)))
+    bare = _WANTS.sub("", _OPENS.sub("", piece))
+    return is_question(_SHORTENED.sub(r"\1 is", bare)) and not _CLAUSE.match(bare)
 
 
 def _without_opening(piece: str) -> str:
@@ -124,14 +133,15 @@ def _without_opening(piece: str) -> str:
     return _OPENS.sub("", piece) if _asks(piece) else piece
 
 
-def _with_statements(pieces: Iterable[str], code: str) -> list[str]:
+def _with_statements(pieces: Sequence[str], code: str) -> list[str]:
     """The questions among some pieces, each with the statements before it; what stands last goes with the last."""
+    marked = any(piece.endswith(_MARKS) for piece in pieces)
     asked: list[str] = []
     before: list[str] = []
     for piece in pieces:
         before.append(piece)
-        is_asked = piece.endswith(_MARKS) or (code == "en" and _asks(piece))
-        if is_asked and _says_something(piece, code):
+        asks = piece.endswith(_MARKS) or not marked
+        if asks and (code != "en" or _ELLIPSIS.match(piece) or (_asks(piece) and _says_something(piece))):
             asked.append(" ".join(before))
             before = []
     if before and asked:
@@ -139,48 +149,52 @@ def _with_statements(pieces: Iterable[str], code: str) -> list[str]:
     return asked
 
 
-def _says_something(piece: str, code: str) -> bool:
-    """Whether a question names something or points at it: not "Can you help me?", not "Why?"."""
-    named_here = any(word.lower() not in _EMPTY for word in content_words(piece))
-    return code != "en" or named_here or (points_back(piece) and len(words(piece)) >= SHORTEST)
+def _says_something(piece: str) -> bool:
+    """Whether a question names something or points at it: not "Can you help me?"."""
+    return points_back(piece) or any(word.lower() not in _EMPTY for word in content_words(piece))
 
 
 # --- standing alone -----------------------------------------------------------------------------------------------
 
 
 def _completed(question: str, before: Sequence[str], code: str) -> str:
-    """A question with what its pronoun stands for: what the questions before it ask about. Empty where it has one and
-    that is not clear."""
+    """A question with what its pronoun stands for: what the questions before it ask about. Empty where it still points
+    at something then."""
     if code != "en":
-        pronouns = language(code).pronouns if code in CODES else None
+        pronouns = language(code).pronouns
         meant = next(filter(None, map(named, reversed(before))), "")
         return f"{question} ({meant})" if meant and pronouns and pronouns.search(question) else question
     if again := parallel(question, [Message("user", before[-1])]):
         return again.query
     question = _without_opening(question)
-    pointing = points_back(question)
-    if not pointing and (phrases(question) or not _WHICH.match(question)):
-        return question
-    meant = _meant(question, before)
-    return written(question, [meant]) if meant else "" if pointing else question
+    if (points_back(question) or not phrases(question)) and (meant := _meant(question, before)):
+        question = written(question, [meant])
+    seen = signs(question, set(), set()).keys() - ({"comparison"} if sides(question) else set())
+    return "" if seen & POINTING or _THAT.search(question) else question
 
 
 def _meant(question: str, before: Sequence[str]) -> str:
     for asked in (sentence for each in reversed(before) for sentence in reversed(sentences(each))):
         did = _WHO_DID.match(asked) if _PERSON.search(question) else None
         if did:
-            return f"the one {did[1][0].lower()}{did[1][1:]}"
-        if _SEVERAL.search(question) and len(several := coordinated(asked)) > 1:
-            return " and ".join(several)
+            return f"the person {did[1][0].lower()}{did[1][1:]}"
+        if _SEVERAL.search(question) and len(group := coordinated(asked)) > 1:
+            return " and ".join(group)
         if found := subject(asked):
-            return _done_to(asked, found) or found
+            return _whole(asked, found)
     return ""
 
 
-def _done_to(asked: str, found: str) -> str:
-    """The subject without the verb of "How is X trained?", which a phrase takes in; empty where there is none."""
-    phrase = re.escape(found.rpartition(" ")[0])
-    passive = phrase and re.search(
-        rf"\b(?:is|are|was|were) (?:the |an? )?{phrase} \w+(?:ed|en|wn|ilt|ught)\b", asked, re.I
-    )
-    return found.rpartition(" ")[0] if passive else ""
+def _whole(asked: str, found: str) -> str:
+    """A subject with what it is of ("the fee of Edicenter"), and without the verb of "How is X trained?"."""
+    first, _, last = found.rpartition(" ")
+    if (
+        first
+        and re.search(rf"\b(?:is|are|was|were) (?:the |an? )?{re.escape(found)}\b", asked)
+        and _PASSIVE.search(last)
+    ):
+        return first
+    for other in phrases(asked):
+        if joint := re.search(rf"{re.escape(found)} of (?:the |an? )?{re.escape(other)}", asked):
+            return joint[0]
+    return found
