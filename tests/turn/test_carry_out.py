@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any, cast
 
 import pytest
@@ -218,6 +219,13 @@ def test_a_step_that_fails_says_so_and_the_others_go_on(monkeypatch: pytest.Monk
         "The broken on “this” failed: this is too much. The hanging on “that” failed: it took"
     )
     assert "The search for “what is damaged” failed: The database cannot be read." in troubles(plan)
+
+
+def test_what_a_tool_tells_beside_its_words_can_be_kept_as_json() -> None:
+    dated = Takes("dated", lambda given: StepResult(given, details={"on": date(2024, 5, 1), "rows": (1, 2)}))
+    plan = done(Step("dated", "when"), tools=[dated])
+    assert came(plan, 0).details == {"on": "2024-05-01", "rows": [1, 2]}
+    assert QueryPlan.from_json(plan.to_json()) == plan
 
 
 def test_where_every_search_fails_so_does_the_turn() -> None:

@@ -17,11 +17,15 @@ RESULT = re.compile(r"\{(\d{1,2})\}")  # in what a step is given: what an earlie
 
 _OPENS = re.compile(r"^(?:and|but|so|also|then|or),? ", re.I)
 _SEVERAL = re.compile(
-    r"\b(?:and|then|after that|also|both|each|respectively|versus|vs|compar\w+|differ\w*|than|based on|given that|"
-    r"how (?:many|much|old|long)|average|mean|total|sum|percent|per cent|ratio|times|twice|half|double|most|least|"
-    r"highest|lowest|largest|smallest|oldest|newest|older|newer|cheaper|cheapest|combined|together)\b"
-    r"|[%;+×÷*]|[?？؟].*[?？؟]",
+    r"\band (?:then|also|what|how|why|who|when|where|which|is|are|do|does|did|can|give|tell|explain|list|show)\b"
+    r"|\b(?:after that|both|respectively|compar\w+|differ\w*|(?:more|less|\w+er) than|based on|given that|combined)\b"
+    r"|\b(?:old|new|larg|small|high|low|cheap|bigg|long|short)e(?:r|st)\b|;|[?？؟].*[?？؟]",
     re.I | re.S,
+)
+_FIGURES = re.compile(
+    r"\b(?:how (?:many|much|old|long|far)|average|median|total|sum|percent|per cent|ratio|times|twice|half|double)\b"
+    r"|[%+×÷*]",
+    re.I,
 )
 
 
@@ -29,9 +33,11 @@ class Refused(Exception):
     """What a model proposed is not taken; the words say why."""
 
 
-def may_need_steps(message: str) -> bool:
-    """Whether the form of a message suggests more than one step, or a tool; a plain question does not."""
-    return bool(_SEVERAL.search(_OPENS.sub("", message.strip())))
+def may_need_steps(message: str, tools: bool = False) -> bool:
+    """Whether the form of a message suggests more than one step or, where there are tools, one of them; that of a plain
+    question does not."""
+    text = _OPENS.sub("", message.strip())
+    return bool(_SEVERAL.search(text) or (tools and _FIGURES.search(text)))
 
 
 def proposed(

@@ -32,9 +32,7 @@ _JOINT = re.compile(
 )
 _HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
 _SHORTENED = re.compile(r"^(\w+)['’]s\b")  # "What's"
-_CLAUSE = re.compile(
-    rf"^(?:when|where|which) (?!{_AUXILIARY})(?:it|they|he|she|i|we|you|the)\b", re.I
-)  # of time, of place
+_CLAUSE = re.compile(r"^(?:when|where|which) (?:it|they|he|she|i|we|you|the)\b", re.I)  # "When I apply, ..."
 _ELLIPSIS = re.compile(r"^(?:and|what about|how about) ", re.I)
 _OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)
 _WANTS = re.compile(r"^(?:please,? |i(?: want| would like|['’]d like| need) to know |(?:can|could) you tell me )", re.I)
@@ -188,11 +186,8 @@ def _meant(question: str, before: Sequence[str]) -> str:
 def _whole(asked: str, found: str) -> str:
     """A subject with what it is of ("the fee of Edicenter"), and without the verb of "How is X trained?"."""
     first, _, last = found.rpartition(" ")
-    if (
-        first
-        and re.search(rf"\b(?:is|are|was|were) (?:the |an? )?{re.escape(found)}\b", asked)
-        and _PASSIVE.search(last)
-    ):
+    asks_how = re.search(rf"\b(?:is|are|was|were) (?:the |an? )?{re.escape(found)}\b", asked)
+    if first and asks_how and _PASSIVE.search(last):
         return first
     for other in phrases(asked):
         if joint := re.search(rf"{re.escape(found)} of (?:the |an? )?{re.escape(other)}", asked):

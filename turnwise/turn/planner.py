@@ -55,7 +55,7 @@ class QueryAnalyzer:
         as_written = query if len(parts) == 1 and meaning.condensed.method != "caller" else ""
         reading = (_step(part, as_written, chat_history, tools) for part in parts)
         found = by_form(query, meaning, parts, await asyncio.gather(*reading))
-        if self._rewriter is None or not _open_question(meaning, found):
+        if self._rewriter is None or not _open_question(meaning, found, tools):
             return found
         return await self._by_model(self._rewriter, chat_history, tools, meaning, found)
 
@@ -132,12 +132,12 @@ def _is_sum(meaning: Meaning) -> bool:
     return understood.intent == "arithmetic" and understood.operation == "plain numbers" and not given
 
 
-def _open_question(meaning: Meaning, found: QueryAnalysis) -> bool:
+def _open_question(meaning: Meaning, found: QueryAnalysis, tools: Sequence[Tool]) -> bool:
     """Whether a language model may see more in a query than its form shows: not in a comparison, in a sum, in what
     tools take, in a query of the caller's, nor in a plain question."""
     settled = meaning.condensed.method == "caller" or _is_sum(meaning) or any(step.role for step in found.steps)
     taken = all(step.tool != "rag" for step in found.steps)
-    return not settled and not taken and may_need_steps(meaning.condensed.query)
+    return not settled and not taken and may_need_steps(meaning.condensed.query, bool(tools))
 
 
 # --- tools --------------------------------------------------------------------------------------------------------

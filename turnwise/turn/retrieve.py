@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import logging
 import re
 import time
@@ -112,7 +113,8 @@ class _Worker:
         do = self._search if step.tool == "rag" else self._call
         try:
             result = await do(plan, place)
-            return dataclasses.replace(result, ms=_since(started))
+            details = json.loads(json.dumps(result.details, default=str))  # a tool's own: dates, decimals
+            return dataclasses.replace(result, details=details, ms=_since(started))
         except _NothingThere as nothing:
             return StepResult(error=str(nothing), ms=_since(started))
         except Exception as error:

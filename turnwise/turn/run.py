@@ -113,12 +113,14 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
             searched = [step.input for step in planned.steps if step.tool == "rag"]
+            called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in parts.tools}]
+            came = [*([f"{len(hits)} passages"] if searched else []), *called]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
                 {"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)}
                 for hit in hits
             ]
-            stage.decide(f"{len(hits)} passages" if searched else "nothing", reason, searches=searched, found=found)
+            stage.decide(" + ".join(came) or "nothing", reason, searches=searched, found=found)
         yield trace.last()
 
         with trace.stage("compose") as stage:
