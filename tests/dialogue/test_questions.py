@@ -100,6 +100,10 @@ def test_in_another_language_a_question_mark_tells_and_the_subject_stands_beside
     assert questions(message, code) == asked
 
 
+def test_in_another_language_sentences_without_a_question_mark_are_no_questions() -> None:
+    assert questions("BERT ist gut. GPT ist besser.", "de") == ("BERT ist gut. GPT ist besser.",)
+
+
 def test_of_very_many_questions_the_last_stay_together() -> None:
     found = questions(" ".join(f"What is model{number}?" for number in range(9)))
     assert len(found) == MOST

@@ -133,13 +133,13 @@ def _without_opening(piece: str) -> str:
 
 def _with_statements(pieces: Sequence[str], code: str) -> list[str]:
     """The questions among some pieces, each with the statements before it; what stands last goes with the last."""
-    marked = any(piece.endswith(_MARKS) for piece in pieces)
+    marked = code != "en" or any(piece.endswith(_MARKS) for piece in pieces)
     asked: list[str] = []
     before: list[str] = []
     for piece in pieces:
         before.append(piece)
-        asks = piece.endswith(_MARKS) or not marked
-        if asks and (code != "en" or _ELLIPSIS.match(piece) or (_asks(piece) and _says_something(piece))):
+        may_ask = piece.endswith(_MARKS) or not marked
+        if may_ask and (code != "en" or _ELLIPSIS.match(piece) or (_asks(piece) and _says_something(piece))):
             asked.append(" ".join(before))
             before = []
     if before and asked:
