@@ -27,9 +27,10 @@ from tests.fake_openai import FakeOpenAI, endless, refusal, words
 from turnwise.app import build
 from turnwise.cli.place import without_password
 from turnwise.cli.screen import Bars, printable
+from turnwise.cli.talk import came_of
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
-from turnwise.types import Chunk, Document
+from turnwise.types import Chunk, Document, Step, StepResult
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "openai", "fastapi", "uvicorn", "pypdfium2", "tqdm", "asyncio"}
 TURNWISE = [sys.executable, "-c", "from turnwise.cli import main; main()"]
@@ -156,6 +157,9 @@ def test_a_question_and_a_follow_up(sample_library: Path) -> None:
         "state",
         "trace",
         "notice",
+        "plan",
+        "claims",
+        "suggestions",
     ]
     assert (first["turn"], second["turn"], second["conversation_id"]) == (1, 2, "from-the-cli")
     assert "BERT" in second["condensed_query"]
@@ -172,6 +176,27 @@ def test_an_answer_for_people(birds: Path) -> None:
     ]
     assert result.stderr.startswith("Follow up with: turnwise ask --conversation ")
     assert result.stderr.endswith(f" --library {birds} …\n")
+
+
+def test_the_steps_of_a_plan_are_told_one_by_one(birds: Path) -> None:
+    lines = run("ask", "What is the grey heron, and what is the white stork?", "--library", birds).stdout.splitlines()
+    assert sorted(lines[:2]) == [
+        "searched for “What is the grey heron?” — 2 passages",
+        "searched for “what is the white stork?” — 2 passages",
+    ]
+    assert lines[2] == "because the conversation begins here; it asks 2 things"
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        (StepResult("12"), "asked the calculator for “15% of 80” — 12"),
+        (StepResult(error="it broke"), "asked the calculator for “15% of 80” — failed: it broke"),
+        (StepResult(), "asked the calculator for “15% of 80” — 0 passages"),
+    ],
+)
+def test_what_came_of_a_step_is_said_on_a_line(result: StepResult, line: str) -> None:
+    assert came_of(Step("calculator", "15% of 80"), result) == line
 
 
 def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:
@@ -638,7 +663,7 @@ def test_a_fault_inside_a_turn_is_told_in_a_line(birds: Path, monkeypatch: pytes
     def fault(*_: object) -> None:
         raise ZeroDivisionError("no reason at all")
 
-    monkeypatch.setattr("turnwise.turn.run.plan", fault)
+    monkeypatch.setattr("turnwise.turn.run.search_query", fault)
     result = run("ask", "Why?", "--library", birds, "--conversation", "c")
     assert result.exit_code == 1
     assert "ZeroDivisionError('no reason at all')" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,30 @@ def test_only_the_documents_that_a_filter_lets_through_answer(tmp_path: Path) ->
         assert found.notice == ""
         nothing = engine.chat(where=Filter(collections=("none",))).ask("What is the fee?")
         assert nothing.notice == "Nothing was found among the documents that the filter lets through."
+
+
+def test_a_query_is_processed_with_its_id_and_the_history_of_its_session(sample_engine: Engine) -> None:
+    first = sample_engine.process_query("q-1", "What is BERT?", "session-of-two")
+    second = sample_engine.process_query("q-2", "How does it compare to GPT?", "session-of-two")
+    assert (first.turn, second.turn) == (1, 2)
+    assert second.condensed_query == "How does BERT compare to GPT?"
+    assert second.plan
+    assert (second.plan.query_id, second.plan.completed) == ("q-2", True)
+    assert [message.content for message in second.plan.chat_history] == ["What is BERT?", first.text]
+    told = next(stage for stage in second.trace if stage.stage == "plan").details
+    assert told["query_id"] == second.to_dict()["plan"]["query_id"] == "q-2"
+    assert [step["tool"] for step in told["steps"]] == ["rag", "rag", "rag", "answer"]
+    kept = sample_engine.chat("session-of-two").history.turns
+    assert [turn.record["plan"]["query_id"] for turn in kept] == ["q-1", "q-2"]
+    assert kept[1].record["plan"] == json.loads(json.dumps(second.to_dict()["plan"]))
+
+
+def test_a_query_without_an_id_gets_one_and_a_strange_one_is_refused(sample_engine: Engine) -> None:
+    one, other = sample_engine.chat().ask("hello"), sample_engine.chat().ask("hello")
+    assert one.plan
+    assert other.plan
+    assert one.plan.query_id != other.plan.query_id
+    for strange in ("x" * 201, "\x00", "\ud800"):
+        with pytest.raises(TurnFailed) as caught:
+            sample_engine.process_query(strange, "What is BERT?", "session")
+        assert caught.value.code == "BadRequest"

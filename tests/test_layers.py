@@ -15,14 +15,16 @@ import turnwise
 PACKAGE = Path(turnwise.__file__).parent
 
 CONTRACTS = {"types", "errors", "config", "text"}
-STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")} - {"turn.__init__", "turn.run"}
+STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
+STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 
 # A layer covers a module, or a folder with all below it; the longest name that fits a module is its layer. A layer may
 # import what stands beside it, the standard library, and, unless it is listed in PURE, any package. A folder may always
 # import its own modules, but for the stages: each stands alone.
 LAYERS: dict[str, set[str]] = {
-    "types": set(),
+    "types": {"plain"},
     "errors": set(),
+    "plain": {"errors"},  # what types are read back with
     "text": set(),
     "config": {"types", "errors"},
     "sqlite": {"types", "errors"},
@@ -34,7 +36,8 @@ LAYERS: dict[str, set[str]] = {
     "guard": {*CONTRACTS, "sqlite"},
     "dialogue": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
-    "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
+    "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
+    "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "dialogue", "guard"},
     "engine": {*CONTRACTS, "documents", "guard", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
@@ -48,6 +51,7 @@ LAYERS: dict[str, set[str]] = {
         "turn.run",
         "turn.understand",
         "turn.condense",
+        "turn.planner",
         "engine",
     },
     "server": {*CONTRACTS, "app", "engine"},
@@ -70,8 +74,15 @@ LAYERS: dict[str, set[str]] = {
 }
 
 # What these may import besides the standard library and Turnwise.
-PURE: dict[str, set[str]] = {"types": set(), "errors": set(), "config": set(), "sqlite": set(), "text": {"Stemmer"}}
-PURE |= {each: set() for each in (*STAGES, "turn.run", "engine")}
+PURE: dict[str, set[str]] = {
+    "types": set(),
+    "errors": set(),
+    "plain": set(),
+    "config": set(),
+    "sqlite": set(),
+    "text": {"Stemmer"},
+}
+PURE |= {each: set() for each in (*STAGES, "turn.planner", "turn.run", "engine")}
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
     from turnwise.turn.condense import QueryCondenser
+    from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
     from turnwise.types import (
         Conversation,
         ConversationPhase,
         ConversationState,
         Message,
+        QueryAnalysis,
+        QueryPlan,
         Reply,
         Source,
         Turn,
@@ -39,7 +42,11 @@ __all__ = [
     "Engine",
     "FakeChat",
     "Message",
+    "QueryAnalysis",
+    "QueryAnalyzer",
     "QueryCondenser",
+    "QueryPlan",
+    "QueryPlanner",
     "Reply",
     "Source",
     "Turn",
@@ -68,7 +75,9 @@ _HOMES = {
     "ConversationTracker": "dialogue.tracker",
     "Engine": "engine",
     "FakeChat": "models.fake",
+    "QueryAnalyzer": "turn.planner",
     "QueryCondenser": "turn.condense",
+    "QueryPlanner": "turn.planner",
 }
 
 

@@ -25,6 +25,7 @@ from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
+from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress, Rewriter
@@ -45,6 +46,7 @@ def build(settings: Settings, create: bool = False) -> Engine:
     models = chat_models(settings, embedder, breaker)
     condenser = query_condenser(settings, models[0], breaker)
     parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
+    parts = dataclasses.replace(parts, planner=query_planner(settings, breaker))
     return Engine(settings, index, store, parts)
 
 
@@ -153,6 +155,13 @@ def query_condenser(
     """Who condenses: the embedded ways, and above them the language model where it is switched in."""
     rewriter = rewriter_of(settings, 150, model, breaker) if settings.condense_with_model else None
     return QueryCondenser(rewriter, settings.condense_timeout) if rewriter else QueryCondenser()
+
+
+def query_planner(settings: Settings, breaker: Breaker | None = None) -> QueryPlanner:
+    """Who plans: the form of a message, and above it the model behind the endpoint unless it is switched off."""
+    if not (settings.endpoint and settings.plan_with_model):
+        return QueryPlanner()
+    return QueryPlanner(QueryAnalyzer(rewriter_of(settings, 400, breaker=breaker), settings.plan_timeout))
 
 
 def rewriter_of(

@@ -53,6 +53,11 @@ class Settings:
     )
     condense_timeout: float = _setting(3.0, "Seconds it may take for that before the embedded way stands.")
 
+    plan_with_model: bool = _setting(
+        True, "Let the model behind base_url plan messages that may take several steps; nothing without one."
+    )
+    plan_timeout: float = _setting(5.0, "Seconds it may take for that before the plan by form stands.")
+
     history_messages: int = _setting(20, "Most messages of the conversation that a model is sent whole.")
     context_tokens: int = _setting(
         0, "Tokens of the model's window (at least 1024). 0: what the model says; 8192 where it says nothing."

@@ -145,6 +145,11 @@ class Engine:
             if prepare := getattr(model, "prepare", None):
                 prepare()
 
+    def process_query(self, query_id: str, query: str, session_id: str) -> Reply:
+        """One turn of the conversation of that id: its history in, a plan, what the plan finds, the answer, and the
+        history updated. The plan of the reply carries the query id. Raises TurnFailed where it ended in an error."""
+        return self.run(self.answer(TurnRequest(query, conversation_id=session_id, query_id=query_id)))
+
     def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
         return run_turn(request, self._parts)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from turnwise import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -522,6 +525,38 @@ class QueryPlan:
         results = [self.result(each) for each in range(len(self.steps))]
         results[place] = result
         return dataclasses.replace(self, results=tuple(results))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as values that JSON can hold; `from_dict` makes the same plan of them."""
+        return {**dataclasses.asdict(self), "current_step": self.current_step, "completed": self.completed}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> QueryPlan:
+        """The plan that `to_dict` wrote, perhaps by way of JSON. Raises BadRequest for anything else."""
+        told = stored if isinstance(stored, Mapping) else {"": stored}
+        return plain.read(cls, {name: told[name] for name in told if name not in ("current_step", "completed")})
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> QueryPlan:
+        return cls.from_dict(plain.parse(text))
+
+
+Complexity = Literal["simple", "complex"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnalysis:
+    """What answering a query takes: one search or more, which tools, and the questions it is made of, each of which
+    stands alone. `steps` is the same as the beginning of a plan."""
+
+    complexity: Complexity
+    required_tools: tuple[str, ...]
+    sub_queries: tuple[str, ...]
+    reasoning: str
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

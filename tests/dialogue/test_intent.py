@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 from turnwise.config import Settings
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import CODES, LONGEST, language
-from turnwise.turn.condense import condense, search_query
-from turnwise.turn.plan import LISTED, plan
+from turnwise.turn.condense import condense
+from turnwise.turn.plan import LISTED
+from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
 from turnwise.types import Message, QueryPlan
 
@@ -20,11 +23,7 @@ def said(*contents: str) -> tuple[Message, ...]:
 
 
 def planned(message: str, history: tuple[Message, ...]) -> QueryPlan:
-    understood = understand(message, history)
-    condensed = condense(message, history, understood)
-    return plan(
-        message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
-    )
+    return asyncio.run(QueryPlanner().create_plan("", message, history))
 
 
 def spoken(message: str, history: tuple[Message, ...]) -> str:

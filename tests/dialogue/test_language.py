@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.config import Settings
 from turnwise.dialogue.language import CODES, FOLDER, language, named, read_language, says
-from turnwise.turn.condense import condense, search_query
-from turnwise.turn.plan import plan
+from turnwise.turn.condense import condense
+from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
 from turnwise.types import Message
 
@@ -213,11 +214,7 @@ def test_turnwise_answers_a_courtesy_in_its_language(code: str) -> None:
 
 
 def spoken(message: str, history: tuple[Message, ...]) -> str:
-    understood = understand(message, history)
-    condensed = condense(message, history, understood)
-    (step,) = plan(
-        message, history, understood, condensed, search_query(message, history, understood, condensed, Settings())
-    ).steps
+    (step,) = asyncio.run(QueryPlanner().create_plan("", message, history)).steps
     assert step.tool == "say"
     return step.input
 

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -25,11 +26,16 @@ from turnwise.types import (
     DocumentInfo,
     Failed,
     FollowUp,
+    Planned,
     Progress,
+    QueryPlan,
     Reply,
     Source,
     StageDone,
     StageTrace,
+    Step,
+    StepDone,
+    StepResult,
     TurnEvent,
     TurnRequest,
 )
@@ -96,6 +102,27 @@ async def answers(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
     yield Delta("BERT hides ")
     yield Delta("words [1].")
     yield Answered(reply_to(request))
+
+
+PLAN = QueryPlan(
+    "q1",
+    "What is BERT, and what is 15% of 80?",
+    (Step("rag", "What is BERT?"), Step("calculator", "15% of 80"), Step("answer", after=(0, 1))),
+    "it asks 2 things",
+)
+
+
+async def plans(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    """A turn of several steps, of which one fails."""
+    results = StepResult(ms=2.0), StepResult(error="it broke", ms=0.5, details={"sum": "15% of 80"})
+    plan = PLAN.with_result(0, results[0]).with_result(1, results[1])
+    yield Accepted(request.conversation_id, 1)
+    yield Planned(PLAN)
+    for place, result in enumerate(results):
+        yield StepDone(place, PLAN.steps[place], result)
+    yield Delta("BERT hides words [1].")
+    trace = (StageTrace("plan", "rag + calculator + answer", plan.reason, 0.1), STAGE)
+    yield Answered(replace(reply_to(request), plan=plan, trace=trace))
 
 
 async def refuses(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:  # noqa: ARG001

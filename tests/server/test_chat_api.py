@@ -19,6 +19,7 @@ from tests.server.scripted import (
     breaks,
     breaks_midway,
     fails_midway,
+    plans,
     refuses,
     reply_to,
     serving,
@@ -42,6 +43,26 @@ def test_a_turn_streams_as_typed_events_and_ends_in_the_answer(client: Client) -
     assert "".join(piece["text"] for piece in texts) == final["text"]
     assert final["conversation_id"] == accepted["conversation_id"]
     assert 'data-number="1"' in final["html"]
+
+
+def test_a_plan_streams_as_it_runs(client: Client) -> None:
+    client.engine.script = plans
+    try:
+        answer = client.post("/api/chat", {"message": "What is BERT, and what is 15% of 80?", "query_id": "q1"})
+    finally:
+        client.engine.script = answers
+    assert client.engine.requests[-1].query_id == "q1"
+    assert [event for event, _ in answer.events] == ["accepted", "plan", "step", "step", "text", "answer"]
+    _, plan, search, sum_, _, final = [data for _, data in answer.events]
+    assert [(step["tool"], step["input"], step["after"]) for step in plan["steps"]] == [
+        ("rag", "What is BERT?", []),
+        ("calculator", "15% of 80", []),
+        ("answer", "", [0, 1]),
+    ]
+    assert (search["place"], search["tool"], search["found"], search["error"]) == (0, "rag", 0, "")
+    assert (sum_["place"], sum_["error"], sum_["details"]) == (1, "it broke", {"sum": "15% of 80"})
+    assert final["plan"]["query_id"] == "q1"
+    assert final["plan"]["steps"][1]["result"]["error"] == "it broke"
 
 
 def test_without_streaming_the_answer_is_one_object(client: Client) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import openai
 import pytest
 
-from tests.server.scripted import BERT, Client, answers, breaks_midway, fails_midway, refuses, serving
+from tests.server.scripted import BERT, Client, answers, breaks_midway, fails_midway, plans, refuses, serving
 from turnwise.types import Message
 
 
@@ -52,6 +52,13 @@ def test_a_streamed_completion_is_the_same_text_and_ends_with_the_context(sdk: o
     assert chunks[-1].choices[0].finish_reason == "stop"
     assert (chunks[-1].model_extra or {})["sources"][0]["number"] == 1
     assert len({chunk.id for chunk in chunks}) == 1
+
+
+def test_a_plan_is_not_spoken_of(sdk: openai.OpenAI, client: Client) -> None:
+    client.engine.script = plans
+    chunks = list(sdk.chat.completions.create(model="turnwise", messages=ASKED, stream=True))
+    assert [chunk.choices[0].delta.content for chunk in chunks] == ["BERT hides words [1].", None]
+    assert "plan" not in (chunks[-1].model_extra or {})
 
 
 def test_usage_comes_last_where_it_is_asked_for(sdk: openai.OpenAI) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.server.scripted import BERT, STAGE, TIMEOUT, Client, reply_to, serving
+from tests.server.scripted import BERT, PLAN, STAGE, TIMEOUT, Client, reply_to, serving
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.server.run import running
@@ -22,9 +22,12 @@ from turnwise.types import (
     ConversationState,
     Delta,
     Failed,
+    Planned,
     Reply,
     StageDone,
     StageTrace,
+    StepDone,
+    StepResult,
     TopicKnowledge,
     TurnEvent,
     TurnRequest,
@@ -51,6 +54,11 @@ async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
     """A turn that does what its message says."""
     yield Accepted(request.conversation_id, 1)
     yield StageDone(STAGE)
+    if "steps" in request.message:
+        yield Planned(PLAN)
+        yield StepDone(0, PLAN.steps[0], StepResult())
+        if "wait" in request.message:
+            await asyncio.sleep(60)
     if "fail" in request.message:
         yield Failed(TIMEOUT, 504, ())
         return
@@ -64,6 +72,10 @@ def _reply(request: TurnRequest) -> Reply:
     if "thanks" in request.message:
         plan = StageTrace("plan", "say", "thanks ask for nothing", 0.1)
         return dataclasses.replace(reply_to(request, "You're welcome."), sources=(), trace=(plan, _searched()))
+    if "steps" in request.message:
+        plan = PLAN.with_result(0, StepResult(ms=12.0)).with_result(1, StepResult("It is <b>12</b>.", ms=0.5))
+        trace = (StageTrace("plan", "rag + calculator + answer", plan.reason, 0.1), _searched("What is BERT?"))
+        return dataclasses.replace(reply_to(request), plan=plan, trace=trace)
     if "lost" in request.message:
         return dataclasses.replace(reply_to(request, "It hides words."), state=LOST)
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
@@ -117,6 +129,26 @@ def test_where_the_conversation_stands_is_told_in_a_line(page: Page, client: Cli
         "Turn 1 · about BERT · asking how or why · you find it unclear (“I am lost”)"
         " · you seem confused (“I am lost”) · not answered yet: “Which part?”"
     )
+
+
+def test_the_steps_of_a_plan_are_shown_with_what_came_of_them(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "two steps")
+    assert turn.locator(".searched").inner_text().startswith("Searched for “What is BERT?” Edit")
+    assert turn.locator(".steps").is_hidden()
+    turn.locator("summary").click()
+    assert turn.locator(".steps li").all_inner_texts() == [
+        "search “What is BERT?” → 0 passages12 ms",
+        "calculator “15% of 80” → It is <b>12</b>.0.5 ms",
+    ]
+
+
+def test_while_a_plan_runs_it_is_told_how_far_it_is(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    page.fill("#message", "two steps, wait")
+    page.press("#message", "Enter")
+    page.get_by_text("1 of 2 steps done").wait_for()
+    page.click("#stop")
 
 
 def test_what_others_wrote_is_shown_and_never_run(page: Page, client: Client) -> None:

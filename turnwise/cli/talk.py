@@ -18,10 +18,15 @@ from turnwise.types import (
     Delta,
     Failed,
     Passage,
+    Planned,
+    QueryPlan,
     Reply,
     Source,
     StageDone,
     StageTrace,
+    Step,
+    StepDone,
+    StepResult,
     TurnEvent,
 )
 
@@ -37,7 +42,8 @@ class Talk:
         self.chat = chat
         self.last: Reply | None = None
         self._as_json = as_json
-        logging.getLogger("turnwise.turn.generate").setLevel(logging.ERROR)  # the reply's notice says it already
+        for stage in ("generate", "retrieve"):
+            logging.getLogger(f"turnwise.turn.{stage}").setLevel(logging.ERROR)  # the reply's notice says it already
         self._runner = asyncio.Runner()  # one event loop for all turns: a model's client belongs to its loop
 
     def turn(self, message: str, query: str | None = None) -> None:
@@ -93,15 +99,17 @@ class _Shown:
 
     def __init__(self) -> None:
         self._condensed: StageTrace | None = None
-        self._planned: StageTrace | None = None
+        self._planned: QueryPlan | None = None
         self._begun = False
 
     def show(self, event: TurnEvent) -> None:
         match event:
             case StageDone(StageTrace(stage="condense") as stage):
                 self._condensed = stage
-            case StageDone(StageTrace(stage="plan") as stage):
-                self._planned = stage
+            case Planned(plan):
+                self._planned = plan
+            case StepDone(_, step, result) if self._several:
+                say(came_of(step, result), dim=True)
             case StageDone(StageTrace(stage="retrieve", details=details)):
                 say(self._searched(details["searches"]), dim=True)
             case Delta(text):
@@ -112,7 +120,15 @@ class _Shown:
             case Failed() if self._begun:
                 say()
 
+    @property
+    def _several(self) -> bool:
+        """Whether the plan does more than one search: then each step is told by itself."""
+        work = [step for step in self._planned.steps if step.tool != "answer"] if self._planned else []
+        return len(work) > 1 or any(step.tool not in ("rag", "say", "reform") for step in work)
+
     def _searched(self, searches: list[str]) -> str:
+        if self._several and self._planned and self._condensed:
+            return f"because {self._condensed.reason}; {self._planned.reason}"
         if searches and self._condensed:
             listed = ", ".join(f"“{search}”" for search in searches)
             return f"searched for {listed} — because {self._condensed.reason}"
@@ -124,6 +140,14 @@ class _Shown:
             say(f"  {cited_as(source)}", dim=True)
         if reply.notice:
             say(f"  Note: {reply.notice}", dim=True)
+
+
+def came_of(step: Step, result: StepResult) -> str:
+    """A step of a plan on one line: who did what, and what came of it."""
+    did = "searched for" if step.tool == "rag" else f"asked the {step.tool} for"
+    found = f"{len(result.hits)} passage{'' if len(result.hits) == 1 else 's'}"
+    came = f"failed: {result.error}" if result.error else result.text or found
+    return f"{did} “{one_line(step.input)}” — {one_line(came, 120)}"
 
 
 def cited_as(source: Source) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from turnwise.text import STOP_WORDS, content_stems, one_line, sentences, stem, words
+from turnwise.text import STOP_WORDS, content_stems, is_specific, one_line, sentences, stem, words
 from turnwise.types import Message
 
 QUOTED = 600  # characters of each earlier message that the model is shown
@@ -53,12 +53,14 @@ _OF_THE_TALK = frozenset(
 )
 
 
-def request(instructions: str, message: str, seen: Sequence[Message]) -> tuple[Message, Message]:
+def request(
+    instructions: str, message: str, seen: Sequence[Message], wanted: str = "Standalone question"
+) -> tuple[Message, Message]:
     """What the model is asked. The conversation stands inside one message, every line of it a JSON string: whatever was
     said, it can neither end its quotation nor speak as anyone."""
     said = "\n".join(f"{each.role}: {_quoted(each.content)}" for each in seen if each.role != "system")
     return Message("system", instructions), Message(
-        "user", f"Conversation:\n{said}\n\nLast message:\nuser: {_quoted(message)}\n\nStandalone question:"
+        "user", f"Conversation:\n{said}\n\nLast message:\nuser: {_quoted(message)}\n\n{wanted}:"
     )
 
 
@@ -68,7 +70,7 @@ def _quoted(text: str) -> str:
 
 def cleaned(reply: str) -> str:
     """A reply without thoughts, labels and quotation marks around it."""
-    text = _THOUGHTS.sub("", reply[: 4 * LONGEST_REPLY]).strip()
+    text = without_thoughts(reply[: 4 * LONGEST_REPLY])
     for _ in range(4):
         label = _LABEL.match(text)
         text = text[label.end() :].strip() if label else text
@@ -78,8 +80,40 @@ def cleaned(reply: str) -> str:
     return text
 
 
+def without_thoughts(reply: str) -> str:
+    return _THOUGHTS.sub("", reply).strip()
+
+
 def fault(message: str, seen: Sequence[Message], question: str, language: str = "en") -> str:
     """Why a question may not be searched for in place of the message; empty where it may."""
+    if wrong := _unfit(message, question, language):
+        return wrong
+    asks = all(_asks(sentence, language) or sentence in message for sentence in sentences(question))
+    if not asks and not _says_as(message, question, language):
+        return "it is no question or request"
+    own, new = _units(message, language), _units(question, language)
+    if dropped := own - new - _OF_THE_TALK:
+        return f"it drops “{_spelled(dropped, message)}”"
+    if not own and 2 * len(_plain(message) & _plain(question)) < len(_plain(message)):
+        return "it is not the message any more"
+    return _invented(message, seen, question, language) or ("" if new - own else "it adds nothing")
+
+
+def part_fault(message: str, seen: Sequence[Message], part: str, language: str = "en") -> str:
+    """Why some words may not be searched for as a part of what the message asks; empty where they may."""
+    return _unfit(message, part, language) or _invented(message, seen, part, language)
+
+
+def left_out(question: str, parts: Sequence[str], language: str = "en") -> str:
+    """A word of a question that says what it is about, and that none of its parts has; empty where there is none."""
+    specific = {stem(word) for word in words(question) if is_specific(word)} if language == "en" else None
+    own = _units(question, language) if specific is None else _units(question, language) & specific
+    missing = own.difference(*(_units(part, language) for part in parts))
+    return _spelled(missing, question) if missing else ""
+
+
+def _unfit(message: str, question: str, language: str) -> str:
+    """Why some words are no question to the documents, whatever they ask."""
     if not question:
         return "it is empty"
     if len(question) > LONGEST or len(words(question)) > max(MOST_WORDS, 2 * len(words(message))):
@@ -92,18 +126,13 @@ def fault(message: str, seen: Sequence[Message], question: str, language: str = 
         return "it replies instead of asking"
     if _ASKS_BACK.search(question) and not _ASKS_BACK.search(message):
         return "it asks the user instead of the documents"
-    asks = all(_asks(sentence, language) or sentence in message for sentence in sentences(question))
-    if not asks and not _says_as(message, question, language):
-        return "it is no question or request"
-    own, new = _units(message, language), _units(question, language)
-    if dropped := own - new - _OF_THE_TALK:
-        return f"it drops “{_spelled(dropped, message)}”"
-    if not own and 2 * len(_plain(message) & _plain(question)) < len(_plain(message)):
-        return "it is not the message any more"
-    said = own.union(*(_units(each.content, language) for each in seen))
-    if invented := new - said:
-        return f"nobody said “{_spelled(invented, question)}”"
-    return "" if new - own else "it adds nothing"
+    return ""
+
+
+def _invented(message: str, seen: Sequence[Message], question: str, language: str) -> str:
+    said = _units(message, language).union(*(_units(each.content, language) for each in seen))
+    invented = _units(question, language) - said
+    return f"nobody said “{_spelled(invented, question)}”" if invented else ""
 
 
 def _opens(pattern: re.Pattern[str], question: str, message: str) -> bool:

@@ -36,6 +36,8 @@ def check_request(request: TurnRequest, longest: int) -> None:
     if request.condensed_query:
         check_shape(request.condensed_query, longest)
     check_conversation_id(request.conversation_id)
+    if len(request.query_id) > 200 or _NOT_TEXT.search(request.query_id):
+        raise BadRequest("That query id cannot be used.", "Take at most 200 characters of text.")
     check_filter(request.where)
 
 

@@ -146,6 +146,7 @@ class ChatBody(BaseModel):
     messages: list[ChatMessage] | None = None
     condensed_query: Text | None = None
     filter: FilterBody = FilterBody()
+    query_id: ConversationId | None = Field(None, description="The caller's name for this question, in its plan")
     stream: StrictBool = True
 
     @model_validator(mode="after")
@@ -159,12 +160,11 @@ class ChatBody(BaseModel):
         return self
 
     def to_request(self) -> TurnRequest:
-        query, where = self.condensed_query or None, self.filter.to_filter()
+        query, where, name = self.condensed_query or None, self.filter.to_filter(), self.query_id or ""
         if self.messages is not None:
             *history, last = (message.to_message() for message in self.messages)
-            return TurnRequest(last.content, tuple(history), condensed_query=query, where=where)
-        conversation_id = self.conversation_id or uuid.uuid4().hex
-        return TurnRequest(self.message or "", conversation_id=conversation_id, condensed_query=query, where=where)
+            return TurnRequest(last.content, tuple(history), None, query, where, name)
+        return TurnRequest(self.message or "", (), self.conversation_id or uuid.uuid4().hex, query, where, name)
 
 
 def read_sources(value: Any) -> tuple[Source, ...]:

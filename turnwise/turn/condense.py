@@ -16,8 +16,10 @@ from turnwise.config import Settings
 from turnwise.dialogue.earlier import asked_again, returned_to
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
+from turnwise.dialogue.questions import completed, in_one, several
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
+from turnwise.dialogue.signs import opens_subject
 from turnwise.dialogue.window import LONGEST, window
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_words, one_line, stem, words
@@ -111,9 +113,9 @@ class QueryCondenser:
         found = self._embedded.get(asked)
         if found is None:
             found = self._embedded.put(asked, _embedded(asked))
-        if self._rewriter is None or not asked.language or not asked.said:
-            return found
-        return await self._rewritten(self._rewriter, asked, found)
+        if self._rewriter is not None and asked.language and asked.said:
+            found = await self._rewritten(self._rewriter, asked, found)
+        return _with_rest(found, message, understanding)
 
     async def _rewritten(self, rewriter: Rewriter, asked: Asked, embedded: Condensed) -> Condensed:
         """The language model's question if it passes every gate; else the embedded one, which says what was wrong."""
@@ -144,7 +146,9 @@ def condense(
 ) -> Condensed:
     """The same without a language model and without a memory, for plain code."""
     ready = _given_or_alone(message, understanding, given)
-    return _embedded(_asked(message, history, understanding)) if ready is None else ready
+    if ready is not None:
+        return ready
+    return _with_rest(_embedded(_asked(message, history, understanding)), message, understanding)
 
 
 def search_query(
@@ -174,7 +178,28 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
     if understanding.intent not in LEANING:
         return Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
+    first, *rest = pieces = _pieces(message, understanding)
+    if rest and opens_subject(first):
+        reason = "its first question stands by itself, and those after it lean on that"
+        return Condensed(in_one(completed(pieces)), (), "rules", reason)
     return None
+
+
+def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
+    """The questions of a message as they are written. Where there are several, only the first leans on what was said
+    before; the others lean on those before them."""
+    question = _question(message, understanding)
+    english = understanding.intent == "follow_up" and understanding.language == "en"
+    return several(question) if english else (question,)
+
+
+def _with_rest(first: Condensed, message: str, understanding: Understanding) -> Condensed:
+    """The first question of a message condensed, with the others that it asks."""
+    rest = _pieces(message, understanding)[1:]
+    if not rest:
+        return first
+    query, *candidates = (in_one(completed((each, *rest))) for each in (first.query, *first.candidates))
+    return replace(first, query=query, candidates=tuple(candidates))
 
 
 def _question(message: str, understanding: Understanding) -> str:
@@ -184,15 +209,18 @@ def _question(message: str, understanding: Understanding) -> str:
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
     said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history, understanding.since))
-    follow_up = understanding.follow_up
+    follow_up, prediction = understanding.follow_up, understanding.prediction
+    first, *rest = _pieces(message, understanding)
+    if rest and prediction:
+        prediction = replace(prediction, edit=None)  # a place in the whole message
     return Asked(
-        _question(message, understanding),
+        first,
         said,
         understanding.intent,
         follow_up.confidence,
         follow_up.reason,
         understanding.language,
-        understanding.prediction,
+        prediction,
     )
 
 

@@ -1,79 +1,127 @@
-"""Plan: what the turn does. Search, once or for each side of a comparison; re-form the last answer; or just speak."""
+"""Plan: what the turn does. Search, once or for each thing that is asked; call tools; re-form the last answer; or just
+speak."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from turnwise.dialogue.earlier import mentions, sentences_about
 from turnwise.dialogue.intent import is_courtesy, read_intent
 from turnwise.dialogue.language import says
+from turnwise.dialogue.questions import questions, sides
 from turnwise.text import one_line
-from turnwise.types import Condensed, Filter, Message, QueryPlan, SearchQuery, Step, Understanding
+from turnwise.types import (
+    Condensed,
+    Filter,
+    Message,
+    QueryAnalysis,
+    QueryPlan,
+    SearchQuery,
+    Step,
+    Understanding,
+)
 
 LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
 LISTED = 30  # questions that a memory of all lists at most
-
-_SIDE = r"([^,.?!]{2,60}?)"
-_COMPARISONS = (
-    re.compile(rf"\bbetween {_SIDE} and {_SIDE}\s*(?:[,.?!(]|$)", re.I),
-    re.compile(rf"\bcompare[ds]? {_SIDE} (?:and|with|to|against) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
-    re.compile(
-        rf"\b(?:does|do|is|are|did) {_SIDE} (?:compare[ds]?|differ(?:ent)?) (?:to|with|from) {_SIDE}\s*(?:[,.?!(]|$)",
-        re.I,
-    ),
-    re.compile(
-        rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} (?:differ|compare|relate|overlap|similar|connected|have)", re.I
-    ),
-    re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
-)
+NEEDED = {"arithmetic": "calculator", "data": "database"}  # the tools that an intent asks for
 
 
-def plan(
-    message: str, history: Sequence[Message], understanding: Understanding, condensed: Condensed, query: SearchQuery
-) -> QueryPlan:
-    """The steps of this turn."""
-    language, operation = understanding.language, understanding.operation
-    if condensed.method == "caller":
-        return _searches(message, condensed, query)
-    match understanding.intent:
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a message means: what it is to the conversation, the question it stands for, and what is searched."""
+
+    understood: Understanding
+    condensed: Condensed
+    search: SearchQuery
+
+
+def without_search(message: str, history: Sequence[Message], meaning: Meaning) -> QueryPlan | None:
+    """The plan of a message that the conversation itself answers, or that needs no answer; None for any other."""
+    understood = meaning.understood
+    language, operation = understood.language, understood.operation
+    if meaning.condensed.method == "caller":
+        return None
+    match understood.intent:
         case "social":
             return _say(message, says(language, operation), "a courtesy needs no search")
         case "recall":
-            return _recall(message, operation, read_intent(message, language).about, history, language, query.where)
+            about = read_intent(message, language).about
+            return _recall(message, operation, about, history, language, meaning.search.where)
         case "reform" if not any(each.role == "assistant" and each.content.strip() for each in history):
             return _say(message, says(language, "nothing_to_reform"), "nothing was said")
         case "reform":
             return QueryPlan("", message, (Step("reform", operation),), "the last answer holds all that is needed")
-        case "arithmetic" if operation == "plain numbers":
-            return _say(message, says(language, "arithmetic"), "a sum needs a calculator, and there is none")
         case _:
-            return _searches(message, condensed, query)
+            return None
+
+
+def without_calculator(message: str, meaning: Meaning) -> QueryPlan:
+    """The plan of a sum where no tool works sums out."""
+    words = says(meaning.understood.language, "arithmetic")
+    return _say(message, words, "a sum needs a calculator, and there is none")
 
 
 def _say(message: str, words: str, reason: str) -> QueryPlan:
     return QueryPlan("", message, (Step("say", words),), reason)
 
 
-def _searches(message: str, condensed: Condensed, query: SearchQuery) -> QueryPlan:
-    sides = _sides(condensed.query)
-    steps = [Step("rag", condensed.query, query)]
-    steps += [Step("rag", side, SearchQuery(side, where=query.where), "side") for side in sides]
-    readings = condensed.candidates
-    steps += [Step("rag", other, SearchQuery(other, where=query.where), "reading") for other in readings]
+# --- what is asked ------------------------------------------------------------------------------------------------
+
+
+def asks(meaning: Meaning) -> tuple[str, ...]:
+    """The questions of a message, each of which stands alone."""
+    condensed = meaning.condensed
+    if condensed.method == "caller":
+        return (condensed.query,)
+    return questions(condensed.query, meaning.understood.language)
+
+
+def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> QueryAnalysis:
+    """What the form of a message tells. `steps` are those of its parts; the sides of a comparison and the other
+    readings of a message are searched besides."""
+    compared = next((found for part in parts if (found := sides(part))), ())
+    readings = meaning.condensed.candidates if len(parts) == 1 else ()
+    reasons = [f"it asks {len(parts)} things"] if len(parts) > 1 else []
+    reasons += [f"the {step.tool} takes “{one_line(step.input)}”" for step in steps if step.tool != "rag"]
+    if compared:
+        reasons.append(f"a comparison: also one search each for “{'” and “'.join(compared)}”")
+    if readings:
+        reasons.append(f"it has other readings: also searched as “{'” and “'.join(readings)}”")
+    every = [*steps, *(Step("rag", side, role="side") for side in compared)]
+    every += [Step("rag", reading, role="reading") for reading in readings]
+    written = (message,) if len(parts) == 1 else parts
+    tools = (_needed(part, step, meaning) for part, step in zip(written, steps, strict=True))
+    return QueryAnalysis(
+        "simple" if len(every) == 1 else "complex",
+        tuple(dict.fromkeys(tools)),
+        (*parts, *compared, *readings),
+        "; ".join(reasons) or "one search answers it",
+        tuple(every),
+    )
+
+
+def _needed(part: str, step: Step, meaning: Meaning) -> str:
+    """The tool that a part takes, also where it is not there and a search has to do."""
+    if step.tool != "rag" or meaning.condensed.method == "caller":
+        return step.tool
+    return NEEDED.get(read_intent(part, meaning.understood.language).intent or "", "rag")
+
+
+def with_answer(message: str, meaning: Meaning, found: QueryAnalysis) -> QueryPlan:
+    """The steps of an analysis, each search with all that is known of what to look for, and last the answer."""
+    steps = [replace(step, query=_search(step, meaning)) if step.tool == "rag" else step for step in found.steps]
     steps.append(Step("answer", after=tuple(range(len(steps)))))
-    reasons = [f"a comparison: also one search each for “{'” and “'.join(sides)}”"] if sides else []
-    if condensed.candidates:
-        reasons.append(f"it has other readings: also searched as “{'” and “'.join(condensed.candidates)}”")
-    return QueryPlan("", message, tuple(steps), "; ".join(reasons) or "one search answers it")
+    return QueryPlan("", message, tuple(steps), found.reasoning)
 
 
-def _sides(question: str) -> tuple[str, ...]:
-    for pattern in _COMPARISONS:
-        found = pattern.search(question)
-        if found:
-            return found[1].strip(), found[2].strip()
-    return ()
+def _search(step: Step, meaning: Meaning) -> SearchQuery:
+    """What a search looks for: where it asks all that the message asks, the conversation helps; a part stands alone."""
+    condensed, search = meaning.condensed, meaning.search
+    if step.input == condensed.query and not step.role:
+        return search
+    unsure = condensed.method == "literal" and not step.role  # words that may be meant, and are in no question
+    return SearchQuery(step.input, search.added if unsure else (), where=search.where)
 
 
 # --- memories -----------------------------------------------------------------------------------------------------

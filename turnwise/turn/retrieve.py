@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
+import logging
+import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from turnwise.dialogue.citing import with_sources
-from turnwise.text import words
+from turnwise.dialogue.proposing import RESULT
+from turnwise.errors import TurnwiseError
+from turnwise.text import content_stems, one_line, sentences, words
 from turnwise.types import (
     Filter,
     Hit,
@@ -24,7 +29,11 @@ from turnwise.types import (
     Tool,
 )
 
+log = logging.getLogger(__name__)
+
 Search = Callable[[SearchQuery, int], list[Hit]]
+PATIENCE = 30.0  # seconds that a turn waits for a tool
+LONGEST = 200  # characters of a sentence that the next step is given
 MOST = 8  # passages an answer draws on
 CANDIDATES = 15  # passages of a search that the re-ranker reads
 SPARE = 5  # more, in place of those that are folded
@@ -47,45 +56,148 @@ class Shelves:
 async def carry_out(
     plan: QueryPlan, shelves: Shelves, tools: Sequence[Tool] = ()
 ) -> AsyncGenerator[tuple[int, StepResult], None]:
-    """What each step of a plan gives, with its place, as it is done. Steps that wait for none run at the same time;
-    one that fails says so in its result, and those after it run all the same."""
+    """What each step of a plan gives, with its place, as it is done. Steps that wait for none run at the same time; one
+    that fails says so in its result, and the others go on. Raises what went wrong where every search failed."""
     named = {tool.name: tool for tool in tools}
     places = [place for place, step in enumerate(plan.steps) if step.tool == "rag" or step.tool in named]
+    searches = [place for place in places if plan.steps[place].tool == "rag"]
+    earlier = await asyncio.to_thread(_cited, shelves) if searches and shelves.answer else ()
+    worker = _Worker(shelves, named, earlier)
     waiting: dict[asyncio.Task[StepResult], int] = {}
-    done: dict[int, StepResult] = {}
     try:
-        while len(done) < len(places):
-            for place in places:
-                step = plan.steps[place]
-                ready = all(each in done or each not in places for each in step.after)
-                if ready and place not in done and place not in waiting.values():
-                    waiting[asyncio.create_task(_done(step, shelves, named))] = place
-            if not waiting:  # steps that wait for each other
+        while any(plan.result(place) is None for place in places):
+            for place in _ready(plan, places, waiting.values()):
+                waiting[asyncio.create_task(worker.done(plan, place))] = place
+            if not waiting:
+                for place in places:
+                    if plan.result(place) is None:
+                        yield place, StepResult(error="it waits for a step that waits for it")
                 return
             finished, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
+            for task in sorted(finished, key=waiting.__getitem__):
                 place = waiting.pop(task)
-                done[place] = task.result()
-                yield place, done[place]
+                plan = plan.with_result(place, task.result())
+                yield place, task.result()
     finally:
         for task in waiting:
             task.cancel()
+    if worker.broken and all(result.error for place in searches if (result := plan.result(place))):
+        raise worker.broken[0]
 
 
-async def _done(step: Step, shelves: Shelves, tools: Mapping[str, Tool]) -> StepResult:
-    started = time.perf_counter()
-    if step.tool == "rag":
-        result = StepResult(hits=tuple(await asyncio.to_thread(_searched, step, shelves)))
-    else:
-        result = await tools[step.tool].run(step.input)
-    return dataclasses.replace(result, ms=round(1000 * (time.perf_counter() - started), 3))
+def _ready(plan: QueryPlan, places: Sequence[int], running: Collection[int]) -> list[int]:
+    """The steps that can begin: neither done nor begun, and all that they wait for is done."""
+    left = {place for place in places if plan.result(place) is None}
+    return [place for place in places if place in left - {*running} and left.isdisjoint(plan.steps[place].after)]
 
 
-def _searched(step: Step, shelves: Shelves) -> list[Hit]:
+def _cited(shelves: Shelves) -> tuple[Passage, ...]:
+    """The passages that the answer cited on which the message leans."""
     index, answer = shelves.index, shelves.answer
     cited = with_sources(answer, index.locate).sources if answer else ()
-    earlier = [passage for each in cited if (passage := index.passage(each.passage_id)) is not None]
-    return find(step.query or SearchQuery(step.input), shelves.k, index.search, shelves.reranker, earlier)
+    return tuple(passage for each in cited if (passage := index.passage(each.passage_id)) is not None)
+
+
+class _Worker:
+    """Does the steps of one plan, and keeps what the searches among them broke on."""
+
+    def __init__(self, shelves: Shelves, tools: Mapping[str, Tool], earlier: Sequence[Passage]) -> None:
+        self._shelves = shelves
+        self._tools = tools
+        self._earlier = earlier
+        self.broken: list[Exception] = []
+
+    async def done(self, plan: QueryPlan, place: int) -> StepResult:
+        """What a step gives. It never raises, but for being cancelled."""
+        step, started = plan.steps[place], time.perf_counter()
+        do = self._search if step.tool == "rag" else self._call
+        try:
+            result = await do(plan, place)
+            details = json.loads(json.dumps(result.details, default=str))  # a tool's own: dates, decimals
+            return dataclasses.replace(result, details=details, ms=_since(started))
+        except _NothingThere as nothing:
+            return StepResult(error=str(nothing), ms=_since(started))
+        except Exception as error:
+            log.warning("the %s step “%s” failed", step.tool, step.input, exc_info=not isinstance(error, TurnwiseError))
+            if step.tool == "rag":
+                self.broken.append(error)
+            return StepResult(error=str(error) or type(error).__name__, ms=_since(started))
+
+    async def _search(self, plan: QueryPlan, place: int) -> StepResult:
+        step, shelves = _filled(plan, place), self._shelves
+        query, index = step.query or SearchQuery(step.input), shelves.index
+        hits = await asyncio.to_thread(find, query, shelves.k, index.search, shelves.reranker, self._earlier)
+        return StepResult(hits=tuple(hits))
+
+    async def _call(self, plan: QueryPlan, place: int) -> StepResult:
+        step = _filled(plan, place)
+        tool, given = self._tools[step.tool], step.input
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if given != plan.steps[place].input:  # words of the moment, which the tool has not read yet
+                    given = await tool.read(given, ()) or await _read_after(tool, plan, place)
+                return await tool.run(given)
+        except TimeoutError:
+            raise _NothingThere(f"it took longer than {PATIENCE:g} seconds") from None
+
+
+class _NothingThere(Exception):
+    """Why a step gives nothing, where nothing broke."""
+
+
+def _since(started: float) -> float:
+    return round(1000 * (time.perf_counter() - started), 3)
+
+
+# --- steps that wait for others -----------------------------------------------------------------------------------
+
+
+def as_asked(plan: QueryPlan) -> QueryPlan:
+    """The plan with what its steps were really given, where that came from others."""
+    done = [place for place in range(len(plan.steps)) if (result := plan.result(place)) and not result.error]
+    steps = (_filled(plan, place) if place in done else step for place, step in enumerate(plan.steps))
+    return dataclasses.replace(plan, steps=tuple(steps))
+
+
+def _filled(plan: QueryPlan, place: int) -> Step:
+    """A step with the results of those before it in the place of {1}, {2} and so on, where it waits for them."""
+    step = plan.steps[place]
+
+    def result(found: re.Match[str]) -> str:
+        wanted = int(found[1]) - 1
+        return _words(plan, wanted) if wanted in step.after else found[0]
+
+    given = RESULT.sub(result, step.input)
+    if given == step.input:
+        return step
+    query = SearchQuery(given, where=step.query.where) if step.query else None
+    return dataclasses.replace(step, input=given, query=query)
+
+
+def _words(plan: QueryPlan, place: int) -> str:
+    """What a step found, in words: of a search the sentence that says most of what was asked."""
+    result = plan.result(place)
+    if result and result.text:
+        return result.text
+    if not result or not result.hits:
+        raise _NothingThere(f"it needs what step {place + 1} gives, and that gave nothing")
+    best = result.hits[0].passage
+    asked = content_stems(plan.steps[place].input) - content_stems(best.title)  # of which every sentence speaks
+    said = sentences(best.text)
+    return one_line(max(said, key=lambda sentence: len(asked & content_stems(sentence)), default=""), LONGEST)
+
+
+async def _read_after(tool: Tool, plan: QueryPlan, place: int) -> str:
+    """What waits for a sentence ("15% of {1}") as a tool reads it where the sentence was just said: "15% of that"."""
+    step = plan.steps[place]
+    said = [Message("assistant", _words(plan, each)) for each in step.after]
+    given = await tool.read(RESULT.sub("that", step.input), said)
+    if not given:
+        raise _NothingThere(f"the {tool.name} cannot take “{step.input}”")
+    return given
+
+
+# --- what was found -----------------------------------------------------------------------------------------------
 
 
 def gathered(plan: QueryPlan, k: int) -> list[Hit]:
@@ -99,6 +211,16 @@ def gathered(plan: QueryPlan, k: int) -> list[Hit]:
     for hit in _in_turn(rankings):
         best.setdefault(hit.passage.id, hit)
     return read + list(best.values())[:wanted]
+
+
+def troubles(plan: QueryPlan) -> str:
+    """What a reader should know of steps that failed, in a sentence each."""
+    failed = [(step, result) for step, result in zip(plan.steps, plan.results, strict=False) if result and result.error]
+    doing = {"rag": "The search for"}
+    return " ".join(
+        f"{doing.get(step.tool, f'The {step.tool} on')} “{one_line(step.input)}” failed: {result.error.rstrip('.')}."
+        for step, result in failed
+    )
 
 
 def find(

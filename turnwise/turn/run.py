@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import time
+import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -17,9 +18,10 @@ from turnwise.guard.shape import check_request
 from turnwise.turn.compose import budget_for, cited, compose, sent
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
-from turnwise.turn.plan import plan
+from turnwise.turn.plan import Meaning
+from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import Shelves, carry_out, gathered
+from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
@@ -37,6 +39,7 @@ from turnwise.types import (
     Reply,
     Reranker,
     StepDone,
+    StepResult,
     Tool,
     TurnEvent,
     TurnRequest,
@@ -60,6 +63,7 @@ class Parts:
     condenser: QueryCondenser = field(default_factory=QueryCondenser)
     reranker: Reranker | None = None
     tools: Sequence[Tool] = ()
+    planner: QueryPlanner = field(default_factory=QueryPlanner)
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -92,8 +96,12 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("plan") as stage:
-            planned = plan(message, history, understood, condensed, query)
-            stage.decide(" + ".join(step.tool for step in planned.steps), planned.reason)
+            meaning, query_id = Meaning(understood, condensed, query), request.query_id or uuid.uuid4().hex
+            planned = await parts.planner.create_plan(query_id, message, history, parts.tools, meaning)
+            steps = planned.outline()["steps"]
+            stage.decide(
+                " + ".join(step.tool for step in planned.steps), planned.reason, query_id=query_id, steps=steps
+            )
         yield trace.last()
         yield Planned(planned)
 
@@ -104,15 +112,18 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             async with aclosing(carry_out(planned, shelves, parts.tools)) as doing:
                 async for place, result in doing:
                     planned = planned.with_result(place, result)
-                    yield StepDone(place, planned.steps[place], result)
+                    yield StepDone(place, as_asked(planned).steps[place], result)
+            planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
             searched = [step.input for step in planned.steps if step.tool == "rag"]
+            called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in parts.tools}]
+            came = [*([f"{len(hits)} passages"] if searched else []), *called]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
                 {"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)}
                 for hit in hits
             ]
-            stage.decide(f"{len(hits)} passages" if searched else "nothing", reason, searches=searched, found=found)
+            stage.decide(" + ".join(came) or "nothing", reason, searches=searched, found=found)
         yield trace.last()
 
         with trace.stage("compose") as stage:
@@ -134,6 +145,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                     text += released
                     yield Delta(released)
             stage.decide(speech.speaker, speech.reason)
+            planned = planned.with_result(len(planned.steps) - 1, StepResult())  # the answer, which is the reply's text
         yield trace.last()
 
         with trace.stage("guard out") as stage:
@@ -151,6 +163,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             stage.decide(
                 kept, "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             )
+        filtered = FILTERED if searched and not hits and request.where else ""
         reply = Reply(
             conversation_id=memory.conversation_id,
             turn=memory.number,
@@ -161,7 +174,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             state=understood.state,
             trace=trace.all(),
             plan=planned,
-            notice=" ".join(filter(None, (speech.notice, FILTERED if searched and not hits and request.where else ""))),
+            notice=" ".join(filter(None, (speech.notice, filtered, troubles(planned)))),
         )
         await memory.complete(reply)
         yield Answered(reply)

@@ -37,6 +37,8 @@ function handle(view, event, data) {
   keepingBottom(() => {
     if (event === "accepted") remember(data.conversation_id);
     else if (event === "stage") view.stage(data);
+    else if (event === "plan") view.plan(data);
+    else if (event === "step") view.step();
     else if (event === "text") view.text(data.text);
     else if (event === "error") throw new Problem(data);
     else if (event === "answer") {

@@ -64,6 +64,16 @@ export class TurnView {
     if (next) this.progress.textContent = WAITING[next];
   }
 
+  plan({ steps }) {
+    this.steps = work(steps).length;
+    this.done = 0;
+  }
+
+  step() {
+    this.done += 1;
+    if (this.steps > 1) this.progress.textContent = `${this.done} of ${this.steps} steps done`;
+  }
+
   text(piece) {
     this.streamed += piece;
     this.progress.remove();
@@ -142,15 +152,18 @@ function chips(sources) {
 function searched(reply, view) {
   const stages = new Map((reply.trace ?? []).map((stage) => [stage.stage, stage]));
   const line = make("p", { className: "searched" });
-  const [first, ...others] = stages.get("retrieve")?.details.searches ?? [];
-  if (!first) {
+  const searches = stages.get("retrieve")?.details.searches ?? [];
+  if (!searches.length) {
     line.append("Searched for nothing", because(stages.get("plan")));
     return line;
   }
-  const query = make("b", { textContent: `“${reply.condensed_query}”` });
+  const quoted = (list) => list.map((each) => `“${each}”`).join(" and ");
+  const whole = searches.includes(reply.condensed_query); // else its parts were searched, each by itself
+  const others = whole ? searches.filter((each) => each !== reply.condensed_query) : [];
+  const query = make("b", { textContent: quoted(whole ? [reply.condensed_query] : searches) });
   const edit = button("Edit", () => line.replaceWith(editor(reply.condensed_query, line, view)), "link");
   edit.ariaLabel = "Edit what is searched for and ask again";
-  const also = others.length ? `, and for ${others.map((other) => `“${other}”`).join(" and ")}` : "";
+  const also = others.length ? `, and for ${quoted(others)}` : "";
   line.append("Searched for ", query, " ", edit, also, because(stages.get("condense")));
   return line;
 }
@@ -191,14 +204,36 @@ function standing(state) {
   return make("p", { className: "standing", textContent: parts.filter(Boolean).join(" · ") });
 }
 
-function why({ trace = [], state }) {
+// The steps of a plan that find something, without the answer that is made of it.
+function work(steps = []) {
+  return steps.filter(({ tool }) => !["say", "reform", "answer"].includes(tool));
+}
+
+function steps(plan) {
+  const found = work(plan?.steps);
+  if (found.length < 2 && found[0]?.tool === "rag") return null;
+  const items = found.map(({ tool, input, result }) => {
+    const came = result?.error || result?.text || (result?.found === 1 ? "1 passage" : `${result?.found ?? 0} passages`);
+    const name = make("i", { textContent: tool === "rag" ? "search" : tool });
+    return make("li", {}, name, ` “${input}” → ${came}`, make("time", { textContent: milliseconds(result?.ms ?? 0) }));
+  });
+  return items.length ? make("ul", { className: "steps", ariaLabel: "Steps" }, ...items) : null;
+}
+
+function why({ trace = [], state, plan }) {
   const total = trace.reduce((sum, stage) => sum + stage.ms, 0);
   const rows = trace.map(({ stage, decision, reason, ms }) =>
     make(
       "li",
       {},
       make("b", { textContent: NAMES[stage] ?? stage }),
-      make("span", {}, DECISIONS[decision] ?? decision, make("small", { textContent: reason })),
+      make(
+        "span",
+        {},
+        DECISIONS[decision] ?? decision,
+        make("small", { textContent: reason }),
+        stage === "plan" ? steps(plan) : null,
+      ),
       make("time", { textContent: milliseconds(ms) }),
     ),
   );

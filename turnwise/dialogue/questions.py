@@ -1,0 +1,195 @@
+"""Questions: those that one message asks, each made to stand alone, and the two sides of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from turnwise.dialogue.intent import is_question
+from turnwise.dialogue.language import CODES, language, named
+from turnwise.dialogue.signs import POINTING, signs
+from turnwise.dialogue.writing import coordinated, parallel, points_back, written
+from turnwise.text import content_words, phrases, sentences, subject, words
+from turnwise.types import Message
+
+MOST = 4  # questions of a message that are asked one by one; further ones stay with the last
+LONGEST = 400  # characters of a message that is taken apart
+SHORTEST = 3  # words of a question that can stand beside another
+
+_MARKS = ("?", "？", "؟")
+_AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
+_ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
+_WORD_OF_ASKING = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|should)\b"
+_VERB_OF_ASKING = (
+    r"(?:(?:is|are|was|were) (?:(?:it|they|he|she|there)\b|[A-Z])|do (?:(?:they|we|i|you|the|these|those)\b|[A-Z])"
+    r"|(?:does|did|can|could|will|would|should) (?:(?:it|they|he|she|we|i|you|this|that|the|an?)\b|[A-Z]))"
+)
+_JOINT = re.compile(
+    rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_WORD_OF_ASKING})|{_VERB_OF_ASKING})"
+    rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when) {_AUXILIARY} (?:the\b|[A-Z])|"
+    rf"(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
+)
+_HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
+_SHORTENED = re.compile(r"^(\w+)['’]s\b")  # "What's"
+_CLAUSE = re.compile(r"^(?:when|where|which) (?:it|they|he|she|i|we|you|the)\b", re.I)  # "When I apply, ..."
+_ELLIPSIS = re.compile(r"^(?:and|what about|how about) ", re.I)
+_OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)
+_WANTS = re.compile(r"^(?:please,? |i(?: want| would like|['’]d like| need) to know |(?:can|could) you tell me )", re.I)
+_EMPTY = frozenset("help ask question questions something anything explain answer".split())  # say not what is asked
+_PASSIVE = re.compile(r"(?:ed|en|wn|ilt|ught)$")
+_THAT = re.compile(r"\b(?:can|could|would|will|might|should|does|is)(?:n['’]t)? (?:that|this)\b", re.I)
+_SEVERAL = re.compile(r"\b(?:they|them|their|these|those|both)\b", re.I)
+_PERSON = re.compile(r"\b(?:he|him|his|she|her)\b", re.I)
+_WHO_DID = re.compile(r"^(who (?!is\b|are\b|was\b|were\b)[^?]{3,80}?)\s*\??$", re.I)
+
+_SIDE = r"([^,.?!]{2,60}?)"
+_COMPARISONS = (
+    re.compile(rf"\bbetween {_SIDE} and {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+    re.compile(rf"\bcompare[ds]? {_SIDE} (?:and|with|to|against) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+    re.compile(
+        rf"\b(?:does|do|is|are|did) {_SIDE} (?:compare[ds]?|differ(?:ent)?) (?:to|with|from) {_SIDE}\s*(?:[,.?!(]|$)",
+        re.I,
+    ),
+    re.compile(
+        rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} (?:differ|compare|relate|overlap|similar|connected|have)", re.I
+    ),
+    re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+)
+
+
+def sides(question: str) -> tuple[str, ...]:
+    """The two subjects that a question compares, if it does."""
+    for pattern in _COMPARISONS:
+        found = pattern.search(question)
+        if found:
+            return found[1].strip(), found[2].strip()
+    return ()
+
+
+def questions(message: str, code: str = "en") -> tuple[str, ...]:
+    """The questions of a message that stands alone, each of which stands alone too; the message itself where it asks
+    but one thing."""
+    whole = completed(several(message, code), code)
+    return whole if len(whole) > 1 else (message,)
+
+
+def several(message: str, code: str = "en") -> tuple[str, ...]:
+    """The questions of a message as they are written, each with the statements before it."""
+    read = code in CODES and len(message) <= LONGEST
+    asked = _with_statements(list(_pieces(message, code)), code) if read else []
+    if len(asked) < 2:
+        return (message,)
+    return tuple(asked if len(asked) <= MOST else [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])])
+
+
+def completed(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:
+    """Questions of one message, each with what its pronoun stands for in those before it. One whose pronoun stands for
+    something that is not clear stays with the one before."""
+    whole = [_without_opening(asked[0]) if len(asked) > 1 else asked[0]]
+    for each in asked[1:]:
+        if standing := _completed(each, whole, code):
+            whole.append(standing)
+        else:
+            whole[-1] += f" {each}"
+    return tuple(dict.fromkeys(whole))
+
+
+def in_one(asked: Sequence[str]) -> str:
+    """Questions as one message, which `questions` takes apart again."""
+    *before, last = asked
+    return " ".join([*(each if each.endswith((*_MARKS, ".", "!")) else f"{each};" for each in before), last])
+
+
+def _pieces(message: str, code: str) -> Iterator[str]:
+    """The sentences of a message; in English also the questions that one sentence joins."""
+    for marked in _AFTER_MARK.split(message):
+        for sentence in sentences(marked):
+            sentence = _ITEM.sub("", sentence.lstrip(" .,"))
+            yield from _joined(sentence) if code == "en" else (sentence,)
+
+
+def _joined(sentence: str) -> Iterator[str]:
+    """ "What is BERT, and who made GPT?": what stands on both sides of the joint, where each asks something."""
+    end = "?" if sentence.endswith("?") else ""
+    start = 0
+    for joint in _JOINT.finditer(sentence):
+        left, right = sentence[start : joint.start()], sentence[joint.end() :]
+        if _asks(left) and len(words(right)) >= SHORTEST and not _HELD_TOGETHER.search(left):
+            yield left + end
+            start = joint.end()
+    yield sentence[start:]
+
+
+def _asks(piece: str) -> bool:
+    bare = _WANTS.sub("", _OPENS.sub("", piece))
+    return is_question(_SHORTENED.sub(r"\1 is", bare)) and not _CLAUSE.match(bare)
+
+
+def _without_opening(piece: str) -> str:
+    """A question without the "and" before it."""
+    return _OPENS.sub("", piece) if _asks(piece) else piece
+
+
+def _with_statements(pieces: Sequence[str], code: str) -> list[str]:
+    """The questions among some pieces, each with the statements before it; what stands last goes with the last."""
+    marked = code != "en" or any(piece.endswith(_MARKS) for piece in pieces)
+    asked: list[str] = []
+    before: list[str] = []
+    for piece in pieces:
+        before.append(piece)
+        may_ask = piece.endswith(_MARKS) or not marked
+        if may_ask and (code != "en" or _ELLIPSIS.match(piece) or (_asks(piece) and _says_something(piece))):
+            asked.append(" ".join(before))
+            before = []
+    if before and asked:
+        asked[-1] = " ".join([asked[-1], *before])
+    return asked
+
+
+def _says_something(piece: str) -> bool:
+    """Whether a question names something or points at it: not "Can you help me?"."""
+    return points_back(piece) or any(word.lower() not in _EMPTY for word in content_words(piece))
+
+
+# --- standing alone -----------------------------------------------------------------------------------------------
+
+
+def _completed(question: str, before: Sequence[str], code: str) -> str:
+    """A question with what its pronoun stands for: what the questions before it ask about. Empty where it still points
+    at something then."""
+    if code != "en":
+        pronouns = language(code).pronouns
+        meant = next(filter(None, map(named, reversed(before))), "")
+        return f"{question} ({meant})" if meant and pronouns and pronouns.search(question) else question
+    if again := parallel(question, [Message("user", before[-1])]):
+        return again.query
+    question = _without_opening(question)
+    if (points_back(question) or not phrases(question)) and (meant := _meant(question, before)):
+        question = written(question, [meant])
+    seen = signs(question, set(), set()).keys() - ({"comparison"} if sides(question) else set())
+    return "" if seen & POINTING or _THAT.search(question) else question
+
+
+def _meant(question: str, before: Sequence[str]) -> str:
+    for asked in (sentence for each in reversed(before) for sentence in reversed(sentences(each))):
+        did = _WHO_DID.match(asked) if _PERSON.search(question) else None
+        if did:
+            return f"the person {did[1][0].lower()}{did[1][1:]}"
+        if _SEVERAL.search(question) and len(group := coordinated(asked)) > 1:
+            return " and ".join(group)
+        if found := subject(asked):
+            return _whole(asked, found)
+    return ""
+
+
+def _whole(asked: str, found: str) -> str:
+    """A subject with what it is of ("the fee of Edicenter"), and without the verb of "How is X trained?"."""
+    first, _, last = found.rpartition(" ")
+    asks_how = re.search(rf"\b(?:is|are|was|were) (?:the |an? )?{re.escape(found)}\b", asked)
+    if first and asks_how and _PASSIVE.search(last):
+        return first
+    for other in phrases(asked):
+        if joint := re.search(rf"{re.escape(found)} of (?:the |an? )?{re.escape(other)}", asked):
+            return joint[0]
+    return found
