@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "errors", "config", "text"}
+CONTRACTS = {"types", "errors", "config", "text", "sums"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")} - {"turn.__init__", "turn.run"}
 
 # A layer covers a module, or a folder with all below it; the longest name that fits a module is its layer. A layer may
@@ -24,6 +24,7 @@ LAYERS: dict[str, set[str]] = {
     "types": set(),
     "errors": set(),
     "text": set(),
+    "sums": set(),
     "config": {"types", "errors"},
     "sqlite": {"types", "errors"},
     "postgres": {"types", "errors"},
@@ -32,6 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "sqlite", "postgres"},
     "guard": {*CONTRACTS, "sqlite"},
+    "tools": CONTRACTS,
     "dialogue": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
@@ -44,6 +46,7 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "store",
         "guard",
+        "tools",
         "dialogue",
         "turn.run",
         "turn.understand",
@@ -70,7 +73,14 @@ LAYERS: dict[str, set[str]] = {
 }
 
 # What these may import besides the standard library and Turnwise.
-PURE: dict[str, set[str]] = {"types": set(), "errors": set(), "config": set(), "sqlite": set(), "text": {"Stemmer"}}
+PURE: dict[str, set[str]] = {
+    "types": set(),
+    "errors": set(),
+    "config": set(),
+    "sqlite": set(),
+    "text": {"Stemmer"},
+    "sums": set(),
+}
 PURE |= {each: set() for each in (*STAGES, "turn.run", "engine")}
 
 

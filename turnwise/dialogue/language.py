@@ -37,7 +37,6 @@ class Language:
     patterns: tuple[tuple[str, str, re.Pattern[str]], ...]
     continues: tuple[re.Pattern[str], ...]
     pronouns: re.Pattern[str] | None
-    arithmetic: re.Pattern[str]
     says: dict[str, str]
 
 
@@ -68,7 +67,6 @@ def language(code: str) -> Language:
         ),
         tuple(map(pattern, follow_up.get("continues", ()))),
         pattern(follow_up["pronouns"]) if follow_up else None,
-        pattern(table["arithmetic"]),
         table["says"],
     )
 
