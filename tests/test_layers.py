@@ -37,7 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
-    "engine": {*CONTRACTS, "documents", "guard", "turn.retrieve", "turn.run"},
+    "engine": {*CONTRACTS, "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
         "sqlite",
@@ -69,7 +69,15 @@ LAYERS: dict[str, set[str]] = {
         "turn.condense",
         "turn.retrieve",
     },
-    "": {"types", "config", "app", "engine", "models.fake", "dialogue"},  # turnwise itself: the public names
+    "": {
+        "types",
+        "config",
+        "app",
+        "engine",
+        "models.fake",
+        "dialogue",
+        "tools.function",
+    },  # turnwise itself: the public names
 }
 
 # What these may import besides the standard library and Turnwise.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from turnwise import postgres
 from turnwise.config import Settings, data_folder
+from turnwise.dialogue.language import read_language
 from turnwise.dialogue.presets import load_preset
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
@@ -22,6 +23,7 @@ from turnwise.models.openai_chat import OpenAIChat
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.tools.calculator import Calculator
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
@@ -40,7 +42,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
     )
     models, condenser = chat_models(settings, embedder), query_condenser(settings)
-    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
+    tools = (Calculator(read_language),)
+    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings), tools)
     return Engine(settings, index, store, parts)
 
 
