@@ -49,6 +49,7 @@ LAYERS: dict[str, set[str]] = {
         "tools",
         "dialogue",
         "turn.run",
+        "turn.suggest",
         "turn.understand",
         "turn.condense",
         "engine",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -26,8 +27,9 @@ from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
+from turnwise.turn.suggest import Answers
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress
+from turnwise.types import ChatModel, ConversationStore, Embedder, Evidence, Hit, Index, Progress, Prompt
 
 DATABASE = "library.db"
 
@@ -44,6 +46,8 @@ def build(settings: Settings, create: bool = False) -> Engine:
     models, condenser = chat_models(settings, embedder), query_condenser(settings)
     tools = (Calculator(read_language),)
     parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings), tools)
+    extractive = next(each for each in models if isinstance(each, ExtractiveAnswerer))
+    parts = dataclasses.replace(parts, answers=answers_of(extractive))
     return Engine(settings, index, store, parts)
 
 
@@ -110,6 +114,17 @@ def reranker_of(settings: Settings) -> OnnxReranker | None:
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     """What messages are understood with, before there is a library."""
     return Senses(embedder, OnnxCondenser(threads=settings.threads))
+
+
+def answers_of(extractive: ExtractiveAnswerer) -> Answers:
+    """Who judges whether the library answers a question: the one that answers with its sentences."""
+
+    def answers(question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
+        evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
+        chosen = extractive.choose(Prompt((), question, (question,), evidence, tuple(said)))
+        return any(not each.said for each in chosen)
+
+    return answers
 
 
 def chat_models(settings: Settings, embedder: Embedder) -> tuple[ChatModel, ...]:
