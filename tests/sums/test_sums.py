@@ -34,7 +34,8 @@ OTHERS = """
     convert 3 documents to pdf | how many hours do students work? | What is C4.5? | top 5 | in 2018 | in BERT? | in C |
     to what extent? | what is GPT-3? | 3 of 4 | what is it? | How many parameters in BERT? | 9 to 5 | from 9 to 5 |
     how many days are in the course? | plus one | what is 15 %? | why 2 + 2? | times are hard | in short | as a list |
-    1 in 10 | en español | add it to that | over | 5 - 10 minutes | 12 / 05 / 2024 | why is 2 + 2 = 4?
+    3 tımes 4 | 5 mıllion | 1 in 10 | en español | add it to that | over | 5 - 10 minutes | 12 / 05 / 2024 |
+    why is 2 + 2 = 4?
 """
 IN_OTHER_LANGUAGES = {
     "de": "wie viel ist 1,5 + 2,5? | was ist 15 % von 80? | wie viel Prozent von 80 sind 12? | 3 mal 4 | 15 % davon",

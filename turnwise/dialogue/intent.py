@@ -15,8 +15,8 @@ class Reading(NamedTuple):
     """An intent with what of it and why, or none where the message is a plain question to the documents.
 
     `about` is what the message names: of a correction what is meant, of a memory what is looked for, of a translation
-    its language. `wrong` is what a correction rejects, `rest` the question that follows a reference to earlier, and
-    `claimed` whether the message says itself that it was said ("earlier you mentioned ...").
+    its language, of a sum "that". `wrong` is what a correction rejects, `rest` the question that follows a reference to
+    earlier, and `claimed` whether the message says itself that it was said ("earlier you mentioned ...").
     """
 
     intent: Intent | None = None
@@ -125,4 +125,6 @@ def _arithmetic(message: str, code: str) -> Reading | None:
     found = read_sum(message, code) if code in CODES else None
     if found is None:
         return None
-    return Reading("arithmetic", "of the last answer" if found.leans else "plain numbers", "a sum to work out")
+    if not found.leans:
+        return Reading("arithmetic", "plain numbers", "a sum to work out")
+    return Reading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
+T = TypeVar("T")
 LONGEST = 300  # characters of a sum
 DIGITS = 60  # of a number
 MOST = 120  # numbers, signs and words of a sum
@@ -90,6 +92,7 @@ _SCALE = _either([*SCALES])
 _CURRENCY = _either([*CURRENCIES])
 _UNIT = _either([*UNITS], 0)
 _UNIT_WORD = _either([word for word in UNITS if len(word) > _SHORT])
+_SYMBOL = re.compile(r"[A-Za-z]{2,3}(?!\w)")
 _OTHER_UNIT = re.compile(r"[A-Za-zμ]{2,30}(?!\w)")
 _CONVERTED = re.compile(r"[A-Za-zμ]{2,30}(?= (?:to|in|into) )")
 
@@ -160,28 +163,28 @@ def _lower(atom: str) -> str:
 
 
 def _unit_at(text: str, at: int) -> int:
-    """Where the unit that begins here ends; `at` where none does."""
-    end = at
+    """Where the unit that begins here ends; `at` where none does. A slash that no unit follows divides."""
+    end = begin = at
     while True:
-        squared = _SQUARE.match(text, end)
-        begin = squared.end() if squared else end
-        found = _UNIT.match(text, begin) or _UNIT_WORD.match(text, begin)
-        if found is None:
-            other = re.compile(r"[A-Za-z]{2,3}(?!\w)").match(text, begin)
-            found = other if other and _lower(other[0]) else None
-        if found is None:
-            return _before_slash(text, end) if end > at else at
+        squared = _SQUARE.match(text, begin)
+        begin = squared.end() if squared else begin
+        found = _UNIT.match(text, begin) or _UNIT_WORD.match(text, begin) or _SYMBOL.match(text, begin)
+        if found is None or not (found[0] in UNITS or found[0].lower() in UNITS or _lower(found[0])):
+            return end
         power = _POWER.match(text, found.end())
         end = power.end() if power else found.end()
         over = _OVER.match(text, end)
         if over is None:
             return end
-        end = over.end()
+        begin = over.end()
 
 
-def _before_slash(text: str, end: int) -> int:
-    """A slash that no unit follows divides: it is no part of the unit before it."""
-    return len(_OVER.sub("", text[max(0, end - 5) : end])) + max(0, end - 5)
+def _meaning(table: Mapping[str, T], found: re.Match[str]) -> T:
+    """What a word means; a pattern finds some in letters that are not its own (ı for i)."""
+    meaning = table.get(found[0].lower())
+    if meaning is None:
+        raise NoSum(found[0])
+    return meaning
 
 
 class Tokens:
@@ -204,13 +207,12 @@ class Tokens:
             number = _NUMBER.match(text, currency.end() + (text[currency.end() : currency.end() + 1] == " "))
             if number is None:
                 raise NoSum(text)
-            self._number(number, CURRENCIES[currency[0].lower()])
+            self._number(number, _meaning(CURRENCIES, currency))
         elif number := _NUMBER.match(text, at):
             self._number(number)
         elif fraction := _FRACTION.match(text, at):
-            name = fraction[0].lower()
-            self.found.append(_Token("number", Number(FRACTIONS[name], name=_NAMES[FRACTIONS[name]])))
-            self.found.append(_Token("of"))
+            value = _meaning(FRACTIONS, fraction)
+            self.found += [_Token("number", Number(value, name=_NAMES[value])), _Token("of")]
             self._at = fraction.end()
         elif word := _WORD.match(text, at):
             self._word(word)
@@ -223,7 +225,7 @@ class Tokens:
             raise NoSum(found[0])
         end = found.end()
         if scale := _SCALE.match(self._text, end + (self._text[end : end + 1] == " ")):
-            value, end = value * SCALES[scale[0].lower()], scale.end()
+            value, end = value * _meaning(SCALES, scale), scale.end()
         self._at = end
         self.found.append(_Token("number", Number(value, currency or self._unit())))
 
@@ -233,7 +235,7 @@ class Tokens:
         begin = self._at + (text[self._at : self._at + 1] == " ")
         if currency := _CURRENCY.match(text, begin):
             self._at = currency.end()
-            return CURRENCIES[currency[0].lower()]
+            return _meaning(CURRENCIES, currency)
         end = _unit_at(text, begin)
         written = text[begin:end]
         if not written and (other := _CONVERTED.match(text, begin)) and other[0].lower() not in WORDS:
@@ -245,7 +247,7 @@ class Tokens:
         return written
 
     def _word(self, word: re.Match[str]) -> None:
-        text, kind = self._text, WORDS[word[0].lower()]
+        text, kind = self._text, _meaning(WORDS, word)
         self._at = word.end()
         before, behind = text[word.start() - 1 : word.start()], text[word.end() : word.end() + 1]
         if not kind:  # an article

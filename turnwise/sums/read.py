@@ -23,8 +23,8 @@ from turnwise.sums.grammar import (
 )
 
 _LEAD = re.compile(
-    r"(?:(?:so|and|then|now|ok|okay|but|please|hey|also|can you|could you|und|dann|et|alors|y|e|entonces|então|那|那么|"
-    r"では|じゃあ|what about|how about|was ist mit)\b[ ,]*|请|請)+",
+    r"\A(?:(?:so|and|then|now|ok|okay|but|please|hey|also|can you|could you|und|dann|et|alors|y|e|entonces|então|"
+    r"那|那么|では|じゃあ|what about|how about|was ist mit)\b[ ,]*|请|請)+",
     re.I,
 )
 _ASKS = re.compile(
@@ -69,7 +69,7 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
     only holds numbers, nor a date, a range of years, a version or a telephone number."""
     if len(message) > LONGEST:
         return None
-    text = _LEAD.sub("", tidied(message), count=1) if _LEAD.match(tidied(message)) else tidied(message)
+    text = _LEAD.sub("", tidied(message))
     asked = _ASKS.match(text)
     rest = tidied(_END.sub("", text[asked.end() :] if asked else text))
     bare = not asked and bool(_GOES_ON.match(rest)) and not re.fullmatch(r"\w+ [A-Z]", rest)  # "in C" names a language
@@ -106,6 +106,6 @@ def _is_sum(tree: Node, asked: bool) -> bool:
 
 
 def _known_unit(tree: Operation) -> bool:
-    """Whether at least one side of a conversion is a unit that we know, and both may be."""
+    """Whether at least one side of a conversion is a unit that we know."""
     given = [node.unit for node in nodes(tree) if isinstance(node, Number)]
     return bool(unit_name(tree.unit)) or any(unit_name(unit) for unit in given if unit)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from turnwise.sums.grammar import Node, NoSum, Number, Operation, That, nodes, parsed, unit_name
 from turnwise.sums.read import Sum, read_sum
-from turnwise.text import one_line, sentences, without_citations
+from turnwise.text import one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluated, symbol
 from turnwise.tools.writing import LONG, SAYS, is_rounded, places_of, result_of, sentence, written
 from turnwise.types import Message, StepResult
 
 LOOKED_BACK = 20  # sums that go on from one another
 ASKED = 5  # numbers among which the user may choose
-CHOICE = 40  # characters of a message that chooses one
+CHOICE = 4  # words of a message that chooses one
 LOOKED_AT = 4000  # characters of an answer that are looked through for numbers
 
 Language = Callable[[str, Iterable[str]], str]
@@ -76,7 +76,7 @@ class Calculator:
             if not candidates:
                 return None
         main = [each for each in candidates if each[1] == candidates[0][1]]
-        chosen = candidates if len(candidates) == 1 else main if len(main) == 1 and found.bare is False else []
+        chosen = candidates if len(candidates) == 1 else main if len(main) == 1 else []
         if chosen:
             number, stated = chosen[0]
             return _put(found.tree, number), f"“{one_line(stated, 100).replace(';', ',')}”"
@@ -87,7 +87,7 @@ class Calculator:
     def _chosen(self, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
         """The last sum with the number that the user was asked for and now names."""
         before, answer = _last_exchange(history)
-        if before < 0 or answer is None or len(question) > CHOICE:
+        if before < 0 or answer is None or "?" in question or len(words(question[:LOOKED_AT])) > CHOICE:
             return None
         named = numbers(question, self._code(question, history))
         if len(named) != 1:

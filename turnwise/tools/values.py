@@ -106,7 +106,7 @@ def _plain(value: Value) -> Value:
 def _added(one: Value, other: Value, sign: int) -> Value:
     """80 + 15 % is 92; 10 % + 5 % is 15 %."""
     if other.sign == "%" and one.sign != "%":
-        return _times(one, Value(1 + sign * other.amount / 100))
+        return _times(one, Value(1 + sign * other.amount / 100, exact=other.exact))
     if one.unit is not None or other.unit is not None:
         if one.unit is None or other.unit is None:
             raise CannotCalculate("unfit")
