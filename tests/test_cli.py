@@ -174,6 +174,11 @@ def test_an_answer_for_people(birds: Path) -> None:
     assert result.stderr.endswith(f" --library {birds} …\n")
 
 
+def test_suggested_questions_follow_an_answer(sample_library: Path) -> None:
+    lines = run("ask", "What is BERT?", "--library", sample_library).stdout.splitlines()
+    assert lines[-3:] == ["  → How is BERT pre-trained?", "  → What is GPT?", "  → What are the sizes of BERT?"]
+
+
 def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:
     result = run("ask", "heron?", "--source", "*her on*", "--tag", "a", "--tag", "b", "--library", birds)
     assert result.stderr.endswith(f" --library {birds} --tag a --tag b --source '*her on*' …\n")

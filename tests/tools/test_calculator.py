@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -167,6 +169,13 @@ def test_hostile_input_is_refused_in_words(text: str) -> None:
     assert "Traceback" not in found.text
     assert len(found.text) < 300
     read(text)
+
+
+def test_the_library_of_units_is_loaded_when_a_unit_is_met() -> None:
+    code = "import sys, turnwise.app as app; from turnwise.tools.calculator import calculated as c; c('2 + 2');"
+    code += "print('pint' in sys.modules, c('2 km in m').text, 'pint' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False 2 km is 2,000 m. True\n"
 
 
 # --- numbers of the conversation ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 from pathlib import Path
@@ -59,7 +60,12 @@ def test_a_function_may_take_nothing_the_question_too_or_be_async() -> None:
         await asyncio.sleep(0)
         return f"{question} {unit}"
 
+    @functools.wraps(later)
+    def wrapped(question: str) -> Any:
+        return later(question)
+
     assert run(FunctionTool(now)).text == "12"
+    assert run(FunctionTool(wrapped), "in").text == "in hours"
     assert run(FunctionTool(later), "in").text == "in hours"
     assert run(FunctionTool(later, r"in (?P<unit>\w+)"), "in days").text == "in days days"
 

@@ -64,6 +64,8 @@ def _reply(request: TurnRequest) -> Reply:
     if "thanks" in request.message:
         plan = StageTrace("plan", "say", "thanks ask for nothing", 0.1)
         return dataclasses.replace(reply_to(request, "You're welcome."), sources=(), trace=(plan, _searched()))
+    if "next" in request.message:
+        return dataclasses.replace(reply_to(request), suggestions=("What is <b>GPT</b>?", "How is BERT trained?"))
     if "lost" in request.message:
         return dataclasses.replace(reply_to(request, "It hides words."), state=LOST)
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
@@ -138,6 +140,16 @@ def test_what_is_searched_for_can_be_edited(page: Page, client: Client) -> None:
     assert "“What is BERT?”" in again.locator(".searched").inner_text()
     assert client.engine.requests[-1].message == "What is it?"
     assert client.engine.requests[-1].condensed_query == "What is BERT?"
+
+
+def test_a_suggested_question_is_asked_by_a_click_and_only_the_last_turn_has_some(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "What next?")
+    assert turn.locator(".suggestion").all_inner_texts() == ["What is <b>GPT</b>?", "How is BERT trained?"]
+    turn.get_by_role("button", name="How is BERT trained?").click()
+    page.locator(".turn").nth(1).locator("footer").wait_for()
+    assert client.engine.requests[-1].message == "How is BERT trained?"
+    assert turn.locator(".suggestions").is_hidden()
 
 
 def test_a_turn_without_a_search_says_so(page: Page, client: Client) -> None:

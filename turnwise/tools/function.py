@@ -45,7 +45,10 @@ class FunctionTool:
             if not done:
                 work.cancel()  # a thread goes on by itself, and nobody waits for it
                 return StepResult(error=f"{self.name} took longer than {self._patience:g} seconds.")
-            said = clean(str(work.result()))[:LONGEST]
+            result = work.result()
+            if inspect.isawaitable(result):  # of an async function behind a plain one
+                result = await asyncio.wait_for(result, self._patience)
+            said = clean(str(result))[:LONGEST]
         except (Exception, SystemExit) as error:
             return StepResult(error=f"{self.name}: {one_line(str(error), 200) or type(error).__name__}")
         except asyncio.CancelledError:
