@@ -62,7 +62,9 @@ def _written(tree: Node, code: str, rank: int) -> str:
 def _with_sign(amount: str, unit: str, code: str) -> str:
     if not unit:
         return amount
-    return f"{unit}{amount}" if unit in _BEFORE and code not in COMMA else f"{amount} {unit}"
+    if unit not in _BEFORE or code in COMMA:
+        return f"{amount} {unit}"
+    return f"-{unit}{amount[1:]}" if amount.startswith("-") else unit + amount
 
 
 def _literal_text(amount: Fraction) -> str:
@@ -89,18 +91,15 @@ def places_of(amount: Fraction) -> int | None:
 def sentence(tree: Node, value: Value, code: str) -> str:
     """The result as a sentence: "15 % of 80 is 12."."""
     says = SAYS[code]
-    rounded = is_rounded(value)
-    result = result_of(tree, value, code)
-    if isinstance(tree, Operation) and tree.name == "share":
-        one, other = (written(part, code) for part in tree.parts)
-        return says["share"].format(one=one, result=result, other=other, about=says["about"] if rounded else "")
-    if isinstance(tree, Operation) and tree.name == "change":
-        one, other = (written(part, code) for part in tree.parts)
-        way = says["more"] if value.amount >= 0 else says["less"]
-        size = result_of(tree, Value(abs(value.amount), "%"), code)
-        return says["change"].format(one=one, other=other, way=way, result=size, about=says["about"] if rounded else "")
+    said = {"result": result_of(tree, value, code), "about": says["about"] if is_rounded(value) else ""}
+    if isinstance(tree, Operation) and tree.name in ("share", "change"):
+        said["one"], said["other"] = (written(part, code) for part in tree.parts)
+        if tree.name == "change":
+            said["way"] = says["more" if value.amount >= 0 else "less"]
+            said["result"] = said["result"].removeprefix("-")
+        return says[tree.name].format(**said)
     left = tree.parts[0] if isinstance(tree, Operation) and tree.name == "to" else tree
-    text = says["is"].format(sum=written(left, code), result=result, about=says["about"] if rounded else "")
+    text = says["is"].format(sum=written(left, code), **said)
     return text[0].upper() + text[1:]
 
 
@@ -119,19 +118,20 @@ def result_of(tree: Node, value: Value, code: str) -> str:
     return f"{amount} {sign if sign.startswith('°') else asked or sign}"
 
 
-def shown(amount: Fraction, code: str = "en", most: int | None = None) -> str:
-    """A number as the people of a language write it, rounded where it has no short end."""
+def shown(amount: Fraction, code: str = "en", fixed: int | None = None) -> str:
+    """A number as the people of a language write it, rounded where it has no short end; with so many decimal places
+    where that is given and it is not whole."""
     size, places = abs(amount), places_of(amount)
     if size >= 10**LONG or (places is None and 0 < size < Fraction(1, 10**SHOWN)):
         return _scientific(amount, code)
     rounded = places is None
     if places is None:
         places = max(2, SHOWN - len(str(int(size)).lstrip("0")))
-    if most is not None and places > most:
-        places = most
+    if fixed is not None and places:
+        places = fixed
     digits = str(round(size * 10**places)).rjust(places + 1, "0")
     whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
-    if rounded and most is None:
+    if rounded and fixed is None:
         part = part.rstrip("0")
     thousands, decimal = _marks(code)
     text = f"{int(whole):,}".replace(",", thousands) + (decimal + part if part else "")
