@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from turnwise.dialogue.language import suggests
+from turnwise.dialogue.language import read_language, suggests
 from turnwise.text import content_words, words
 
 LONGEST = 10  # words of a heading that becomes a question
@@ -32,7 +32,7 @@ def question_about(heading: str, text: str, code: str = "en") -> str:
     no form that is known. `text` is what the passage says: it tells how the words of the heading are used."""
     heading = _of_a_subject(heading)
     if heading.endswith(("?", "？")):
-        return heading if suggests(code) else ""
+        return heading if suggests(code) and read_language(heading) == code else ""
     known = heading and code == "en" and not re.search(r"[:;()/]", heading)
     return _in_english(heading, text) if known else ""
 
