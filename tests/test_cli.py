@@ -199,6 +199,11 @@ def test_what_came_of_a_step_is_said_on_a_line(result: StepResult, line: str) ->
     assert came_of(Step("calculator", "15% of 80"), result) == line
 
 
+def test_suggested_questions_follow_an_answer(sample_library: Path) -> None:
+    lines = run("ask", "What is BERT?", "--library", sample_library).stdout.splitlines()
+    assert lines[-3:] == ["  → How is BERT pre-trained?", "  → What is GPT?", "  → What are the sizes of BERT?"]
+
+
 def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:
     result = run("ask", "heron?", "--source", "*her on*", "--tag", "a", "--tag", "b", "--library", birds)
     assert result.stderr.endswith(f" --library {birds} --tag a --tag b --source '*her on*' …\n")

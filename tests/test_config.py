@@ -69,7 +69,7 @@ def test_an_unknown_setting_names_the_nearest(
 
 
 def test_a_setting_like_no_other_points_to_the_list(file: Path) -> None:
-    file.write_text("[section]\nport = 1\n")
+    file.write_text("[quux]\nport = 1\n")
     with pytest.raises(ConfigError) as raised:
         load(environment={})
     assert raised.value.hint == "`turnwise config` lists every setting."

@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "errors", "config", "text"}
+CONTRACTS = {"types", "errors", "config", "text", "sums"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 
@@ -26,6 +26,7 @@ LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "plain": {"errors"},  # what types are read back with
     "text": set(),
+    "sums": set(),
     "config": {"types", "errors"},
     "sqlite": {"types", "errors"},
     "postgres": {"types", "errors"},
@@ -34,11 +35,12 @@ LAYERS: dict[str, set[str]] = {
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "sqlite", "postgres"},
     "guard": {*CONTRACTS, "sqlite"},
+    "tools": CONTRACTS,
     "dialogue": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
     "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "dialogue", "guard"},
-    "engine": {*CONTRACTS, "documents", "guard", "turn.retrieve", "turn.run"},
+    "engine": {*CONTRACTS, "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
         "sqlite",
@@ -47,8 +49,10 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "store",
         "guard",
+        "tools",
         "dialogue",
         "turn.run",
+        "turn.suggest",
         "turn.understand",
         "turn.condense",
         "turn.planner",
@@ -70,7 +74,15 @@ LAYERS: dict[str, set[str]] = {
         "turn.condense",
         "turn.retrieve",
     },
-    "": {"types", "config", "app", "engine", "models.fake", "dialogue"},  # turnwise itself: the public names
+    "": {
+        "types",
+        "config",
+        "app",
+        "engine",
+        "models.fake",
+        "dialogue",
+        "tools.function",
+    },  # turnwise itself: the public names
 }
 
 # What these may import besides the standard library and Turnwise.
@@ -81,6 +93,7 @@ PURE: dict[str, set[str]] = {
     "config": set(),
     "sqlite": set(),
     "text": {"Stemmer"},
+    "sums": set(),
 }
 PURE |= {each: set() for each in (*STAGES, "turn.planner", "turn.run", "engine")}
 

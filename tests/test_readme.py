@@ -56,7 +56,7 @@ def stranger(
 @pytest.mark.usefixtures("stranger")
 def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     code = blocks("python")
-    assert len(code) == 2
+    assert len(code) == 3
     names: dict[str, object] = {}
     for block in code:
         exec(compile(block, "README.md", "exec"), names)

@@ -10,6 +10,7 @@ reply = chat.ask("What is BERT?")
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
+    from turnwise.tools.function import tool
     from turnwise.turn.condense import QueryCondenser
     from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
     from turnwise.types import (
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         QueryPlan,
         Reply,
         Source,
+        Tool,
         Turn,
         TurnRequest,
     )
@@ -52,12 +55,13 @@ __all__ = [
     "Turn",
     "TurnRequest",
     "open",
+    "tool",
 ]
 
 
-def open(library: str | Path, **settings: Any) -> Engine:
+def open(library: str | Path, tools: Iterable[Tool | Callable[..., Any]] = (), **settings: Any) -> Engine:
     """The library in that folder, or at that address of a PostgreSQL database; made if it is not there. Settings given
-    here outrank the file and environment."""
+    here outrank the file and environment. `tools` are functions that a turn may call, see `turnwise.tool`."""
     from turnwise.app import build
     from turnwise.config import load
 
@@ -67,7 +71,10 @@ def open(library: str | Path, **settings: Any) -> Engine:
         if place.startswith(("postgres://", "postgresql://"))
         else {"library": place, "database": ""}
     )
-    return build(load({**where, **settings})[0], create=True)
+    engine = build(load({**where, **settings})[0], create=True)
+    for each in tools:
+        engine.add_tool(each)
+    return engine
 
 
 _HOMES = {
@@ -78,6 +85,7 @@ _HOMES = {
     "QueryAnalyzer": "turn.planner",
     "QueryCondenser": "turn.condense",
     "QueryPlanner": "turn.planner",
+    "tool": "tools.function",
 }
 
 

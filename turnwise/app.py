@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from turnwise import postgres
 from turnwise.config import Settings, data_folder
+from turnwise.dialogue.language import read_language
 from turnwise.dialogue.presets import load_preset
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
@@ -24,11 +26,23 @@ from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.tools.calculator import Calculator
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
+from turnwise.turn.suggest import Answers
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress, Rewriter
+from turnwise.types import (
+    ChatModel,
+    ConversationStore,
+    Embedder,
+    Evidence,
+    Hit,
+    Index,
+    Progress,
+    Prompt,
+    Rewriter,
+)
 
 DATABASE = "library.db"
 
@@ -45,8 +59,20 @@ def build(settings: Settings, create: bool = False) -> Engine:
     breaker = Breaker()
     models = chat_models(settings, embedder, breaker)
     condenser = query_condenser(settings, models[0], breaker)
-    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
-    parts = dataclasses.replace(parts, planner=query_planner(settings, breaker))
+    extractive = next(each for each in models if isinstance(each, ExtractiveAnswerer))
+    parts = Parts(
+        settings,
+        index,
+        store,
+        guard,
+        models,
+        senses,
+        condenser,
+        reranker_of(settings),
+        tools=(Calculator(read_language),),
+        planner=query_planner(settings, breaker),
+        answers=answers_of(extractive),
+    )
     return Engine(settings, index, store, parts)
 
 
@@ -113,6 +139,17 @@ def reranker_of(settings: Settings) -> OnnxReranker | None:
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     """What messages are understood with, before there is a library."""
     return Senses(embedder, OnnxCondenser(threads=settings.threads))
+
+
+def answers_of(extractive: ExtractiveAnswerer) -> Answers:
+    """Who judges whether the library answers a question: the one that answers with its sentences."""
+
+    def answers(question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
+        evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
+        chosen = extractive.choose(Prompt((), question, (question,), evidence, tuple(said)))
+        return any(not each.said for each in chosen)
+
+    return answers
 
 
 def chat_models(settings: Settings, embedder: Embedder, breaker: Breaker | None = None) -> tuple[ChatModel, ...]:

@@ -67,6 +67,7 @@ class Settings:
     memory_seconds: float = _setting(300.0, "Silence after which an old topic pulls less at a vague message.")
     topic_signal: bool = _setting(True, "Whether a message that leaves the topic is marked as such.")
 
+    suggestions: int = _setting(3, "Most questions suggested after an answer, each seen to be answerable. 0: none.")
     preset: str = _setting("general", "Topics and guidance: general, tutor, academic, support, or a file of your own.")
 
     max_message: int = _setting(16000, "Longest message taken, in characters.")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +14,9 @@ from typing import Any, TypeVar
 from turnwise.config import Settings
 from turnwise.documents import ingest
 from turnwise.documents.watch import EVERY, Change, Watched, watch
-from turnwise.errors import TurnwiseError
+from turnwise.errors import ToolError, TurnwiseError
 from turnwise.guard.shape import check_filter
+from turnwise.tools.function import as_tool
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn, sent_in
 from turnwise.types import (
@@ -33,6 +35,7 @@ from turnwise.types import (
     Progress,
     Reply,
     SearchQuery,
+    Tool,
     TurnEvent,
     TurnRequest,
 )
@@ -128,6 +131,13 @@ class Engine:
     def remove(self, source: str | Path) -> bool:
         """Take a document out, everywhere. False where the library has none of that path."""
         return ingest.remove(self.index, str(source))
+
+    def add_tool(self, tool: Tool | Callable[..., Any]) -> None:
+        """Let turns call a function of yours (see `turnwise.tool`). Yours are asked before those that come along."""
+        added = as_tool(tool)
+        if any(each.name == added.name for each in self._parts.tools):
+            raise ToolError(f"There is a tool called {added.name} already.", "Give the function another name.")
+        self._parts = dataclasses.replace(self._parts, tools=(added, *self._parts.tools))
 
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them."""

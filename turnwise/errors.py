@@ -8,6 +8,7 @@ TurnwiseError
 │   ├── BadRequest          a body, an id or a role that is not of the expected form
 │   └── MessageBlocked      a rail refused the message
 ├── ConfigError             a setting that is unknown or does not fit
+├── ToolError               a function that cannot be a tool
 ├── LibraryError
 │   ├── LibraryNotFound
 │   ├── LibraryDamaged      the database cannot be read or written
@@ -79,6 +80,10 @@ class MessageBlocked(InputError):
 
 
 class ConfigError(TurnwiseError):
+    _status = 400
+
+
+class ToolError(TurnwiseError):
     _status = 400
 
 

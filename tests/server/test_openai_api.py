@@ -43,6 +43,7 @@ def test_a_whole_completion_carries_the_sources_and_the_context(sdk: openai.Open
     assert extra["follow_up"]["is_follow_up"] is False
     assert extra["state"]["topic"] == "BERT"
     assert extra["conversation_id"] is None
+    assert extra["suggestions"] == []
 
 
 def test_a_streamed_completion_is_the_same_text_and_ends_with_the_context(sdk: openai.OpenAI) -> None:

@@ -250,3 +250,11 @@ def test_topics_are_kept_in_order_of_first_mention_without_courtesies() -> None:
 def test_reading_a_hostile_message_takes_time_in_proportion_to_its_length(message: str) -> None:
     with within(5):
         understand(message, (*BERT, Message("user", message)))
+
+
+def test_a_sum_that_names_nothing_goes_on_from_a_number_or_is_a_follow_up() -> None:
+    trail = said("How long is the trail?", "The trail is 12 km long. [1]")
+    assert understand("in miles?", trail).operation == "of the last answer"
+    assert understand("and times 3?", trail).intent == "arithmetic"
+    assert understand("in days?", BERT).intent == "follow_up"
+    assert understand("what is 15 % of that?", BERT).intent == "arithmetic"

@@ -76,6 +76,8 @@ def _reply(request: TurnRequest) -> Reply:
         plan = PLAN.with_result(0, StepResult(ms=12.0)).with_result(1, StepResult("It is <b>12</b>.", ms=0.5))
         trace = (StageTrace("plan", "rag + calculator + answer", plan.reason, 0.1), _searched("What is BERT?"))
         return dataclasses.replace(reply_to(request), plan=plan, trace=trace)
+    if "next" in request.message:
+        return dataclasses.replace(reply_to(request), suggestions=("What is <b>GPT</b>?", "How is BERT trained?"))
     if "lost" in request.message:
         return dataclasses.replace(reply_to(request, "It hides words."), state=LOST)
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
@@ -170,6 +172,16 @@ def test_what_is_searched_for_can_be_edited(page: Page, client: Client) -> None:
     assert "“What is BERT?”" in again.locator(".searched").inner_text()
     assert client.engine.requests[-1].message == "What is it?"
     assert client.engine.requests[-1].condensed_query == "What is BERT?"
+
+
+def test_a_suggested_question_is_asked_by_a_click_and_only_the_last_turn_has_some(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "What next?")
+    assert turn.locator(".suggestion").all_inner_texts() == ["What is <b>GPT</b>?", "How is BERT trained?"]
+    turn.get_by_role("button", name="How is BERT trained?").click()
+    page.locator(".turn").nth(1).locator("footer").wait_for()
+    assert client.engine.requests[-1].message == "How is BERT trained?"
+    assert turn.locator(".suggestions").is_hidden()
 
 
 def test_a_turn_without_a_search_says_so(page: Page, client: Client) -> None:

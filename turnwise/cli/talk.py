@@ -140,6 +140,8 @@ class _Shown:
             say(f"  {cited_as(source)}", dim=True)
         if reply.notice:
             say(f"  Note: {reply.notice}", dim=True)
+        for question in reply.suggestions:
+            say(f"  → {question}", dim=True)
 
 
 def came_of(step: Step, result: StepResult) -> str:

@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from turnwise.dialogue.language import CODES, LONGEST, language, matches, read_language, tidy
+from turnwise.dialogue.language import CODES, LONGEST, matches, read_language
+from turnwise.sums.read import read_sum
 from turnwise.types import Intent
 
 
@@ -14,8 +15,8 @@ class Reading(NamedTuple):
     """An intent with what of it and why, or none where the message is a plain question to the documents.
 
     `about` is what the message names: of a correction what is meant, of a memory what is looked for, of a translation
-    its language. `wrong` is what a correction rejects, `rest` the question that follows a reference to earlier, and
-    `claimed` whether the message says itself that it was said ("earlier you mentioned ...").
+    its language, of a sum "that". `wrong` is what a correction rejects, `rest` the question that follows a reference to
+    earlier, and `claimed` whether the message says itself that it was said ("earlier you mentioned ...").
     """
 
     intent: Intent | None = None
@@ -119,34 +120,11 @@ def is_question(text: str) -> bool:
     return bool(_QUESTION.match(text)) and len(text.split()) >= 3
 
 
-# --- arithmetic ---------------------------------------------------------------------------------------------------
-
-_NUMBER = r"(?:[$€£]\s?)?\d[\d,. ]{0,30}(?:\s?%|\s?percent|\s?per cent)?"
-_SPOKEN_OPERATOR = r"plus|minus|times|multiplied by|divided by|over|mod|percent of|per cent of|% of|of|to the power of"
-_SUM = re.compile(
-    rf"(?P<opener>.{{0,60}}?)\s*(?P<sum>(?:the )?(?:square root of |sqrt ?|half of |\()*(?:{_NUMBER}|that|it|this)"
-    rf"(?:\)*\s?(?:[+*×÷^]|\s[-−–/x]\s|\b(?:{_SPOKEN_OPERATOR})\b)\s?(?:the )?\(*(?:{_NUMBER}|that|it|this))*\)*"
-    r"(?:\s?squared|\s?cubed)?)(?:\s?=)?",
-    re.I,
-)
-_SPAN = re.compile(r"\d{4} [-−–/] \d{2,4}")  # of years
-_OPERATOR = re.compile(rf"[+*×÷^]|\s[-−–/x]\s|\b(?:{_SPOKEN_OPERATOR})\b|square root|sqrt|half of|squared|cubed", re.I)
-
-
 def _arithmetic(message: str, code: str) -> Reading | None:
-    """A sum and nothing else: "2 + 2", "what is 15% of 80?", "how much is that times 3?". Not a date, not a range."""
-    text = " ".join(message.split()).replace("'", "’").strip(" ?!.=")
-    if code not in CODES or len(text) > 120 or not any(character.isdigit() for character in text):
+    """A sum and nothing else, of numbers alone or of the last answer's."""
+    found = read_sum(message, code) if code in CODES else None
+    if found is None:
         return None
-    found = _SUM.fullmatch(text)
-    if not found or not _OPERATOR.search(found["sum"]):
-        return None
-    opener = tidy(found["opener"])
-    if opener and not language(code).arithmetic.fullmatch(opener):
-        return None
-    if not opener and _SPAN.fullmatch(found["sum"]):
-        return None
-    leans = bool(re.search(r"\b(?:that|it|this)\b", found["sum"], re.I))
-    if leans and not opener:
-        return None
-    return Reading("arithmetic", "of the last answer" if leans else "plain numbers", "a sum to work out", found["sum"])
+    if not found.leans:
+        return Reading("arithmetic", "plain numbers", "a sum to work out")
+    return Reading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")

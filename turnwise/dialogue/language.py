@@ -37,8 +37,8 @@ class Language:
     patterns: tuple[tuple[str, str, re.Pattern[str]], ...]
     continues: tuple[re.Pattern[str], ...]
     pronouns: re.Pattern[str] | None
-    arithmetic: re.Pattern[str]
     says: dict[str, str]
+    suggests: dict[str, str]
 
 
 def tidy(message: str) -> str:
@@ -68,8 +68,8 @@ def language(code: str) -> Language:
         ),
         tuple(map(pattern, follow_up.get("continues", ()))),
         pattern(follow_up["pronouns"]) if follow_up else None,
-        pattern(table["arithmetic"]),
         table["says"],
+        table["suggests"],
     )
 
 
@@ -164,3 +164,8 @@ def matches(message: str, code: str) -> Iterator[tuple[str, str, re.Match[str]]]
 def says(code: str, what: str, **values: str) -> str:
     """What Turnwise says by itself, in the user's language where it has that, else in English."""
     return language(code if code in CODES else "en").says[what].format(**values)
+
+
+def suggests(code: str) -> dict[str, str]:
+    """How a question is put to a reader of a language; nothing where it is none we know."""
+    return language(code).suggests if code in CODES else {}

@@ -22,6 +22,7 @@ from turnwise.turn.plan import Meaning
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
+from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import (
@@ -64,6 +65,7 @@ class Parts:
     reranker: Reranker | None = None
     tools: Sequence[Tool] = ()
     planner: QueryPlanner = field(default_factory=QueryPlanner)
+    answers: Answers | None = None  # who judges whether the library answers a suggested question
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -158,22 +160,29 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                 raise ModelGarbled("Nothing of the answer could be shown.", "Ask again, or try another model.")
         yield trace.last()
 
+        sources = cited(text, prompt)
+        tried: dict[str, str] = {}
+        if parts.answers and settings.suggestions > 0 and understood.intent not in SILENT:
+            done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
+            search = parts.index, parts.answers, settings.suggestions, request.where
+            tried = await asyncio.to_thread(suggested, done, *search)
+
         with trace.stage("remember") as stage:
             kept = "stored" if memory.conversation_id else "not stored"
-            stage.decide(
-                kept, "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
-            )
+            why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
+            stage.decide(kept, why, suggestions=tried)
         filtered = FILTERED if searched and not hits and request.where else ""
         reply = Reply(
             conversation_id=memory.conversation_id,
             turn=memory.number,
             text=text,
-            sources=cited(text, prompt),
+            sources=sources,
             condensed_query=condensed.query,
             follow_up=understood.follow_up,
             state=understood.state,
             trace=trace.all(),
             plan=planned,
+            suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
             notice=" ".join(filter(None, (speech.notice, filtered, troubles(planned)))),
         )
         await memory.complete(reply)

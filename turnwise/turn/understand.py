@@ -13,6 +13,7 @@ from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_court
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
+from turnwise.text import without_citations
 from turnwise.types import Condenser, Embedder, FollowUp, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
@@ -81,13 +82,23 @@ def understand(
 
 
 def _in_context(reading: Reading, history: Sequence[Message], settings: Settings) -> Reading:
-    """The reading, unless there is nothing for it to correct or to go back to: then it is a plain question."""
+    """The reading, unless there is nothing for it to correct, to go back to or to calculate with: then it is a plain
+    question."""
+    bare = reading.intent == "arithmetic" and not is_sum(reading) and not reading.about  # "in miles?"
+    if bare and not _tells_a_number(history):
+        return Reading()
     if reading.intent == "clarify" and not (settings.follow_up and history):
         return Reading()
     said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
     if reading.intent == "refer_back" and not said:
         return Reading()
     return reading
+
+
+def _tells_a_number(history: Sequence[Message]) -> bool:
+    """Whether one of the last answers holds a number that is no citation."""
+    answers = [each.content for each in history[-RECENT:] if each.role == "assistant"][-3:]
+    return any(character.isdigit() for answer in answers for character in without_citations(answer))
 
 
 def _decided(recent: Sequence[Message], confidence: float, reason: str) -> FollowUp:

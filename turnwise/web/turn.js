@@ -99,7 +99,8 @@ export class TurnView {
     }
     const notice = reply.notice ? make("p", { className: "notice calm", textContent: reply.notice }) : null;
     const sources = reply.sources.length ? chips(reply.sources) : null;
-    this.element.append(make("footer", {}, notice, sources, searched(reply, this), why(reply)));
+    const next = reply.suggestions?.length ? suggestions(reply.suggestions, this.ask) : null;
+    this.element.append(make("footer", {}, notice, sources, next, searched(reply, this), why(reply)));
   }
 
   problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.ask(this.message)]) {
@@ -147,6 +148,12 @@ function chips(sources) {
     return make("li", {}, chip);
   });
   return make("ul", { className: "sources", ariaLabel: "Sources" }, ...items);
+}
+
+// Questions that the library can answer next; a click asks one.
+function suggestions(questions, ask) {
+  const items = questions.map((question) => make("li", {}, button(question, () => ask(question), "suggestion")));
+  return make("ul", { className: "suggestions", ariaLabel: "You could ask next" }, ...items);
 }
 
 function searched(reply, view) {

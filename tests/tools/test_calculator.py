@@ -1,0 +1,332 @@
+"""The calculator: exact, kind where there is no result, and not to be broken."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.dialogue.language import read_language
+from turnwise.sums.grammar import Node, Number, Operation, parsed
+from turnwise.tools.calculator import Calculator, calculated, numbers
+from turnwise.tools.values import CannotCalculate, evaluated
+from turnwise.tools.writing import SAYS, shown, written
+from turnwise.types import Message, StepResult
+
+CALCULATOR = Calculator(read_language)
+
+
+def read(message: str, *before: str) -> str:
+    """The sum of a message, after others that took turns with their answers."""
+    history = [Message("assistant" if place % 2 else "user", text) for place, text in enumerate(before)]
+    return asyncio.run(CALCULATOR.read(message, history))
+
+
+def run(given: str) -> StepResult:
+    return asyncio.run(CALCULATOR.run(given))
+
+
+def talk(*messages: str, before: tuple[str, ...] = ()) -> list[str]:
+    """The answers to messages that follow one another."""
+    said = list(before)
+    for message in messages:
+        given = read(message, *said)
+        said += [message, run(given).text if given else "I don’t know."]
+    return said[len(before) + 1 :: 2]
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("what is 15 % of 80?", "15 % of 80 is 12."),
+        ("0.1 + 0.2", "0.1 + 0.2 is 0.3."),
+        ("1 / 3", "1 / 3 is about 0.333333."),
+        ("80 plus 15 %", "80 + 15 % is 92."),
+        ("80 minus 15 %", "80 - 15 % is 68."),
+        ("10 % + 5 %", "10 % + 5 % is 15 %."),
+        ("what percent of 80 is 12?", "12 is 15 % of 80."),
+        ("increase from 80 to 92", "From 80 to 92 is an increase of 15 %."),
+        ("change from 80 to 60", "From 80 to 60 is a decrease of 25 %."),
+        ("what is half of 90?", "Half of 90 is 45."),
+        ("2^10", "2^10 is 1,024."),
+        ("2^3^2", "2^3^2 is 512."),
+        ("-2^2", "-2^2 is -4."),
+        ("(1 + 2) * 3", "(1 + 2) × 3 is 9."),
+        ("8 - (3 - 2)", "8 - (3 - 2) is 7."),
+        ("5!", "5! is 120."),
+        ("sqrt(144)", "√(144) is 12."),
+        ("√2", "√(2) is about 1.41421."),
+        ("cube root of 27", "∛(27) is 3."),
+        ("17 mod 5", "17 mod 5 is 2."),
+        ("1,500 * 2", "1,500 × 2 is 3,000."),
+        ("average of 3, 4 and 5", "(3 + 4 + 5) / 3 is 4."),
+        ("$80 plus 15 %", "$80 + 15 % is $92."),
+        ("$80 / 3", "$80 / 3 is about $26.67."),
+        ("$80 / $20", "$80 / $20 is 4."),
+        ("$3 / 2", "$3 / 2 is $1.50."),
+        ("$3 - $5", "$3 - $5 is -$2."),
+        ("2^200", "2^200 is about 1.60694 × 10^60."),
+        ("1 / 10^30", "1 / 10^30 is about 1 × 10^-30."),
+        ("convert 3 miles to km", "3 miles is 4.828032 km."),
+        ("5 kg + 300 g", "5 kg + 300 g is 5.3 kg."),
+        ("72 °F in C", "72 °F is about 22.2222 °C."),
+        ("20 degrees celsius in fahrenheit", "20 degrees celsius is 68 °F."),
+        ("90 km/h in m/s", "90 km/h is 25 m/s."),
+        ("5 ft 3 in to cm", "5 ft + 3 in is 160.02 cm."),
+        ("5 m * 3 m", "5 m × 3 m is 15 m^2."),
+        ("6 km / 2 h", "6 km / 2 h is 3 km/h."),
+        ("3 km / 500 m", "3 km / 500 m is 6."),
+        ("2 GB in MB", "2 GB is 2,000 MB."),
+        ("wie viel ist 1,5 + 2,25?", "1,5 + 2,25 = 3,75"),
+        ("Wie viel ist 15 % von 80?", "15 % von 80 = 12"),
+        ("combien font 10 divisé par 3 ?", "10 / 3 = environ 3,33333"),
+        ("quanto é 10000 vezes 4,5?", "10.000 × 4,5 = 45.000"),
+        ("¿cuánto es el 15 % de 80?", "15 % de 80 = 12"),
+        ("3加4等于多少？", "3 + 4 = 7"),
+        ("80の15%は？", "80 × 15 % = 12"),
+    ],
+)
+def test_what_a_person_gets(message: str, answer: str) -> None:
+    assert talk(message) == [answer]
+
+
+def test_the_result_tells_how_the_sum_was_read() -> None:
+    found = run(read("how much is 12 times 7?"))
+    assert found.details == {"sum": "12 * 7", "result": "84", "exact": True}
+    assert found.error == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("10 / 0", "zero"),
+        ("5 mod 0", "zero"),
+        ("0 ^ -1", "zero"),
+        ("12 is what percent of 0", "zero"),
+        ("9**9**9", "large"),
+        ("10**10**10", "large"),
+        ("2**(2**100)", "large"),
+        ("(1/3)^8000", "large"),
+        ("1e999 * 1e999 * 1e999", "large"),
+        ("1.0000001^100000000", "large"),
+        ("factorial of 1000000000", "factorial"),
+        ("2.5!", "factorial"),
+        ("5!!!!", "factorial"),
+        ("sqrt(-4)", "root"),
+        ("convert 3 smoots to km", "unit"),
+        ("5 registry in km", "unit"),
+        ("5 kg + 3 m", "unfit"),
+        ("5 kg in miles", "unfit"),
+        ("5 m ^ 1000000", "unfit"),
+        ("9^9^9 km in m", "unfit"),
+        ("5 dBm in W", "unfit"),
+        ("20 °C + 5 °C", "temperature"),
+        ("20 °C * 3", "temperature"),
+        ("1 °C / 2 h", "temperature"),
+        ("80 € + $3", "currency"),
+        ("$5 in kg", "currency"),
+    ],
+)
+def test_what_has_no_result_is_told_kindly(message: str, why: str) -> None:
+    found = run(read(message))
+    assert found.error == found.text
+    assert found.error.partition("{")[0].startswith(SAYS["en"][why].partition("{")[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "0x41.__class__",
+        "().__class__.__bases__",
+        "1e999999",
+        "(" * 10_000 + "1" + ")" * 10_000,
+        "9" * 100_000,
+        "1+" * 50_000 + "1",
+        "-" * 250 + "1",
+        "5" + "!" * 250,
+        "√" * 250 + "2",
+        "half of " * 30 + "2",
+        "factorial(10**9)",
+        "٣ + ٤",
+        "1 + 1\0",
+        "5 __class__ in km",
+        "5 {unit} in km",
+        "%s + 1",
+        "",
+        ";",
+        "; de",
+        "that; ((( or 5",
+        "1; 2; 3; 4",
+    ],
+)
+def test_hostile_input_is_refused_in_words(text: str) -> None:
+    found = run(text)
+    assert found.text
+    assert "Traceback" not in found.text
+    assert len(found.text) < 300
+    read(text)
+
+
+def test_the_library_of_units_is_loaded_when_a_unit_is_met() -> None:
+    code = "import sys, turnwise.app as app; from turnwise.tools.calculator import calculated as c; c('2 + 2');"
+    code += "print('pint' in sys.modules, c('2 km in m').text, 'pint' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False 2 km is 2,000 m. True\n"
+
+
+# --- numbers of the conversation ----------------------------------------------------------------------------------
+
+
+def test_a_sum_goes_on_from_the_last_exactly() -> None:
+    answers = talk("10 / 3", "and times 3?", "double it", "what is 15 % of that?", "minus 1", "thanks", "halve it")
+    assert answers == [
+        "10 / 3 is about 3.33333.",
+        "10 / 3 × 3 is 10.",
+        "10 × 2 is 20.",
+        "15 % of 20 is 3.",
+        "3 - 1 is 2.",
+        "I don’t know.",
+        "2 / 2 is 1.",
+    ]
+    assert talk("3 miles in km", "and in m?", "times 2")[1:] == [
+        "4.828032 km is 4,828.032 m.",
+        "4,828.032 m × 2 is 9,656.064 m.",
+    ]
+    assert talk("was ist 10 / 4?", "und mal 3?", "15 % davon") == [
+        "10 / 4 = 2,5",
+        "2,5 × 3 = 7,5",
+        "15 % von 7,5 = 1,125",
+    ]
+
+
+def test_the_one_number_of_an_answer_is_taken_and_told() -> None:
+    before = ("How much does BERT read?", "BERT reads at most 512 tokens at a time. [1][2]")
+    assert talk("what is 15 % of that?", "and divided by 4?", before=before) == [
+        "15 % of 512 is 76.8. (from “BERT reads at most 512 tokens at a time.”)",
+        "76.8 / 4 is 19.2.",
+    ]
+
+
+def test_years_and_names_are_not_taken_before_other_numbers() -> None:
+    before = ("x", "1. GPT-3 came after BERT, published in 2018 with 110 million parameters. [1]")
+    (answer,) = talk("half of that", before=before)
+    assert answer.startswith("Half of 110,000,000 is 55,000,000. (from “")
+
+
+def test_units_and_currencies_of_an_answer_are_kept() -> None:
+    assert talk("in miles?", before=("x", "The trail is 12 km long. [1] It has 5 stops."))[0].startswith(
+        "12 km is about 7.45645 miles."
+    )
+    assert talk("15 % of that", before=("x", "It costs $1,200 per year."))[0].startswith("15 % of $1,200 is $180.")
+    assert talk("double it", before=("x", "80 per cent are replaced."))[0].startswith("(80 × 2) % is 160 %.")
+
+
+def test_of_several_numbers_the_user_chooses_one() -> None:
+    before = ("Sizes?", "BERT base has 12 layers and 110 million parameters. [1]")
+    assert talk("what is 15 % of that?", "110 million", "and times 2", before=before) == [
+        "Which number do you mean: 12, 110,000,000?",
+        "15 % of 110,000,000 is 16,500,000.",
+        "16,500,000 × 2 is 33,000,000.",
+    ]
+
+
+def test_the_only_number_of_the_first_sentence_is_meant() -> None:
+    before = ("x", "There are 80 places. The office has 3 rooms and 2 doors.")
+    assert talk("half of that", before=before) == ["Half of 80 is 40. (from “There are 80 places.”)"]
+
+
+def test_without_a_number_it_says_so_or_leaves_the_message_alone() -> None:
+    assert talk("double it") == [SAYS["en"]["none"]]
+    assert talk("what is 15 % of that?", before=("What is BERT?", "A model. [1]")) == [SAYS["en"]["none"]]
+    assert read("and times 3?", "What is BERT?", "A model. [1]") == ""
+    assert read("in miles?", "What is BERT?", "It has 12 layers. [1]") == ""
+
+
+def test_a_long_chain_of_sums_ends() -> None:
+    before: list[str] = ["1 + 1", "2"]
+    for _ in range(200):
+        before += ["times 2", "a large number, 7"]
+    assert read("times 2", *before)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It has 1,024 rows [3] and 2 columns.", ["1024", "2"]),
+        ("Published in 2018.", ["2018"]),
+        ("On 3 May 2018 there were 40 guests.", ["40"]),
+        ("On 2018-05-03 at 12:30, version 3.2.1 of GPT-2.", []),
+        ("Es sind 12,5 km.", ["12.5 km"]),
+    ],
+)
+def test_the_numbers_of_a_text(text: str, found: list[str]) -> None:
+    assert [written(tree) for tree, _ in numbers(text, read_language(text))] == found
+
+
+# --- invariants ---------------------------------------------------------------------------------------------------
+
+_WHOLE = st.integers(0, 999).map(lambda value: Number(Fraction(value)))
+_TREES: st.SearchStrategy[Node] = st.recursive(
+    _WHOLE | st.fractions(0, 99, max_denominator=100).map(lambda value: Number(Fraction(round(value * 100), 100))),
+    lambda inner: (
+        st.tuples(st.sampled_from("+-*/"), inner, inner).map(lambda made: Operation(made[0], made[1:]))
+        | inner.map(lambda made: Operation("neg", (made,)))
+    ),
+    max_leaves=8,
+)
+
+
+def by_fractions(tree: Node) -> Fraction:
+    if isinstance(tree, Number):
+        return tree.value
+    assert isinstance(tree, Operation)
+    first, *others = map(by_fractions, tree.parts)
+    match tree.name:
+        case "neg":
+            return -first
+        case "+":
+            return first + others[0]
+        case "-":
+            return first - others[0]
+        case "*":
+            return first * others[0]
+    return first / others[0]
+
+
+@given(_TREES)
+def test_it_agrees_with_fractions_also_when_written_and_read_again(tree: Node) -> None:
+    try:
+        expected = by_fractions(tree)
+    except ZeroDivisionError:
+        with pytest.raises(CannotCalculate):
+            evaluated(tree)
+        return
+    assert evaluated(tree).amount == expected
+    assert evaluated(parsed(written(tree))).amount == expected
+
+
+@given(st.fractions(), st.sampled_from(sorted(SAYS)))
+def test_a_number_is_shown_close_to_what_it_is(amount: Fraction, code: str) -> None:
+    text = shown(amount, code)
+    if "×" in text:
+        return
+    plain = text.replace("\u202f", "")
+    plain = plain.replace(",", "") if code in ("en", "zh", "ja") else plain.replace(".", "").replace(",", ".")
+    assert abs(Fraction(plain) - amount) <= max(abs(amount) / 10**5, Fraction(1, 10**6))
+
+
+@given(st.text(max_size=60) | st.text("0123456789.,+-*/^()!%√ $€kmgh°CFinof;that", max_size=60))
+def test_it_never_raises(text: str) -> None:
+    assert calculated(text).text
+    given = read(text)
+    assert not given or run(given).text
+
+
+def test_every_language_says_all() -> None:
+    assert {code: set(said) ^ set(SAYS["en"]) for code, said in SAYS.items() if set(said) != set(SAYS["en"])} == {}

@@ -1,0 +1,115 @@
+"""Asking: the heading of a passage as a question that its reader might ask. Only what is surely well-formed is written:
+where the form of a heading is not known, it is quoted."""
+
+from __future__ import annotations
+
+import re
+
+from turnwise.dialogue.language import read_language, suggests
+from turnwise.text import content_words, words
+
+LONGEST = 10  # words of a heading that becomes a question
+LONGEST_SUBJECT = 4  # words between a question word and its verb
+# Headings that tell what a part of a document is for, not what it is about
+_PARTS = frozenset(
+    """abstract about acknowledgements acknowledgments additional appendix background bibliography conclusion
+    conclusions contents discussion example examples faq further general glossary introduction index license links
+    more notes overview preface questions reading references remarks see also setup summary toc worked a an the of
+    and to in einleitung einführung zusammenfassung fazit inhalt inhaltsverzeichnis literatur anhang beispiel
+    überblick résumé sommaire annexe bibliographie exemple aperçu introducción resumen conclusión índice
+    bibliografía ejemplo introdução resumo conclusão exemplo""".split()
+)
+_NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[IVX]+\.|[A-Z]\.|§\s?\d+)\s+")
+_CLAUSE = re.compile(r"(?P<word>how|why|when|where|what|who)\b(?P<rest>.*)", re.I)
+_VERB = re.compile(r"(?P<subject>.+?) (?P<verb>is|are|was|were|can)(?: (?P<rest>.+))?", re.I)
+_COMPARED = re.compile(r"(?P<one>.+?) (?:compared (?:with|to)|vs\.?|versus) (?P<other>.+)", re.I)
+_PART_OF = re.compile(r"(?P<what>[^\W\d_-]+) (?:of|at|with|for|during) .+", re.I)
+_DOING = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*ing (?:(?:an?|the|what|how|your|our|its) .+|[A-Z].*)")
+
+
+def question_about(heading: str, text: str, code: str = "en") -> str:
+    """A question that a passage under this heading answers, in the language of that code; empty where the heading has
+    no form that is known. `text` is what the passage says: it tells how the words of the heading are used."""
+    heading = _of_a_subject(heading)
+    if heading.endswith(("?", "？")):
+        return heading if suggests(code) and read_language(heading) == code else ""
+    known = heading and code == "en" and not re.search(r"[:;()/]", heading)
+    return _in_english(heading, text) if known else ""
+
+
+def question_quoting(heading: str, title: str, code: str = "en") -> str:
+    """The question what a document says under a heading, which stands in it as it is."""
+    heading = _of_a_subject(heading)
+    form = suggests(code).get("about", "")
+    return form.format(title=title, heading=heading) if heading else ""
+
+
+def _of_a_subject(heading: str) -> str:
+    """A heading without its number; empty where it names no subject, or too much for a question."""
+    heading = _NUMBERED.sub("", " ".join(heading.split())).strip(" .:–-")
+    own = any(word.lower() not in _PARTS for word in words(heading))
+    return heading if own and content_words(heading) and len(words(heading)) <= LONGEST else ""
+
+
+def what_is(name: str, text: str, code: str = "en") -> str:
+    """The question what something is that a text names, as it names it; empty where it cannot be asked."""
+    found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.I)
+    form = suggests(code).get("are" if _is_plural(name) else "is")
+    return form.format(what=_lower(found[0], text)) if found and form else ""
+
+
+def _in_english(heading: str, text: str) -> str:
+    forms = suggests("en")
+    if heading.lower().startswith("how to "):
+        return forms["how_to"].format(what=heading[7:])
+    if clause := _CLAUSE.fullmatch(heading):
+        return _of_clause(clause["word"].capitalize(), clause["rest"].strip(), heading)
+    if compared := _COMPARED.fullmatch(heading):
+        one = _lower(compared["one"], text)
+        form = forms["compare_many" if _is_plural(one) else "compare"]
+        return form.format(one=one, other=compared["other"])
+    if _DOING.fullmatch(heading):
+        return forms["involve"].format(what=_lower(heading, text))
+    bare = re.sub(r"^(?:the|an?) ", "", heading, flags=re.I)
+    if part := _PART_OF.fullmatch(bare):
+        return forms["are" if _is_plural(part["what"]) else "is"].format(what="the " + _lower(bare, text))
+    return _defined(bare, text)
+
+
+def _of_clause(word: str, rest: str, heading: str) -> str:
+    forms = suggests("en")
+    if word == "Who":
+        return f"{heading}?" if re.match(r"(?:can|may|should|must|is|are|was|were|will)\b", rest) else ""
+    works = re.fullmatch(r"(?P<subject>.+) works?", rest)
+    if word == "How" and works:
+        return f"How {'does' if rest.endswith('s') else 'do'} {works['subject']} work?"
+    turned = _VERB.fullmatch(rest)
+    if turned and len(words(turned["subject"])) <= LONGEST_SUBJECT and (turned["rest"] or word == "What"):
+        return " ".join(filter(None, (word, turned["verb"], turned["subject"], turned["rest"]))) + "?"
+    return forms["tell"].format(clause=heading[0].lower() + heading[1:]) if rest else ""
+
+
+def _defined(phrase: str, text: str) -> str:
+    """What something is, where the passage says that, with the article that it has there."""
+    found = re.search(
+        rf"(?P<article>\b(?:the|an?) )?(?P<what>(?<![\w-]){re.escape(phrase)}) "
+        r"(?:(?P<verb>is|are|was|were) (?:an?|the|one|any|when|how|what)|means?)\b",
+        text,
+        re.I,
+    )
+    if not found:
+        return ""
+    form = suggests("en")["are" if found["verb"] in ("are", "were") else "is"]
+    return form.format(what=(found["article"] or "").lower() + _lower(found["what"], text))
+
+
+def _is_plural(phrase: str) -> bool:
+    last = phrase.rsplit(" ", 1)[-1].lower()
+    return " and " in phrase or (last.endswith("s") and not last.endswith(("ss", "us", "is", "ics")) and len(last) > 3)
+
+
+def _lower(phrase: str, text: str) -> str:
+    """A phrase as it stands within a sentence: a name keeps its capital."""
+    first = re.split(r"[\s-]", phrase)[0]
+    named = any(map(str.isupper, first[1:])) or re.search(rf"[a-z,] {re.escape(first)}\b", text)
+    return phrase if named else phrase[0].lower() + phrase[1:]

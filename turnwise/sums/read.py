@@ -1,0 +1,111 @@
+"""Messages that are sums, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from turnwise.sums.grammar import (
+    FORMS,
+    LISTED,
+    LONGEST,
+    Node,
+    NoSum,
+    Number,
+    Operation,
+    That,
+    Tokens,
+    nodes,
+    parsed,
+    tidied,
+    unit_name,
+)
+
+_LEAD = re.compile(
+    r"\A(?:(?:so|and|then|now|ok|okay|but|please|hey|also|can you|could you|und|dann|et|alors|y|e|entonces|então|"
+    r"那|那么|では|じゃあ|what about|how about|was ist mit)\b[ ,]*|请|請)+",
+    re.I,
+)
+_ASKS = re.compile(
+    r"(?P<sure>(?:how much (?:is|are|does)|calculate|compute|work out|evaluate|solve|convert|"
+    r"wie ?viele? (?:ist|sind|macht|ergibt)|berechne|rechne|rechne aus|"
+    r"combien (?:font|fait|est)|calcule[rz]?|quel est le résultat de|convertis|"
+    r"cu[aá]nto (?:es|son|da)|calcula|convierte|quanto (?:é|são|dá)|calcule|converta) |"
+    r"(?:计算|計算して|算一下|計算) ?)|"
+    r"(?:what(?:['’]s| is| are| do you get for)|what(?= (?:percent|per cent|%))|was (?:ist|sind|macht|ergibt)|"
+    r"wie ?viel(?= prozent)|qu(?:el|e) est|(?:qué|cuál) es|qual é|o que é) ",
+    re.I,
+)
+_END = re.compile(
+    r"(?: (?:equal|equals|make|please|in total|bitte|exactly|zusammen|then|instead))+$"
+    r"|(?:等于|等於|是)(?:多少|几|幾|什么)?$|(?:は|って)?(?:いくつ|いくら|何|なに)?(?:ですか|になりますか|でしょうか)?$",
+    re.I,
+)
+# How a message begins that goes on from the last answer: "times 3", "in miles"
+_GOES_ON = re.compile(
+    r"[*/^]|\+ |(?:plus|minus|times|multiplied by|divided by|squared|cubed|to the power of|mal|geteilt durch|fois|"
+    r"moins|divisé par|menos|más|mais|vezes|por|dividido (?:por|entre))\b|[乘加减減掛割足引]|除以|"
+    r"(?:in|to|into|en|em) (?=\S)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A message that is a sum. `bare`: it goes on from the last answer and names nothing of it ("and times 3?")."""
+
+    tree: Node
+    bare: bool = False
+
+    @property
+    def leans(self) -> bool:
+        return any(isinstance(node, That) for node in nodes(self.tree))
+
+
+@lru_cache(maxsize=1024)
+def read_sum(message: str, code: str = "en") -> Sum | None:
+    """A sum and nothing else: "2 + 2", "what is 15 % of 80?", "convert 3 miles to km", "double it". Not a question that
+    only holds numbers, nor a date, a range of years, a version or a telephone number."""
+    if len(message) > LONGEST:
+        return None
+    text = _LEAD.sub("", tidied(message))
+    asked = _ASKS.match(text)
+    rest = tidied(_END.sub("", text[asked.end() :] if asked else text))
+    bare = not asked and bool(_GOES_ON.match(rest)) and not re.fullmatch(r"\w+ [A-Z]", rest)  # "in C" names a language
+    try:
+        tree = parsed(f"that {rest}" if bare else rest, code)
+        tight = not (asked and asked["sure"]) and _only_tight(rest, code)
+    except NoSum:
+        return None
+    return Sum(tree, bare) if not tight and _is_sum(tree, bool(asked)) else None
+
+
+def _only_tight(text: str, code: str) -> bool:
+    """Whether its only signs are such as stand in a date or a name: 24/7, 555-1234, 4x4."""
+    if any(pattern.fullmatch(text) for pattern, _ in FORMS) or LISTED.fullmatch(text):
+        return False
+    tokens = Tokens(text, code).found
+    signs = [token for token in tokens if token.kind != "number"]
+    units = any(token.number.unit for token in tokens if token.number)
+    return bool(signs) and not units and all(token.tight for token in signs)
+
+
+def _is_sum(tree: Node, asked: bool) -> bool:
+    if not isinstance(tree, Operation) or not any(isinstance(node, Number) for node in nodes(tree)):
+        return isinstance(tree, Operation) and tree.name == "to" and _known_unit(tree)
+    if any(node.name == "to" and not _known_unit(node) for node in nodes(tree) if isinstance(node, Operation)):
+        return False
+    if tree.name in ("%", "neg") and not isinstance(tree.parts[0], Operation):
+        return False
+    if not asked and tree.name == "-" and all(isinstance(part, Number) for part in tree.parts):
+        first, second = (part for part in tree.parts if isinstance(part, Number))
+        years = all(1000 <= part.value < 2200 and part.value.denominator == 1 for part in (first, second))
+        return not years and bool(first.unit) == bool(second.unit)
+    return True
+
+
+def _known_unit(tree: Operation) -> bool:
+    """Whether at least one side of a conversion is a unit that we know."""
+    given = [node.unit for node in nodes(tree) if isinstance(node, Number)]
+    return bool(unit_name(tree.unit)) or any(unit_name(unit) for unit in given if unit)

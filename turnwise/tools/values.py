@@ -1,0 +1,267 @@
+"""Values: what a sum comes to, exactly where that can be, and what is wrong with one that comes to nothing.
+
+The work is bounded by what is let in, not by a clock: see the limits here and in `turnwise.sums.grammar`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from turnwise.sums.grammar import CURRENCIES, Node, Number, Operation, That, unit_name
+from turnwise.text import one_line
+
+LARGEST = 2**13  # binary digits of a number or of its divisor
+FACTORIAL = 500
+POWERS = 9  # exponents of units
+PRECISION = 50  # decimal digits of what has no exact value
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    amount: Fraction
+    sign: str = ""  # % or a currency
+    unit: Any = None  # of the library of units
+    exact: bool = True
+
+
+class CannotCalculate(ValueError):
+    """A sum that has no result, and why: a key of what is said."""
+
+    def __init__(self, why: str, **values: str) -> None:
+        super().__init__(why)
+        self.why, self.values = why, values
+
+
+def evaluated(tree: Node) -> Value:
+    """The value of a tree. Raises CannotCalculate."""
+    match tree:
+        case Number():
+            return _checked(_quantity(tree))
+        case Operation(name, parts, unit):
+            values = [evaluated(part) for part in parts]
+            return _checked(_converted(values[0], unit) if name == "to" else _worked_out(name, values))
+        case That():
+            raise CannotCalculate("none")
+
+
+def _checked(value: Value) -> Value:
+    if max(value.amount.numerator.bit_length(), value.amount.denominator.bit_length()) > LARGEST:
+        raise CannotCalculate("large")
+    return value
+
+
+def _worked_out(name: str, values: Sequence[Value]) -> Value:
+    first = values[0]
+    if name != "neg" and any(value.unit is not None and symbol(value.unit) in _TEMPERATURES for value in values):
+        raise CannotCalculate("temperature")
+    match name:
+        case "+" | "-":
+            return _added(first, values[1], -1 if name == "-" else 1)
+        case "*" | "of":
+            return _times(first, values[1])
+        case "/":
+            return _times(first, _inverse(values[1]))
+        case "neg":
+            return Value(-first.amount, first.sign, first.unit, first.exact)
+        case "%" if not first.sign and first.unit is None:
+            return Value(first.amount, "%", exact=first.exact)
+        case "^":
+            return _power(first, values[1])
+        case "√" | "∛":
+            return _power(first, Value(Fraction(1, 2 if name == "√" else 3)))
+        case "!":
+            amount = _plain(first).amount
+            if amount.denominator > 1 or not 0 <= amount <= FACTORIAL:
+                raise CannotCalculate("factorial", most=str(FACTORIAL))
+            return Value(Fraction(math.factorial(int(amount))))
+        case "mod":
+            amount, by = _plain(first).amount, _plain(values[1]).amount
+            if not by:
+                raise CannotCalculate("zero")
+            return Value(amount % by)
+        case "share":
+            return Value(100 * _plain(_times(first, _inverse(values[1]))).amount, "%")
+        case "change":
+            grown = _plain(_times(values[1], _inverse(first))).amount
+            return Value(100 * (grown - 1), "%")
+    raise CannotCalculate("unfit")
+
+
+def _plain(value: Value) -> Value:
+    """A value without a unit; a percentage as the part that it is."""
+    if value.sign == "%":
+        return Value(value.amount / 100, exact=value.exact)
+    if value.sign or value.unit is not None:
+        raise CannotCalculate("unfit")
+    return value
+
+
+def _added(one: Value, other: Value, sign: int) -> Value:
+    """80 + 15 % is 92; 10 % + 5 % is 15 %."""
+    if other.sign == "%" and one.sign != "%":
+        return _times(one, Value(1 + sign * other.amount / 100, exact=other.exact))
+    if one.unit is not None or other.unit is not None:
+        if one.unit is None or other.unit is None:
+            raise CannotCalculate("unfit")
+        return _by_units(one, other, lambda a, b: a + sign * b)
+    if one.sign != other.sign and one.sign and other.sign:
+        raise CannotCalculate("currency" if "%" not in (one.sign, other.sign) else "unfit")
+    if one.sign == "%" and not other.sign:
+        one = _plain(one)
+    return Value(one.amount + sign * other.amount, one.sign or other.sign, exact=one.exact and other.exact)
+
+
+def _times(one: Value, other: Value) -> Value:
+    one, other = (_plain(each) if each.sign == "%" else each for each in (one, other))
+    if one.sign and other.sign:
+        if other.sign == f"1/{one.sign}":
+            return Value(one.amount * other.amount, exact=one.exact and other.exact)
+        raise CannotCalculate("currency")
+    if other.sign.startswith("1/"):
+        raise CannotCalculate("unfit")
+    if one.unit is not None and other.unit is not None:
+        return _by_units(one, other, lambda a, b: a * b)
+    if one.unit is not None or other.unit is not None:
+        if one.sign or other.sign:
+            raise CannotCalculate("unfit")
+        return Value(one.amount * other.amount, "", one.unit or other.unit, one.exact and other.exact)
+    return Value(one.amount * other.amount, one.sign or other.sign, exact=one.exact and other.exact)
+
+
+def _inverse(value: Value) -> Value:
+    value = _plain(value) if value.sign == "%" else value
+    if not value.amount:
+        raise CannotCalculate("zero")
+    unit = None if value.unit is None else value.unit**-1
+    return Value(1 / value.amount, f"1/{value.sign}" if value.sign else "", unit, value.exact)
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    by = _plain(exponent).amount
+    if base.unit is not None:
+        if by.denominator > 1 or not 1 <= by <= POWERS:
+            raise CannotCalculate("unfit")
+        return Value(_raised(base.amount, int(by)), "", base.unit ** int(by), base.exact)
+    amount = _plain(base).amount
+    if by.denominator == 1:
+        return Value(_raised(amount, int(by)), exact=base.exact and exponent.exact)
+    if abs(by) > LARGEST or by.denominator > LARGEST:
+        raise CannotCalculate("large")
+    if amount < 0:
+        raise CannotCalculate("root")
+    root = _exact_root(amount, by.denominator)
+    if root is not None:
+        return Value(_raised(root, by.numerator), exact=base.exact and exponent.exact)
+    if abs(by) * max(amount.numerator.bit_length(), amount.denominator.bit_length()) > LARGEST:
+        raise CannotCalculate("large")
+    context = Context(prec=PRECISION)
+    power = context.power(_decimal(amount, context), _decimal(by, context))
+    return Value(Fraction(power), exact=False)
+
+
+def _raised(base: Fraction, by: int) -> Fraction:
+    """A power, if it is not too large: that is known before it is worked out."""
+    if not base and by < 0:
+        raise CannotCalculate("zero")
+    if base not in (0, 1, -1):
+        if abs(by) > LARGEST or abs(by) * (max(abs(base.numerator), base.denominator).bit_length() - 1) > LARGEST:
+            raise CannotCalculate("large")
+        return base**by
+    return base**by if by >= 0 or base else base
+
+
+def _exact_root(amount: Fraction, degree: int) -> Fraction | None:
+    if degree not in (2, 3):
+        return None
+    roots = [math.isqrt(part) if degree == 2 else _cube_root(part) for part in (amount.numerator, amount.denominator)]
+    root = Fraction(*roots) if roots[1] else None
+    return root if root is not None and root**degree == amount else None
+
+
+def _cube_root(whole: int) -> int:
+    low, high = 0, 1 << (whole.bit_length() // 3 + 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if middle**3 <= whole else (low, middle - 1)
+    return low
+
+
+def _decimal(amount: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(amount.numerator), Decimal(amount.denominator))
+
+
+# --- units --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _registry() -> Any:
+    """The library of units, loaded when the first unit is met. Its own parser is shown no text of a user's."""
+    import pint
+
+    return pint.UnitRegistry(non_int_type=Fraction, cache_folder=None)
+
+
+def _unit(written: str) -> Any:
+    name = unit_name(written)
+    if not name:
+        known = re.fullmatch(r"[A-Za-zμ]{2,30}", written) and _registry().parse_unit_name(written)
+        if not known:
+            raise CannotCalculate("unit", unit=one_line(written, 30))
+        name = "".join(known[0][:2])
+    return _registry().parse_units(name)
+
+
+def _quantity(number: Number) -> Value:
+    if number.unit in _SIGNS:
+        return Value(number.value, number.unit)
+    return Value(number.value, "", _unit(number.unit) if number.unit else None)
+
+
+_SIGNS = frozenset(CURRENCIES.values())
+_TEMPERATURES = ("°C", "°F")  # whose zero is not nothing
+
+
+def _by_units(one: Value, other: Value, work: Callable[[Any, Any], Any]) -> Value:
+    quantity = _registry().Quantity
+    return _of(
+        lambda: work(quantity(one.amount, one.unit), quantity(other.amount, other.unit)), one.exact and other.exact
+    )
+
+
+def _converted(value: Value, unit: str) -> Value:
+    if value.sign and value.sign != "%":
+        raise CannotCalculate("currency")
+    if value.unit is None:
+        raise CannotCalculate("unfit")
+    wanted = _unit(unit)
+    return _of(lambda: _registry().Quantity(value.amount, value.unit).to(wanted), value.exact)
+
+
+def _of(work: Callable[[], Any], exact: bool) -> Value:
+    """What the library of units works out, or what is wrong with it."""
+    import pint
+
+    try:
+        found = work()
+    except (pint.PintError, ArithmeticError, ValueError, TypeError):
+        raise CannotCalculate("unfit") from None
+    if found.dimensionless and (base := found.to_base_units()).unitless:
+        return Value(Fraction(base.magnitude), exact=exact)
+    return Value(Fraction(found.magnitude), "", found.units, exact)
+
+
+def symbol(unit: Any) -> str:
+    """A unit in signs: "km/h", "m^2"."""
+    above: list[str] = []
+    below: list[str] = []
+    for name, power in _registry().Quantity(1, unit).unit_items():
+        short = _registry().get_symbol(name).removeprefix("Δ")
+        (above if power > 0 else below).append(short + (f"^{abs(power)}" if abs(power) != 1 else ""))
+    return "/".join(("·".join(above) or "1", *below))
