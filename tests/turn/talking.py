@@ -12,7 +12,18 @@ from turnwise.engine import Engine
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Accepted, Answered, Delta, Failed, Message, Reply, StageTrace, TurnEvent, TurnRequest
 
-STAGES = ["guard in", "understand", "condense", "plan", "retrieve", "compose", "generate", "guard out", "remember"]
+STAGES = [
+    "guard in",
+    "understand",
+    "condense",
+    "plan",
+    "retrieve",
+    "compose",
+    "generate",
+    "guard out",
+    "verify",
+    "remember",
+]
 E = TypeVar("E", bound=TurnEvent)
 
 

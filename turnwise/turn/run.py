@@ -21,6 +21,7 @@ from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, carry_out, gathered
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
+from turnwise.turn.verify import verify
 from turnwise.types import (
     Accepted,
     Analysis,
@@ -143,6 +144,17 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                 raise ModelGarbled("Nothing of the answer could be shown.", "Ask again, or try another model.")
         yield trace.last()
 
+        with trace.stage("verify") as stage:
+            sources = cited(text, prompt, guard.numbers)
+            quotes = speech.speaker in ("no model", "extractive")
+            claims = await asyncio.to_thread(verify, text, sources, prompt.found, parts.senses.embedder, quotes)
+            held = sum(claim.supported for claim in claims)
+            stage.decide(
+                f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check",
+                "by the words of the passages they cite" if claims else "the answer states nothing",
+            )
+        yield trace.last()
+
         with trace.stage("remember") as stage:
             kept = "stored" if memory.conversation_id else "not stored"
             stage.decide(
@@ -152,12 +164,13 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             conversation_id=memory.conversation_id,
             turn=memory.number,
             text=text,
-            sources=cited(text, prompt, guard.numbers),
+            sources=sources,
             condensed_query=condensed.query,
             follow_up=understood.follow_up,
             state=understood.state,
             trace=trace.all(),
             plan=planned,
+            claims=claims,
             notice=" ".join(filter(None, (speech.notice, FILTERED if searched and not hits and request.where else ""))),
         )
         await memory.complete(reply)
