@@ -20,7 +20,6 @@ LOCAL = 0.6  # share of the score that rests on the nearest sentences; the rest 
 STRANGE = 0.4  # what is left of the score where a number or a name is not in the passage, or a sense is turned round
 DOUBTFUL = 0.25, 0.75  # scores by words between which the meaning is looked at too
 UNLIKE, ALIKE = 0.6, 0.9  # cosines at which two sentences have nothing, and everything, in common
-COMPARED = 2  # places of the passages whose meaning is compared with a sentence
 FEW = 4  # words from which a sentence without a citation can state something
 REACH = 3  # words that a negation turns round
 
@@ -56,7 +55,7 @@ _OPPOSITES = [
 # What an answer says of itself, of its reader or of what it was given is no claim about the documents.
 _GIVEN = r"(?:evidence|documents?|passages?|sources?|library|context|texts?|information)"
 _OF_ITSELF = re.compile(
-    rf"\b(?:I|I['’]\w+|me|we|let['’]s|you (?:asked|said|mentioned|told))\b"
+    rf"\b(?:I|I['’]\w+|me|we|let['’]s|[Yy]ou (?:asked|said|mentioned|told))\b"
     rf"|\b(?i:{_GIVEN})\b[^.]{{0,60}}(?:\b(?:not|no|nothing|only)\b|n['’]t\b)|\b(?i:no|none|nothing)\b[^.]{{0,40}}\b{_GIVEN}\b"
 )
 
@@ -139,21 +138,16 @@ def _score(said: str, passages: Sequence[_Passage], embedder: Embedder | None) -
     if read_language(said) != read_language(passages[0].text):  # then the numbers are all that can be compared
         return SUPPORTED * (STRANGE if strange_number else 1)
     weights = _weights(said)
-    places = sorted(
-        (place for passage in passages for place in passage.places),
-        key=lambda place: (-_cover(weights, place[1]), len(place[0])),
-    )
-    score = LOCAL * _cover(weights, places[0][1]) + (1 - LOCAL) * _cover(weights, known) if places else 0.0
-    if embedder is not None and places and DOUBTFUL[0] <= score < DOUBTFUL[1]:
-        near = float(
-            max(embedder.embed_passages([place for place, _ in places[:COMPARED]]) @ embedder.embed_query(said))
-        )
-        score = (score + min(1.0, max(0.0, (near - UNLIKE) / (ALIKE - UNLIKE)))) / 2
+    places = (place for passage in passages for place in passage.places)
+    near, there = max(places, key=lambda place: (_cover(weights, place[1]), -len(place[0])), default=("", set()))
+    score = LOCAL * _cover(weights, there) + (1 - LOCAL) * _cover(weights, known)
+    if embedder is not None and near and DOUBTFUL[0] <= score < DOUBTFUL[1]:
+        cosine = float(embedder.embed_passages([near])[0] @ embedder.embed_query(said))
+        score = (score + min(1.0, max(0.0, (cosine - UNLIKE) / (ALIKE - UNLIKE)))) / 2
     strange_name = any(
         stem(name) not in known and not any(name in passage.initials for passage in passages) for name in _names(said)
     )
-    turned = bool(places) and _turned_round(said, places[0][0])
-    return score * STRANGE ** (strange_number + strange_name + turned)
+    return score * STRANGE ** (strange_number + strange_name + _turned_round(said, near))
 
 
 def _cover(weights: dict[str, float], known: Iterable[str]) -> float:
@@ -169,9 +163,9 @@ def _weights(said: str) -> dict[str, float]:
 
 def _terms(text: str) -> set[str]:
     """The stems of the words of content, the numbers; of a text without spaces, its pairs of characters."""
-    terms = content_stems(text) | _numbers(text)
+    terms = {term for term in content_stems(text) if not term.isdigit()} | _numbers(text)
     if _UNSPACED.search(text):
-        terms |= {one + other for one, other in pairwise(text) if _UNSPACED.match(one)}
+        terms |= {one + other for one, other in pairwise(text) if _UNSPACED.match(one) and _UNSPACED.match(other)}
         terms = {term for term in terms if len(term) <= 2 or not _UNSPACED.search(term)}
     return terms
 
@@ -189,7 +183,7 @@ def _names(said: str) -> set[str]:
         return set()
     first, *rest = [re.split("['’]", word)[0] for word in words(said)]
     names = {word for word in rest if word[0].isupper() and is_content(word)}
-    return names | ({first} if len(first) > 1 and not first[1:].islower() and not first.isdigit() else set())
+    return names | ({first} if any(map(str.isupper, first[1:])) else set())
 
 
 def _turned_round(said: str, place: str) -> bool:
