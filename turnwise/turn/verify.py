@@ -142,7 +142,8 @@ def _score(said: str, passages: Sequence[_Passage], embedder: Embedder | None) -
     near, there = max(places, key=lambda place: (_cover(weights, place[1]), -len(place[0])), default=("", set()))
     score = LOCAL * _cover(weights, there) + (1 - LOCAL) * _cover(weights, known)
     if embedder is not None and near and DOUBTFUL[0] <= score < DOUBTFUL[1]:
-        cosine = float(embedder.embed_passages([near])[0] @ embedder.embed_query(said))
+        one, other = embedder.embed_passages([near, said])
+        cosine = float(one @ other)
         score = (score + min(1.0, max(0.0, (cosine - UNLIKE) / (ALIKE - UNLIKE)))) / 2
     strange_name = any(
         stem(name) not in known and not any(name in passage.initials for passage in passages) for name in _names(said)
