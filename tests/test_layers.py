@@ -33,6 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "store": {*CONTRACTS, "sqlite", "postgres"},
     "guard": {*CONTRACTS, "sqlite"},
     "dialogue": CONTRACTS,
+    "citations": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.run": {*CONTRACTS, *STAGES, "dialogue", "guard"},
     "engine": {*CONTRACTS, "documents", "guard", "turn.retrieve", "turn.run"},
@@ -50,9 +51,9 @@ LAYERS: dict[str, set[str]] = {
         "turn.condense",
         "engine",
     },
-    "server": {*CONTRACTS, "app", "engine"},
+    "server": {*CONTRACTS, "app", "citations", "engine"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
-    "cli": {*CONTRACTS, "app", "engine", "server", "evaluation", "transfer"},
+    "cli": {*CONTRACTS, "app", "citations", "engine", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
         "sqlite",
@@ -66,7 +67,15 @@ LAYERS: dict[str, set[str]] = {
         "turn.condense",
         "turn.retrieve",
     },
-    "": {"types", "config", "app", "engine", "models.fake", "dialogue"},  # turnwise itself: the public names
+    "": {
+        "types",
+        "config",
+        "app",
+        "citations",
+        "engine",
+        "models.fake",
+        "dialogue",
+    },  # turnwise itself: the public names
 }
 
 # What these may import besides the standard library and Turnwise.

@@ -33,6 +33,7 @@ def test_the_public_names() -> None:
         "Source",
         "Turn",
         "TurnRequest",
+        "bibliography",
         "open",
     ]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.citations import bibliography
     from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
@@ -44,6 +45,7 @@ __all__ = [
     "Source",
     "Turn",
     "TurnRequest",
+    "bibliography",
     "open",
 ]
 
@@ -69,6 +71,7 @@ _HOMES = {
     "Engine": "engine",
     "FakeChat": "models.fake",
     "QueryCondenser": "turn.condense",
+    "bibliography": "citations",
 }
 
 

@@ -219,8 +219,8 @@ def test_all_formats_tell_a_citation_style_the_same(tmp_path: Path) -> None:
     bibtex = r"""@incollection{k, title = {Herons}, author = {Smith, John}, editor = {Ng, Wei and Olsen, Kari},
       booktitle = {Birds}, volume = 2, pages = {10--20}, publisher = {Press}, address = {Oslo}, year = 2020,
       doi = {10.1000/x}}"""
-    ris = """TY  - CHAP\nTI  - Herons\nAU  - Smith, John\nA2  - Ng, Wei\nA2  - Olsen, Kari\nT2  - Birds\nVL  - 2\nSP  - 10
-EP  - 20\nPB  - Press\nCY  - Oslo\nPY  - 2020\nDO  - 10.1000/x\nER  -"""
+    ris = """TY  - CHAP\nTI  - Herons\nAU  - Smith, John\nA2  - Ng, Wei\nA2  - Olsen, Kari\nT2  - Birds\nVL  - 2
+SP  - 10\nEP  - 20\nPB  - Press\nCY  - Oslo\nPY  - 2020\nDO  - 10.1000/x\nER  -"""
     people = [{"family": "Ng", "given": "Wei"}, {"family": "Olsen", "given": "Kari"}]
     item = {
         "type": "chapter",
