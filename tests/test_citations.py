@@ -143,6 +143,10 @@ def test_a_reference_of_an_older_library_is_written_with_what_it_has() -> None:
     assert written("apa", old) == ["Smith, J. (2020). The heron of Fünen. https://example.org/a"]
 
 
+def test_a_document_that_no_bibliography_describes_has_its_own_date() -> None:
+    assert written("apa", dataclasses.replace(NOTES, date="2021-03-04")) == ["Notes on herons. (2021). notes.md"]
+
+
 def test_what_a_style_cannot_write_is_given_in_plain_words() -> None:
     """This style asks for what the library cannot do with a chapter."""
     assert written("acta-polytechnica", CHAPTER) == ["Ng, Wei (2019). On storks."]

@@ -157,7 +157,9 @@ def _item(source: Source, reference: Reference) -> dict[str, Any]:
         "author": reference.authors,
         "editor": tuple(filter(None, reference.csl.get("editor", "").split("; "))),
     }
-    date = re.match(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", reference.csl.get("issued") or str(reference.year or ""))
+    date = re.match(
+        r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", reference.csl.get("issued") or str(reference.year or source.date[:4])
+    )
     return {
         "id": "work",
         "type": reference.csl.get("type", "document"),

@@ -139,6 +139,7 @@ class Passage:
     end: int = 0
     position: int = 0  # among the passages of its document
     reference: Reference | None = None
+    date: str = ""  # of the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,7 @@ class Source:
     text: str
     quote: str = ""
     reference: Reference | None = None
+    date: str = ""  # of the document
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Source:

@@ -44,6 +44,7 @@ def to_source(number: int, passage: Passage, claim: str) -> Source:
         passage.text,
         nearest(claim, passage.text),
         passage.reference,
+        passage.date,
     )
 
 
