@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from talking import answered, stage
 
 from turnwise.engine import Engine
+from turnwise.models.fake import FakeChat
+from turnwise.turn.run import Parts
 from turnwise.turn.verify import verify
-from turnwise.types import Claim, Reference, Source
+from turnwise.types import Claim, Reference, Source, TurnRequest
 
 FERRY = (
     "Dogs travel free of charge on the upper deck. A muzzle is not required, but the dog must be kept on a lead. The "
@@ -174,3 +179,17 @@ def test_any_answer_can_be_checked(text: str) -> None:
         assert 0 <= claim.score <= 1
         assert claim.supported == (claim.score >= 0.5)
         assert claim.text
+
+
+def test_a_turn_gives_its_claims_and_the_sentences_behind_them(make_parts: Callable[..., Parts]) -> None:
+    said = "Both sides of a word are read by BERT at once [1, 2]. It came out in 1999 [1]."
+    reply = answered(TurnRequest("What is BERT?"), make_parts(FakeChat(lambda _: [said[:60], said[60:]])))
+    assert reply.text == said.replace("[1, 2]", "[1][2]")
+    assert [(claim.numbers, claim.supported) for claim in reply.claims] == [((1, 2), True), ((1,), False)]
+    assert all(source.quote in " ".join(source.text.split()) for source in reply.sources)
+    assert stage(reply, "verify").decision == "1 of 2 sentences borne out"
+
+
+def test_a_courtesy_has_no_claims(make_parts: Callable[..., Parts]) -> None:
+    reply = answered(TurnRequest("thanks!"), make_parts(FakeChat(lambda _: "never asked")))
+    assert (reply.claims, stage(reply, "verify").decision) == ((), "nothing to check")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from turnwise.config import Settings
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
 from turnwise.turn.compose import cited, compose
@@ -41,6 +42,7 @@ from turnwise.types import (
 )
 
 FILTERED = "Nothing was found among the documents that the filter lets through."
+QUOTING = ("no model", "extractive")  # speakers whose words are the library's or the conversation's
 
 log = logging.getLogger(__name__)
 
@@ -126,16 +128,16 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             speech = Speech(prompt, planned, parts.models)
             known = {source.number for source in prompt.known}
             new = {each.number for each in prompt.evidence} - known
-            guard = parts.guard.open_output(known | new, new)
+            guard, markers = parts.guard.open_output(known | new, new), Markers(known | new)
             async for piece in speech.pieces():
-                if released := guard.feed(piece):
+                if released := guard.feed(piece if speech.speaker in QUOTING else markers.feed(piece)):
                     text += released
                     yield Delta(released)
             stage.decide(speech.speaker, speech.reason)
         yield trace.last()
 
         with trace.stage("guard out") as stage:
-            if released := guard.close():
+            if released := guard.feed(markers.close()) + guard.close():
                 text += released
                 yield Delta(released)
             removed = ", ".join(dict.fromkeys(guard.removed))
@@ -146,7 +148,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("verify") as stage:
             sources = cited(text, prompt, guard.numbers)
-            quotes = speech.speaker in ("no model", "extractive")
+            quotes = speech.speaker in QUOTING
             claims = await asyncio.to_thread(verify, text, sources, prompt.found, parts.senses.embedder, quotes)
             held = sum(claim.supported for claim in claims)
             stage.decide(
