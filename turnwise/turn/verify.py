@@ -20,6 +20,7 @@ LOCAL = 0.6  # share of the score that rests on the nearest sentences; the rest 
 STRANGE = 0.4  # what is left of the score where a number or a name is not in the passage, or a sense is turned round
 DOUBTFUL = 0.25, 0.75  # scores by words between which the meaning is looked at too
 UNLIKE, ALIKE = 0.6, 0.9  # cosines at which two sentences have nothing, and everything, in common
+CLOSELY = 12  # claims of an answer whose meaning is looked at, for the time it takes; of later ones, the words
 FEW = 4  # words from which a sentence without a citation can state something
 REACH = 3  # words that a negation turns round
 
@@ -74,13 +75,14 @@ def verify(
     """
     cited = {source.number: _Passage(source.text, _above(source)) for source in sources}
     told = [_Passage(each) for each in found]
-    claims = []
+    claims: list[Claim] = []
     for point in points(_HEADING.sub("", _CODE.sub("", text))):
         numbers = tuple(dict.fromkeys(map(int, CITATION.findall(point))))
         said = without_citations(point).removeprefix("As I said: ").strip(" “”")
         if not words(said) or not (numbers or _states(said)):
             continue
-        score = _score(said, [*(cited[number] for number in numbers if number in cited), *told], embedder)
+        passages = [*(cited[number] for number in numbers if number in cited), *told]
+        score = _score(said, passages, embedder if len(claims) < CLOSELY else None)
         if numbers or score >= SUPPORTED or not quotes:
             claims.append(Claim(said, numbers, score >= SUPPORTED, round(score, 3)))
     return tuple(claims)
