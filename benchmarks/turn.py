@@ -54,7 +54,9 @@ def print_stages(replies: list[Reply]) -> None:
         for stage in reply.trace:
             times[stage.stage].append(stage.ms)
         times["whole turn"].append(sum(stage.ms for stage in reply.trace))
-        times["before generation"].append(sum(s.ms for s in reply.trace if s.stage not in ("generate", "guard out")))
+        times["before generation"].append(
+            sum(s.ms for s in reply.trace if s.stage not in ("generate", "guard out", "verify"))
+        )
     print(f"{'stage':20} {'p50 ms':>8} {'p95 ms':>8}")
     for name, values in times.items():
         values.sort()

@@ -255,6 +255,38 @@ def test_a_model_answers_where_an_endpoint_is_set(birds: Path, monkeypatch: pyte
     assert "A wading bird [1].\n  [1] " in result.stdout
 
 
+def test_what_a_model_says_otherwise_is_shown_with_the_sentence_and_what_it_adds_is_doubted(
+    birds: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeOpenAI(
+        words("Fish is what this tall bird eats [1]. It weighs 90 kg [1]. Herons were painted in Egypt.")
+    ) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        shown = run("ask", "What does the grey heron eat?", "--library", birds).stdout
+    assert shown.splitlines()[2:] == [
+        "  [1] Grey heron",
+        "      “The grey heron is a tall wading bird that eats fish.”",
+        "  The cited passage does not say this: “It weighs 90 kg.” [1]",
+        "  No passage is cited for this: “Herons were painted in Egypt.”",
+        "  (A check of words, not of truth.)",
+    ]
+
+
+def test_the_sources_in_a_citation_style(library: Path, documents: Path) -> None:
+    pytest.importorskip("citeproc")
+    (documents / "refs.bib").write_text(
+        "@article{s, title = {On herons}, author = {Smith, John}, year = 2020, journal = {Birds}, file = {heron.md}}"
+    )
+    run("add", documents, "--library", library)
+    ask = ("ask", "What is the grey heron?", "--library", library, "--style")
+    assert "  [1] Smith, J. (2020). On herons. Birds." in run(*ask, "apa").stdout.splitlines()
+    (reply,) = objects(run(*ask, "ieee", "--json"))
+    assert reply["bibliography"] == [{"numbers": [1], "text": "J. Smith, “On herons”, Birds, 2020."}]
+    refused = run(*ask, "ieeee")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "Did you mean ieee" in refused.stderr
+
+
 # --- talking ---------------------------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ def test_the_public_names() -> None:
         "Source",
         "Turn",
         "TurnRequest",
+        "bibliography",
         "open",
         "tool",
     ]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.citations import bibliography
     from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
@@ -54,6 +55,7 @@ __all__ = [
     "Source",
     "Turn",
     "TurnRequest",
+    "bibliography",
     "open",
     "tool",
 ]
@@ -86,6 +88,7 @@ _HOMES = {
     "QueryCondenser": "turn.condense",
     "QueryPlanner": "turn.planner",
     "tool": "tools.function",
+    "bibliography": "citations",
 }
 
 

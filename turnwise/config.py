@@ -70,6 +70,10 @@ class Settings:
     suggestions: int = _setting(3, "Most questions suggested after an answer, each seen to be answerable. 0: none.")
     preset: str = _setting("general", "Topics and guidance: general, tutor, academic, support, or a file of your own.")
 
+    style: str = _setting(
+        "", "Citation style of the sources: apa, ieee, any other CSL style, or a .csl file. Empty: none."
+    )
+
     max_message: int = _setting(16000, "Longest message taken, in characters.")
     max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")
     host: str = _setting("127.0.0.1", "Address the server listens on.")

@@ -25,12 +25,17 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a bibliography says of a document: the key it is cited by, its authors, its year and where it is found."""
+    """What a bibliography says of a document: the key it is cited by, its authors, its year and where it is found.
+
+    An author is "Family, Given", or the name of a group. `csl` is what else a citation style needs, by the names of
+    CSL: type, issued (an ISO date), container-title, volume, issue, page, publisher, DOI.
+    """
 
     key: str = ""
     authors: tuple[str, ...] = ()
     year: int | None = None
     url: str = ""
+    csl: dict[str, str] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         """As it is cited in a text: "Vaswani et al. 2017"."""
@@ -137,6 +142,7 @@ class Passage:
     end: int = 0
     position: int = 0  # among the passages of its document
     reference: Reference | None = None
+    date: str = ""  # of the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +227,7 @@ class Source:
     text: str
     quote: str = ""
     reference: Reference | None = None
+    date: str = ""  # of the document
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Source:

@@ -38,18 +38,20 @@ def test_bibtex() -> None:
     assert smith == Entry(
         "smith2020",
         "The Heron of Fünen: 50% more ß — a study of α",
-        ("Smith, Jóhn", "van der Berg, Anna", "Čapek, Karel", "Group, WHO"),
+        ("Smith, Jóhn", "van der Berg, Anna", "Čapek, Karel", "WHO Group"),
         "2020-05",
         "Journal of Birds and Bees",
         "It & they said “yes”.",
         "birds, fish",
         "https://doi.org/10.1000/xyz_1",
         ("files/12/a;b.pdf", "files/13/page.html"),
+        {"type": "article-journal", "container-title": "Journal of Birds and Bees", "DOI": "10.1000/xyz_1"},
     )
+    csl = {"type": "book", "issued": "2019-03-04"}
     assert (ng.date, ng.url, ng.reference) == (
         "2019-03-04",
         "https://example.org/a_b",
-        Reference("ng2019", ("Ng, Wei",), 2019, "https://example.org/a_b"),
+        Reference("ng2019", ("Ng, Wei",), 2019, "https://example.org/a_b", csl),
     )
     assert (broken.key, broken.title) == ("broken", "No end")
 
@@ -107,6 +109,7 @@ def test_ris() -> None:
         "birds, fish",
         "https://doi.org/10.1000/xyz",
         ("files/a.pdf",),
+        {"type": "article-journal", "container-title": "J. Birds", "DOI": "10.1000/xyz"},
     )
     assert (second.key, second.title, second.reference.year) == ("ng", "Storks", None)
 
@@ -135,14 +138,36 @@ values: st.SearchStrategy[object] = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["family", "path", "raw"]), inner),
     max_leaves=5,
 )
-FIELDS = ("author", "creators", "issued", "date", "attachments", "id", "DOI", "URL", "abstract", "container-title")
+FIELDS = (
+    "author",
+    "creators",
+    "editor",
+    "issued",
+    "date",
+    "attachments",
+    "id",
+    "DOI",
+    "URL",
+    "abstract",
+    "page",
+    "volume",
+)
 
 
 @given(values, st.dictionaries(st.sampled_from(FIELDS), values), st.dictionaries(st.just("date-parts"), values))
 def test_any_json_is_read_to_its_end(title: object, said: dict[str, object], issued: dict[str, object]) -> None:
     for item in ({"type": "book", "title": title, **said}, {"type": "book", "title": title, **said, "issued": issued}):
         for entry in _csl(json.dumps([item])) or []:
-            texts = (entry.key, entry.title, *entry.authors, entry.date, entry.venue, entry.url, entry.text)
+            texts = (
+                entry.key,
+                entry.title,
+                *entry.authors,
+                entry.date,
+                entry.venue,
+                entry.url,
+                entry.text,
+                *entry.csl.values(),
+            )
             assert "".join(texts).encode()  # none holds half of a character
 
 
@@ -180,12 +205,64 @@ def test_zotero_rdf(tmp_path: Path) -> None:
         "birds",
         "https://doi.org/10.1000/xyz",
         ("files/2/a.pdf",),
+        {"type": "article-journal", "container-title": "J. Birds", "DOI": "10.1000/xyz"},
     )
     assert (storks.title, storks.url) == ("Storks", "https://example.org/")
     for wrong in ("<rdf", "<a/>", f"<!DOCTYPE x [<!ENTITY e 'x'>]>{RDF}"):
         path.write_text(wrong)
         with pytest.raises(UnreadableDocument, match="no entries"):
             read_bibliography(path)
+
+
+def test_all_formats_tell_a_citation_style_the_same(tmp_path: Path) -> None:
+    """One chapter, as each of the formats says it."""
+    bibtex = r"""@incollection{k, title = {Herons}, author = {Smith, John}, editor = {Ng, Wei and Olsen, Kari},
+      booktitle = {Birds}, volume = 2, pages = {10--20}, publisher = {Press}, address = {Oslo}, year = 2020,
+      doi = {10.1000/x}}"""
+    ris = """TY  - CHAP\nTI  - Herons\nAU  - Smith, John\nA2  - Ng, Wei\nA2  - Olsen, Kari\nT2  - Birds\nVL  - 2
+SP  - 10\nEP  - 20\nPB  - Press\nCY  - Oslo\nPY  - 2020\nDO  - 10.1000/x\nER  -"""
+    people = [{"family": "Ng", "given": "Wei"}, {"family": "Olsen", "given": "Kari"}]
+    item = {
+        "type": "chapter",
+        "title": "Herons",
+        "author": [{"family": "Smith", "given": "John"}],
+        "editor": people,
+        "container-title": "Birds",
+        "volume": 2,
+        "page": "10-20",
+        "publisher": "Press",
+        "publisher-place": "Oslo",
+        "issued": {"date-parts": [[2020]]},
+        "DOI": "https://doi.org/10.1000/x",
+    }
+    person = (
+        "<rdf:li><foaf:Person><foaf:surname>{}</foaf:surname><foaf:givenName>{}</foaf:givenName></foaf:Person></rdf:li>"
+    )
+    rdf = (
+        f"{RDF[: RDF.index('<bib:Article')]}<bib:BookSection rdf:about='#i'><z:itemType>bookSection</z:itemType>"
+        "<dcterms:isPartOf><bib:Book><dc:title>Birds</dc:title><prism:volume>2</prism:volume></bib:Book></dcterms:isPartOf>"
+        "<dc:publisher><foaf:Organization><vcard:adr><vcard:Address><vcard:locality>Oslo</vcard:locality></vcard:Address>"
+        "</vcard:adr><foaf:name>Press</foaf:name></foaf:Organization></dc:publisher>"
+        f"<bib:authors><rdf:Seq>{person.format('Smith', 'John')}</rdf:Seq></bib:authors>"
+        f"<bib:editors><rdf:Seq>{person.format('Ng', 'Wei')}{person.format('Olsen', 'Kari')}</rdf:Seq></bib:editors>"
+        "<dc:title>Herons</dc:title><dc:date>2020</dc:date><bib:pages>10-20</bib:pages>"
+        "<dc:identifier>DOI 10.1000/x</dc:identifier></bib:BookSection></rdf:RDF>"
+    ).replace("<rdf:RDF ", '<rdf:RDF xmlns:prism="urn:prism" xmlns:vcard="urn:vcard" ')
+    for name, text in {"a.bib": bibtex, "a.ris": ris, "a.json": json.dumps([item]), "a.rdf": rdf}.items():
+        (tmp_path / name).write_text(text)
+        (entry,) = read_bibliography(tmp_path / name) or []
+        assert (entry.title, entry.reference.authors) == ("Herons", ("Smith, John",))
+        assert entry.reference.csl == {
+            "type": "chapter",
+            "container-title": "Birds",
+            "editor": "Ng, Wei; Olsen, Kari",
+            "volume": "2",
+            "page": "10–20",
+            "publisher": "Press",
+            "publisher-place": "Oslo",
+            "DOI": "10.1000/x",
+            "issued": "2020",
+        }, name
 
 
 @given(st.text(st.sampled_from('@article{}"=,#\\\n ab1'), max_size=200) | st.text(max_size=80))
@@ -215,6 +292,9 @@ def test_a_long_and_senseless_bibliography_takes_no_longer_than_its_length(text:
 # --- as documents ----------------------------------------------------------------------------------------------------
 
 
+ARTICLE = {"type": "article-journal", "issued": "2020"}
+
+
 @pytest.fixture
 def library(folder: Path, make_pdf: Callable[..., bytes]) -> Path:
     """A folder as Zotero exports one: a bibliography, and the files beside it."""
@@ -236,7 +316,7 @@ def test_a_bibliography_stands_for_its_files_and_its_entries(library: Path, shel
         assert report.added == 2
         heron, storks = shelves.named("Heron.pdf"), shelves.named("refs.bib#ng2019")
         assert (heron.title, heron.date) == ("On herons", "2020")
-        assert heron.reference == Reference("smith2020", ("Smith, John",), 2020, "")
+        assert heron.reference == Reference("smith2020", ("Smith, John",), 2020, "", ARTICLE)
         assert (storks.title, storks.date) == ("Storks", "2019")
         assert storks.chunks[0].text == "Storks\n\nNg, Wei (2019)\n\nThey nest on chimneys."
         (failure,) = report.failed
@@ -278,7 +358,7 @@ def test_a_changed_entry_changes_its_document(library: Path, shelves: Shelves) -
     bibliography.write_text(bibliography.read_text().replace("John}", "Jane}"))
     report = add(shelves, [library])
     assert (report.updated, report.unchanged) == (1, 1)
-    assert shelves.named("Heron.pdf").reference == Reference("smith2020", ("Smith, Jane",), 2020, "")
+    assert shelves.named("Heron.pdf").reference == Reference("smith2020", ("Smith, Jane",), 2020, "", ARTICLE)
 
 
 def test_a_bibliography_is_removed_with_its_entries(library: Path, shelves: Shelves) -> None:

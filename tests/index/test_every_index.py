@@ -153,14 +153,16 @@ def test_other_tags_leave_the_passages_and_their_vectors(open_index: Open) -> No
     index, other = open_index(), open_index()
     index.put([dataclasses.replace(HERONS, tags=("old",), date="2019"), one("g", "Gnus", "They wade.")])
     embed_pending(index)
-    before = [(hit.passage, hit.similarity) for hit in index.search(SearchQuery("they wade"), 5)]
+    before = [(hit.passage.id, hit.similarity) for hit in index.search(SearchQuery("they wade"), 5)]
     old, new = Filter(tags=("old",)), Filter(("birds",), ("new", "wet"), since="2020")
     assert [len(other.search(SearchQuery("wade", where=where), 5)) for where in (old, new)] == [2, 0]
     said = dataclasses.replace(HERONS, digest="2", collection="birds", tags=("new", "wet"), date="2020-05")
     assert index.put([said, one("g", "Gnus", "They wade.")]) == ["updated", "unchanged"]
     assert index.counts() == Counts(2, 3, 3)
     for each in (index, other):
-        assert [(hit.passage, hit.similarity) for hit in each.search(SearchQuery("they wade"), 5)] == before
+        hits = each.search(SearchQuery("they wade"), 5)
+        assert [(hit.passage.id, hit.similarity) for hit in hits] == before
+        assert {hit.passage.date for hit in hits if hit.passage.source == "h"} == {"2020-05"}
     assert [len(other.search(SearchQuery("wade", where=where), 5)) for where in (old, new)] == [0, 2]
     (info,) = [each for each in other.documents() if each.source == "h"]
     assert (info.collection, info.tags, info.date, info.passages) == ("birds", ("new", "wet"), "2020-05", 2)

@@ -296,3 +296,21 @@ def test_a_filter_goes_with_the_question(tmp_path: Path) -> None:
             Filter(tags=("2024",), since="2024"),
             Filter(tags=("2024",)),
         ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_citation_style_adds_a_bibliography(client: Client, stream: bool) -> None:
+    pytest.importorskip("citeproc")
+    answer = client.post("/api/chat", {"message": "What is BERT?", "style": "apa", "stream": stream})
+    reply = answer.events[-1][1] if stream else answer.json
+    assert reply["bibliography"] == [{"numbers": [1], "text": "BERT. (n.d.). bert.md"}]
+
+
+@pytest.mark.parametrize("style", ["aap", "/etc/passwd", "../apa", "x.csl"])
+def test_a_style_that_is_none_is_refused_before_the_turn(client: Client, style: str) -> None:
+    pytest.importorskip("citeproc")
+    asked = len(client.engine.requests)
+    answer = client.post("/api/chat", {"message": "What is BERT?", "style": style})
+    assert answer.status == 400
+    assert "There is no citation style" in answer.json["detail"]
+    assert len(client.engine.requests) == asked

@@ -25,7 +25,18 @@ from turnwise.types import (
     TurnRequest,
 )
 
-STAGES = ["guard in", "understand", "condense", "plan", "retrieve", "compose", "generate", "guard out", "remember"]
+STAGES = [
+    "guard in",
+    "understand",
+    "condense",
+    "plan",
+    "retrieve",
+    "compose",
+    "generate",
+    "guard out",
+    "verify",
+    "remember",
+]
 E = TypeVar("E", bound=TurnEvent)
 
 

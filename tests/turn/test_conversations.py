@@ -251,7 +251,14 @@ def test_every_citation_is_a_source_and_every_source_is_cited(talk: Talk, messag
         for source in reply.sources:
             assert source.text
             assert source.quote
-            assert source.quote in without_citations(reply.text).replace(" |", "")
+            assert source.quote in " ".join(source.text.split())
+
+
+@pytest.mark.parametrize("messages", CONVERSATIONS, ids=lambda messages: messages[-1])
+def test_what_is_quoted_is_borne_out(talk: Talk, messages: tuple[str, ...]) -> None:
+    for reply in talk(*messages):
+        assert {number for claim in reply.claims for number in claim.numbers} == citations(reply.text)
+        assert [claim for claim in reply.claims if not claim.supported] == []
 
 
 @pytest.mark.parametrize("messages", CONVERSATIONS, ids=lambda messages: messages[-1])

@@ -1,4 +1,4 @@
-"""The trace of a turn: nine stages, each with what it decided, why, and how long it took."""
+"""The trace of a turn: ten stages, each with what it decided, why, and how long it took."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MESSAGES = (
 
 
 @pytest.mark.parametrize("number", range(len(MESSAGES)), ids=MESSAGES)
-def test_every_kind_of_turn_leaves_nine_stages_with_decision_reason_and_time(
+def test_every_kind_of_turn_leaves_ten_stages_with_decision_reason_and_time(
     talk: Callable[..., tuple[Reply, ...]], number: int
 ) -> None:
     trace = talk(*MESSAGES)[number].trace
@@ -55,7 +55,7 @@ def test_events_come_in_order_and_stages_stream_as_they_end(make_parts: Callable
     streamed = [event.stage for event in of_kind(events, StageDone)]
     reply = events[-1].reply
     assert streamed == list(reply.trace[: len(streamed)])
-    assert [stage.stage for stage in streamed][:8] == STAGES[:8]
+    assert [stage.stage for stage in streamed][:9] == STAGES[:9]
     kinds = [type(event) for event in events]
     assert kinds.index(Delta) > kinds.index(StageDone)
 

@@ -15,6 +15,7 @@ from tests.server.scripted import BERT, PLAN, STAGE, TIMEOUT, Client, reply_to, 
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.server.run import running
+from turnwise.turn.verify import verify
 from turnwise.types import (
     Accepted,
     Answered,
@@ -78,6 +79,13 @@ def _reply(request: TurnRequest) -> Reply:
         return dataclasses.replace(reply_to(request), plan=plan, trace=trace)
     if "next" in request.message:
         return dataclasses.replace(reply_to(request), suggestions=("What is <b>GPT</b>?", "How is BERT trained?"))
+    if "doubt" in request.message:
+        text = (
+            "It **hides** words [1]. It has `900` layers [1]. It guesses the hidden ones [2]. Nobody knows its age yet."
+        )
+        again = dataclasses.replace(BERT, number=2, heading="BERT > Use", page=7, quote="It guesses them.")
+        claims = verify(text, (BERT, again))
+        return dataclasses.replace(reply_to(request, text), sources=(BERT, again), claims=claims)
     if "lost" in request.message:
         return dataclasses.replace(reply_to(request, "It hides words."), state=LOST)
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
@@ -160,6 +168,30 @@ def test_what_others_wrote_is_shown_and_never_run(page: Page, client: Client) ->
     assert "<script>" in turn.locator(".answer").inner_text()
     assert "<b onclick" in turn.locator(".chip").inner_text()
     assert page.title() == "Turnwise"
+
+
+def test_what_is_not_borne_out_is_marked_and_the_citations_of_a_document_stand_together(
+    page: Page, client: Client
+) -> None:
+    page.goto(client.address)
+    turn = ask(page, "doubt")
+    marks = [(mark.inner_text(), mark.get_attribute("title")) for mark in turn.locator("mark.doubt").all()]
+    uncited = "No passage is cited for this"
+    wrong = "The cited passage does not say this"
+    assert marks == [
+        ("It has ", wrong),
+        ("900", wrong),
+        ("layers", wrong),
+        ("Nobody knows its age yet", uncited),
+    ]
+    assert turn.locator(".doubts").inner_text().startswith("2 sentences, underlined, are not borne out")
+    assert turn.locator(".sources > li").count() == 1
+    assert turn.locator(".group .chip").all_inner_texts() == [
+        "1\nTraining\nBERT hides words.",
+        "2\npage 7\nIt guesses them.",
+    ]
+    turn.locator(".chip").nth(1).click()
+    assert page.locator("#source mark").inner_text() == "It guesses them."
 
 
 def test_what_is_searched_for_can_be_edited(page: Page, client: Client) -> None:

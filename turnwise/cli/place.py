@@ -146,3 +146,7 @@ def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:
 as_json = click.option(
     "--json", "as_json", is_flag=True, callback=_remember, help="Print JSON, one object a line, for programs."
 )
+
+styled = click.option(
+    "--style", metavar="NAME", help="Give the sources in this citation style: apa, ieee, any of CSL, or a .csl file."
+)

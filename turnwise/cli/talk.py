@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from turnwise.citations import bibliography, by_document, find_style
 from turnwise.cli.screen import complain, say, say_json
 from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
@@ -36,24 +39,28 @@ HELP = "/why  how the last answer came about\n/quit  leave (so does Ctrl-D)"
 
 
 class Talk:
-    """One conversation on the terminal. Each turn is printed as it happens, or as a line of JSON when it is done."""
+    """One conversation on the terminal. Each turn is printed as it happens, or as a line of JSON when it is done; the
+    documents that it cites in a citation style, where one is named."""
 
-    def __init__(self, chat: Chat, as_json: bool = False) -> None:
+    def __init__(self, chat: Chat, as_json: bool = False, style: str = "") -> None:
         self.chat = chat
         self.last: Reply | None = None
         self._as_json = as_json
         for stage in ("generate", "retrieve"):
             logging.getLogger(f"turnwise.turn.{stage}").setLevel(logging.ERROR)  # the reply's notice says it already
+        self._style = find_style(style) if style else None
         self._runner = asyncio.Runner()  # one event loop for all turns: a model's client belongs to its loop
 
     def turn(self, message: str, query: str | None = None) -> None:
         """Hold one turn. Raises TurnFailed where it ends in an error, KeyboardInterrupt where Ctrl-C stops it."""
         self.last = self._runner.run(self._turn(message, query))
         if self._as_json:
-            say_json(self.last.to_dict())
+            cited = bibliography(self.last.sources, self._style) if self._style else None
+            styled = {} if cited is None else {"bibliography": [dataclasses.asdict(each) for each in cited]}
+            say_json({**self.last.to_dict(), **styled})
 
     async def _turn(self, message: str, query: str | None) -> Reply:
-        show: Callable[[TurnEvent], None] = (lambda _: None) if self._as_json else _Shown().show
+        show: Callable[[TurnEvent], None] = (lambda _: None) if self._as_json else _Shown(self._style).show
         async with contextlib.aclosing(self.chat.stream(message, query)) as events:
             async for event in events:
                 show(event)
@@ -97,7 +104,8 @@ class Talk:
 class _Shown:
     """One turn as it is printed."""
 
-    def __init__(self) -> None:
+    def __init__(self, style: Path | None) -> None:
+        self._style = style
         self._condensed: StageTrace | None = None
         self._planned: QueryPlan | None = None
         self._begun = False
@@ -136,8 +144,8 @@ class _Shown:
 
     def _close(self, reply: Reply) -> None:
         say()
-        for source in sorted(reply.sources, key=lambda source: source.number):
-            say(f"  {cited_as(source)}", dim=True)
+        for line in (*listed(reply, self._style), *doubts(reply)):
+            say(f"  {line}", dim=True)
         if reply.notice:
             say(f"  Note: {reply.notice}", dim=True)
         for question in reply.suggestions:
@@ -152,17 +160,54 @@ def came_of(step: Step, result: StepResult) -> str:
     return f"{did} “{one_line(step.input)}” — {one_line(came, 120)}"
 
 
-def cited_as(source: Source) -> str:
-    """A source on one line: its number, title, and place in the document."""
-    return f"[{source.number}] {standing(source)}"
+def listed(reply: Reply, style: Path | None = None) -> Iterator[str]:
+    """The sources of a reply, those of one document together. The sentence that an answer rests on is given where the
+    answer says it in other words."""
+    documents = by_document(reply.sources)
+    texts = (
+        [cited.text for cited in bibliography(reply.sources, style)]
+        if style
+        else [title(each[0]) for each in documents]
+    )
+    for text, sources in zip(texts, documents, strict=True):
+        alone = len(sources) == 1
+        if not alone:
+            yield text
+        for source in sources:
+            standing = f"[{source.number}] {_joined(text, place(source)) if alone else place(source)}".rstrip()
+            yield standing if alone else f"  {standing}"
+            if source.quote and source.quote not in reply.text:
+                yield f"{'' if alone else '  '}    “{one_line(source.quote, 200)}”"
+
+
+def doubts(reply: Reply) -> Iterator[str]:
+    """The sentences of a reply that its sources do not bear out."""
+    for claim in reply.claims:
+        if not claim.supported:
+            why = "The cited passage does not say this" if claim.numbers else "No passage is cited for this"
+            marks = "".join(f"[{number}]" for number in claim.numbers)
+            yield f"{why}: “{one_line(claim.text, 120)}” {marks}".rstrip()
+    if not all(claim.supported for claim in reply.claims):
+        yield "(A check of words, not of truth.)"
 
 
 def standing(where: Source | Passage) -> str:
     """Where a passage stands: "BERT (Devlin et al. 2019) — Training, page 3"."""
+    return _joined(title(where), place(where))
+
+
+def title(where: Source | Passage) -> str:
     by = str(where.reference or "")
-    title = f"{where.title} ({by})" if by else where.title
-    place = f"{title} — {where.heading}" if where.heading else title
-    return place if where.page is None else f"{place}, page {where.page}"
+    return f"{where.title} ({by})" if by else where.title
+
+
+def place(where: Source | Passage) -> str:
+    """Where in its document a passage stands: "Training, page 3"."""
+    return ", ".join(filter(None, (where.heading, f"page {where.page}" if where.page is not None else "")))
+
+
+def _joined(document: str, place: str) -> str:
+    return f"{document} — {place}" if place else document
 
 
 def why(reply: Reply | None) -> str:

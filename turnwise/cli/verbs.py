@@ -18,7 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
-from turnwise.cli.place import Place, as_json, filter_options, filtered, placed, without_password
+from turnwise.cli.place import Place, as_json, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
 
@@ -243,6 +243,7 @@ def _remove(engine: Engine, path: str) -> list[str]:
 @click.argument("message", nargs=-1, required=True)
 @click.option("--conversation", metavar="ID", help="Ask in this conversation; it is begun where there is none.")
 @click.option("--query", metavar="TEXT", help="Search for this instead of what Turnwise makes of the message.")
+@styled
 @as_json
 @placed(sample=True)
 @filtered
@@ -251,6 +252,7 @@ def ask(
     message: tuple[str, ...],
     conversation: str | None,
     query: str | None,
+    style: str | None,
     as_json: bool,
     where: Filter,
 ) -> None:
@@ -261,7 +263,10 @@ def ask(
     from turnwise.cli.talk import Talk
 
     text = " ".join(message)
-    with place.open() as engine, Talk(engine.chat(conversation, where), as_json) as talk:
+    with (
+        place.open(style=style) as engine,
+        Talk(engine.chat(conversation, where), as_json, engine.settings.style) as talk,
+    ):
         talk.turn(sys.stdin.read() if text == "-" else text, query)
         if not as_json and conversation is None:
             options = place.options() + filter_options(where)
@@ -270,17 +275,21 @@ def ask(
 
 @turnwise.command()
 @click.option("--conversation", metavar="ID", help="Go on with this conversation.")
+@styled
 @as_json
 @placed(sample=True)
 @filtered
-def chat(place: Place, conversation: str | None, as_json: bool, where: Filter) -> None:
+def chat(place: Place, conversation: str | None, style: str | None, as_json: bool, where: Filter) -> None:
     """Talk with the library, turn by turn.
 
     /why explains the last answer, /quit leaves. From a pipe, each line is a message.
     """
     from turnwise.cli.talk import HELP, Talk
 
-    with place.open() as engine, Talk(engine.chat(conversation, where), as_json) as talk:
+    with (
+        place.open(style=style) as engine,
+        Talk(engine.chat(conversation, where), as_json, engine.settings.style) as talk,
+    ):
         if sys.stdin.isatty():
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 
-from turnwise.text import CITATION, points, without_citations
+from turnwise.text import CITATION, content_stems, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
 Locate = Callable[[str], Passage | None]
@@ -31,7 +32,8 @@ def cited_points(answer: str) -> Iterator[tuple[int, str]]:
             yield int(number), quote
 
 
-def to_source(number: int, passage: Passage, quote: str) -> Source:
+def to_source(number: int, passage: Passage, claim: str) -> Source:
+    """The passage as a reader sees it behind a claim, with the sentence of it that the claim rests on."""
     return Source(
         number,
         passage.id,
@@ -40,6 +42,30 @@ def to_source(number: int, passage: Passage, quote: str) -> Source:
         passage.heading,
         passage.page,
         passage.text,
-        quote,
+        nearest(claim, passage.text),
         passage.reference,
+        passage.date,
     )
+
+
+def nearest(claim: str, text: str) -> str:
+    """The words of a text that a claim rests on: the claim's own where they stand there, else the sentence that has
+    most in common with it; none where no sentence has anything."""
+    claim = " ".join(claim.split())
+    if claim in " ".join(text.split()):
+        return claim
+    wanted = content_stems(claim)
+
+    def common(part: str) -> float:
+        stems = content_stems(part)
+        return len(wanted & stems) / math.sqrt(len(wanted) * len(stems) or 1)
+
+    best = max(parts_of(text), key=common, default="")
+    return best if common(best) else ""
+
+
+def parts_of(text: str) -> list[str]:
+    """The sentences of a passage and the rows of its tables, as they stand there."""
+    return [
+        part for sentence in sentences(text) for part in (sentence.splitlines() if " | " in sentence else [sentence])
+    ]

@@ -9,12 +9,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from turnwise.documents.blocks import iso_date
+from turnwise.documents.csl import csl_fields, csl_type
 from turnwise.documents.parse import decode, read
 from turnwise.errors import UnreadableDocument
 from turnwise.text import clean
@@ -37,10 +38,12 @@ class Entry:
     keywords: str = ""
     url: str = ""
     files: tuple[str, ...] = ()
+    csl: dict[str, str] = field(default_factory=dict)  # what else a citation style needs, by the names of CSL
 
     @property
     def reference(self) -> Reference:
-        return Reference(self.key, self.authors, int(self.date[:4]) if self.date else None, self.url)
+        csl = {**self.csl, **({"issued": self.date} if self.date else {})}
+        return Reference(self.key, self.authors, int(self.date[:4]) if self.date else None, self.url, csl)
 
     @property
     def text(self) -> str:
@@ -137,7 +140,7 @@ def _bibtex(text: str) -> Iterator[Entry]:
         if kind == "string":
             strings |= fields
         elif fields:
-            yield _from_bibtex(key[1] if key else "", fields)
+            yield _from_bibtex(kind, key[1] if key else "", fields)
 
 
 def _fields(text: str, at: int, strings: Mapping[str, str]) -> tuple[dict[str, str], int]:
@@ -187,24 +190,55 @@ def _delimited(text: str, at: int) -> tuple[str, int]:
     return text[start:], len(text)
 
 
-def _from_bibtex(key: str, fields: Mapping[str, str]) -> Entry:
+def _from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Entry:
     said = {name: _plain(value) for name, value in fields.items() if name not in ("file", "author", "editor", "url")}
-    names = fields.get("author") or fields.get("editor", "")
-    people = [_person(_plain(name)) for name in " ".join(names.split()).split(" and ") if name]
+    authors, editors = _bibtex_people(fields.get("author", "")), _bibtex_people(fields.get("editor", ""))
     month = said.get("month", "")
     year_month = f"{said.get('year', '')}-{_MONTHS.get(month[:3].lower(), month.zfill(2))}" if month else ""
     doi = said.get("doi", "")
+
+    def first(*names: str) -> str:
+        return next((said[name] for name in names if said.get(name)), "")
+
+    in_journal = csl_type(kind) == "article-journal"
+    csl = csl_fields(
+        type=csl_type(kind),
+        container_title=first("journal", "journaltitle", "booktitle"),
+        collection_title=first("series"),
+        editor="; ".join(editors if authors else ()),
+        volume=first("volume"),
+        issue=first("number", "issue") if in_journal else first("issue"),
+        number="" if in_journal else first("number"),
+        page=first("pages"),
+        publisher=first("publisher", "institution", "school", "organization"),
+        publisher_place=first("address", "location"),
+        edition=first("edition"),
+        genre=first("type") or {"phdthesis": "PhD thesis", "mastersthesis": "Master’s thesis"}.get(kind, ""),
+        DOI=doi,
+    )
     return Entry(
         key,
         said.get("title", "") or key,
-        tuple(person for person in people if person and person.lower() != "others"),
+        tuple(authors or editors),
         iso_date(said.get("date", "")) or iso_date(year_month) or iso_date(said.get("year", "")),
-        said.get("journal") or said.get("journaltitle") or said.get("booktitle") or said.get("publisher", ""),
+        first("journal", "journaltitle", "booktitle", "publisher"),
         said.get("abstract", ""),
         said.get("keywords", ""),
         address_of(fields.get("url", ""), doi),
         tuple(_bibtex_files(fields.get("file", ""))),
+        csl,
     )
+
+
+def _bibtex_people(names: str) -> list[str]:
+    people = [_bibtex_person(name.strip()) for name in " ".join(names.split()).split(" and ")]
+    return [person for person in people if person and person.lower() != "others"]
+
+
+def _bibtex_person(name: str) -> str:
+    """A name as "Family, Given"; one that is all in braces is of a group, and stays as it is."""
+    whole = name.startswith("{") and name.endswith("}") and "}" not in name[1:-1]
+    return _plain(name) if whole else _person(_plain(name))
 
 
 def _bibtex_files(value: str) -> Iterator[str]:
@@ -310,6 +344,19 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
     date = iso_date(first("DA").replace("/", "-")) or iso_date(first("PY", "Y1"))
     title = first("TI", "T1", "CT", "BT")
     key = first("ID", "LB") or made_key(authors, date, title)
+    editors = [value for tag in ("A2", "ED") for value in fields.get(tag, ())]
+    csl = csl_fields(
+        type=csl_type(first("TY")),
+        container_title=first("JO", "JF", "T2", "JA"),
+        editor="; ".join(_person(name) for name in editors if authors != editors),
+        volume=first("VL"),
+        issue=first("IS"),
+        page=f"{first('SP')}–{first('EP')}".strip("–"),
+        publisher=first("PB"),
+        publisher_place=first("CY"),
+        edition=first("ET"),
+        DOI=first("DO"),
+    )
     return Entry(
         key,
         title or key,
@@ -320,6 +367,7 @@ def _from_ris(fields: Mapping[str, Sequence[str]]) -> Entry:
         ", ".join(fields.get("KW", ())),
         address_of(first("UR", "L2"), first("DO")),
         tuple(name for name in files if name and not name.startswith(("http://", "https://"))),
+        csl,
     )
 
 
@@ -345,6 +393,7 @@ def _csl(text: str) -> list[Entry] | None:
 def _from_csl(item: Mapping[str, Any]) -> Entry:
     people = item.get("author") or item.get("creators") or item.get("editor")
     authors = [_csl_person(person) for person in _objects(people)]
+    editors = [_csl_person(person) for person in _objects(item.get("editor")) if people is not item.get("editor")]
     date = _csl_date(item.get("issued")) or iso_date(str(item.get("date") or ""))
     title = _said(item, "title")
     files = [str(each["path"]) for each in _objects(item.get("attachments")) if each.get("path")]
@@ -359,6 +408,21 @@ def _from_csl(item: Mapping[str, Any]) -> Entry:
         _said(item, "keyword"),
         address_of(_said(item, "URL", "url"), _said(item, "DOI")),
         tuple(files),
+        csl_fields(
+            type=_said(item, "type") or csl_type(_said(item, "itemType")),
+            container_title=_said(item, "container-title", "publicationTitle", "proceedingsTitle", "bookTitle"),
+            collection_title=_said(item, "collection-title", "series"),
+            editor="; ".join(editor for editor in editors if editor),
+            volume=_said(item, "volume"),
+            issue=_said(item, "issue"),
+            number=_said(item, "number", "reportNumber"),
+            page=_said(item, "page", "pages"),
+            publisher=_said(item, "publisher", "university", "institution"),
+            publisher_place=_said(item, "publisher-place", "place"),
+            edition=_said(item, "edition"),
+            genre=_said(item, "genre", "thesisType"),
+            DOI=_said(item, "DOI"),
+        ),
     )
 
 

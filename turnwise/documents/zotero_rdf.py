@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 from turnwise.documents.bibliography import Entry, address_of, made_key
 from turnwise.documents.blocks import iso_date
+from turnwise.documents.csl import csl_fields, csl_type
 
 _OTHERS = ("attachment", "memo", "collection", "journal", "website", "series")  # what is no work by itself
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
@@ -30,6 +31,27 @@ def _entry(work: Element, described: dict[str, Element]) -> Entry:
     url = next((each for each in identifiers if each.startswith(("http://", "https://"))), "")
     doi = next((each for each in identifiers if each.upper().startswith("DOI")), "")
     date, title = iso_date(_said(work, "date")), _said(work, "title")
+    editors = [_person(each) for people in _inner(work, "editors") for each in people.iter() if _tag(each) == "person"]
+
+    def first(tag: str, *places: Element) -> str:
+        return next((said for place in places if (said := _said(place, tag))), "")
+
+    csl = csl_fields(
+        type=csl_type(_said(work, "itemtype")),
+        container_title=first("title", *(part for part in parts if _tag(part) != "series")),
+        collection_title=first("title", *(part for part in parts if _tag(part) == "series")),
+        editor="; ".join(editor for editor in editors if editor),
+        volume=first("volume", work, *parts),
+        issue=first("number", *parts),
+        number=first("number", work),
+        page=_said(work, "pages"),
+        publisher=next((_said(each, "name") for each in work.iter() if _tag(each) == "organization"), ""),
+        publisher_place=next(
+            (" ".join(each.itertext()).strip() for each in work.iter() if _tag(each) == "locality"), ""
+        ),
+        edition=_said(work, "edition"),
+        DOI=doi,
+    )
     return Entry(
         _said(work, "citationkey") or made_key(authors, date, title),
         title,
@@ -40,6 +62,7 @@ def _entry(work: Element, described: dict[str, Element]) -> Entry:
         ", ".join(" ".join(each.itertext()).strip() for each in _inner(work, "subject")),
         address_of(url, doi),
         tuple(path for link in _inner(work, "link") for each in _meant(link, described) for path in _paths(each)),
+        csl,
     )
 
 

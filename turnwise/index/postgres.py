@@ -555,7 +555,12 @@ def storable_document(document: Document) -> Document:
         collection=label(document.collection),
         tags=tuple(map(label, document.tags)),
         date=storable(document.date),
-        reference=reference and dataclasses.replace(reference, authors=tuple(map(storable, reference.authors))),
+        reference=reference
+        and dataclasses.replace(
+            reference,
+            authors=tuple(map(storable, reference.authors)),
+            csl={name: storable(value) for name, value in reference.csl.items()},
+        ),
         chunks=tuple(
             dataclasses.replace(piece, text=storable(piece.text), heading=storable(piece.heading))
             for piece in document.chunks

@@ -98,7 +98,7 @@ VECTOR_INDEX: LiteralString = (
 )
 
 PASSAGES: LiteralString = """
-    SELECT passages.id, document_id, title, source, text, heading, page, start, "end", position, reference
+    SELECT passages.id, document_id, title, source, text, heading, page, start, "end", position, reference, date
     FROM passages JOIN documents ON documents.id = document_id
 """
 

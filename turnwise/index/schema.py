@@ -85,7 +85,8 @@ _OP_LOG = (
 )
 
 PASSAGES = """
-    SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position, reference
+    SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position, reference,
+        date
     FROM passages JOIN documents ON documents.id = document_id
 """
 

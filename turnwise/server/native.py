@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
@@ -24,6 +26,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
+from turnwise.citations import bibliography, find_style
 from turnwise.engine import Engine, TurnFailed
 from turnwise.server.library import describe_library, example_questions
 from turnwise.server.markdown import render
@@ -147,6 +150,7 @@ class ChatBody(BaseModel):
     condensed_query: Text | None = None
     filter: FilterBody = FilterBody()
     query_id: ConversationId | None = Field(None, description="The caller's name for this question, in its plan")
+    style: Text = Field("", description="A citation style by its name, such as apa: then the reply has a bibliography")
     stream: StrictBool = True
 
     @model_validator(mode="after")
@@ -191,10 +195,12 @@ def native_router(engine: Engine) -> APIRouter:
     )
     async def chat(body: ChatBody) -> Response:
         request = body.to_request()
+        chosen = body.style or engine.settings.style
+        style = find_style(chosen, files=not body.style) if chosen else None
         if body.stream:
-            return EventStream(chat_frames(engine.stream(request)))
+            return EventStream(chat_frames(engine.stream(request), style))
         reply = await engine.answer(request)
-        return Json(reply.to_dict())
+        return Json({**reply.to_dict(), **await listed(reply, style)})
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
     def analyze(body: AnalyzeBody) -> Response:
@@ -229,7 +235,17 @@ def native_router(engine: Engine) -> APIRouter:
     return router
 
 
-async def chat_frames(events: AsyncGenerator[TurnEvent, None]) -> AsyncGenerator[bytes, None]:
+async def listed(reply: Reply, style: Path | None) -> dict[str, Any]:
+    """The bibliography of a reply, where a citation style was chosen."""
+    if style is None:
+        return {}
+    cited = await asyncio.to_thread(bibliography, reply.sources, style)
+    return {"bibliography": [dataclasses.asdict(each) for each in cited]}
+
+
+async def chat_frames(
+    events: AsyncGenerator[TurnEvent, None], style: Path | None = None
+) -> AsyncGenerator[bytes, None]:
     """A turn's events on the wire. A turn that fails before it is accepted raises instead, for an honest status."""
     accepted = False
     try:
@@ -238,7 +254,7 @@ async def chat_frames(events: AsyncGenerator[TurnEvent, None]) -> AsyncGenerator
                 if isinstance(event, Failed) and not accepted:
                     raise TurnFailed(event)
                 accepted = True
-                yield _frame(event)
+                yield _frame(event, await listed(event.reply, style) if isinstance(event, Answered) else {})
     except Exception:
         if not accepted:
             raise
@@ -246,7 +262,7 @@ async def chat_frames(events: AsyncGenerator[TurnEvent, None]) -> AsyncGenerator
         yield frame(UNEXPECTED.to_dict(), "error")
 
 
-def _frame(event: TurnEvent) -> bytes:
+def _frame(event: TurnEvent, more: dict[str, Any]) -> bytes:
     match event:
         case Accepted():
             return frame(dataclasses.asdict(event), "accepted")
@@ -261,7 +277,7 @@ def _frame(event: TurnEvent) -> bytes:
             return frame({"text": text}, "text")
         case Answered(reply):
             html = render(reply.text, {source.number for source in reply.sources})
-            return frame({**reply.to_dict(), "html": html}, "answer")
+            return frame({**reply.to_dict(), "html": html, **more}, "answer")
         case Failed():
             return frame(Problem.of_turn(event).to_dict(), "error")
 

@@ -20,15 +20,8 @@ from turnwise.server.sse import EventStream, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
 MODEL = "turnwise"
-CONTEXT = (
-    "conversation_id",
-    "sources",
-    "condensed_query",
-    "follow_up",
-    "state",
-    "notice",
-    "suggestions",
-)  # beside OpenAI's fields
+# What is given beside OpenAI's fields.
+CONTEXT = ("conversation_id", "sources", "claims", "condensed_query", "follow_up", "state", "notice", "suggestions")
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
 }

@@ -167,6 +167,7 @@ def _to_passage(source: Source) -> Passage:
         source.heading,
         source.page,
         reference=source.reference,
+        date=source.date,
     )
 
 

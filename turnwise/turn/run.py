@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from turnwise.config import Settings
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
 from turnwise.turn.compose import budget_for, cited, compose, sent
@@ -25,6 +26,7 @@ from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troub
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
+from turnwise.turn.verify import verify
 from turnwise.types import (
     Accepted,
     Analysis,
@@ -47,6 +49,7 @@ from turnwise.types import (
 )
 
 FILTERED = "Nothing was found among the documents that the filter lets through."
+QUOTING = ("no model", "extractive")  # speakers whose words are the library's or the conversation's
 
 log = logging.getLogger(__name__)
 
@@ -141,9 +144,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
 
         with trace.stage("generate") as stage:
             speech = Speech(prompt, planned, parts.models)
-            guard = parts.guard.open_output(prompt.citable)
+            guard, markers = parts.guard.open_output(prompt.citable), Markers(prompt.citable)
             async for piece in speech.pieces():
-                if released := guard.feed(piece):
+                if released := guard.feed(piece if speech.speaker in QUOTING else markers.feed(piece)):
                     text += released
                     yield Delta(released)
             stage.decide(speech.speaker, speech.reason)
@@ -151,7 +154,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("guard out") as stage:
-            if released := guard.close():
+            if released := guard.feed(markers.close()) + guard.close():
                 text += released
                 yield Delta(released)
             removed = ", ".join(dict.fromkeys(guard.removed))
@@ -160,7 +163,17 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                 raise ModelGarbled("Nothing of the answer could be shown.", "Ask again, or try another model.")
         yield trace.last()
 
-        sources = cited(text, prompt)
+        with trace.stage("verify") as stage:
+            sources = cited(text, prompt)
+            quotes = speech.speaker in QUOTING
+            claims = await asyncio.to_thread(verify, text, sources, prompt.found, parts.senses.embedder, quotes)
+            held = sum(claim.supported for claim in claims)
+            stage.decide(
+                f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check",
+                "by the words of the passages they cite" if claims else "the answer states nothing",
+            )
+        yield trace.last()
+
         tried: dict[str, str] = {}
         if parts.answers and settings.suggestions > 0 and understood.intent not in SILENT:
             done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
@@ -182,6 +195,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             state=understood.state,
             trace=trace.all(),
             plan=planned,
+            claims=claims,
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
             notice=" ".join(filter(None, (speech.notice, filtered, troubles(planned)))),
         )

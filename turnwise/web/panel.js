@@ -10,9 +10,9 @@ export function openSource(source, from) {
   opener.classList.add("open");
   find("number").textContent = source.number;
   find("title").textContent = source.title;
-  find("place").textContent = [source.heading.replaceAll(" > ", " › "), source.page && `page ${source.page}`]
-    .filter(Boolean)
-    .join(" · ");
+  const { authors = [], year } = source.reference ?? {};
+  const place = [authors.join("; "), year, source.heading.replaceAll(" > ", " › "), source.page && `page ${source.page}`];
+  find("place").textContent = place.filter(Boolean).join(" · ");
   find("path").textContent = source.source;
   find("text").replaceChildren(...highlighted(source.text, source.quote));
   panel.hidden = false;

@@ -11,7 +11,7 @@ const WAITING = {
   generate: "Writing",
 };
 const ORDER = Object.keys(WAITING);
-const NAMES = { "guard in": "check the question", "guard out": "check the answer" };
+const NAMES = { "guard in": "check the question", "guard out": "check the answer", verify: "check the citations" };
 const DECISIONS = {
   new_question: "a new question",
   follow_up: "a follow-up",
@@ -97,10 +97,11 @@ export class TurnView {
       mark.title = source.title;
       mark.onclick = () => openSource(source, mark);
     }
+    const doubts = doubted(this.answerBox, reply.claims ?? []);
     const notice = reply.notice ? make("p", { className: "notice calm", textContent: reply.notice }) : null;
-    const sources = reply.sources.length ? chips(reply.sources) : null;
+    const sources = reply.sources.length ? documents(reply) : null;
     const next = reply.suggestions?.length ? suggestions(reply.suggestions, this.ask) : null;
-    this.element.append(make("footer", {}, notice, sources, next, searched(reply, this), why(reply)));
+    this.element.append(make("footer", {}, notice, doubts, sources, next, searched(reply, this), why(reply)));
   }
 
   problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.ask(this.message)]) {
@@ -137,15 +138,12 @@ export function restored(turn, ask) {
   return view;
 }
 
-function chips(sources) {
-  const items = sources.toSorted((one, other) => one.number - other.number).map((source) => {
-    const chip = button("", () => openSource(source, chip), "chip");
-    const place = source.page ? `page ${source.page}` : source.heading.split(" > ").at(-1);
-    const { authors = [], year } = source.reference ?? {};
-    const by = [authors[0]?.split(",")[0], authors.length > 1 && "et al.", year].filter(Boolean).join(" ");
-    chip.append(make("span", { className: "number", textContent: source.number }), make("span", { textContent: source.title }));
-    for (const detail of [by, place]) if (detail && detail !== source.title) chip.append(make("small", { textContent: detail }));
-    return make("li", {}, chip);
+// The sources, those of one document together under its title.
+function documents({ sources, text }) {
+  const groups = Map.groupBy(sources.toSorted((one, other) => one.number - other.number), (source) => source.source);
+  const items = [...groups.values()].map((cited) => {
+    if (cited.length === 1) return make("li", {}, chip(cited[0], text, titled(cited[0])));
+    return make("li", { className: "group" }, ...titled(cited[0]), ...cited.map((source) => chip(source, text)));
   });
   return make("ul", { className: "sources", ariaLabel: "Sources" }, ...items);
 }
@@ -154,6 +152,68 @@ function chips(sources) {
 function suggestions(questions, ask) {
   const items = questions.map((question) => make("li", {}, button(question, () => ask(question), "suggestion")));
   return make("ul", { className: "suggestions", ariaLabel: "You could ask next" }, ...items);
+}
+
+function titled({ title, reference }) {
+  const { authors = [], year } = reference ?? {};
+  const families = authors.map((author) => author.split(",")[0]);
+  const by = families.length > 2 ? `${families[0]} et al.` : families.join(" and ");
+  const said = [by, year].filter(Boolean).join(" ");
+  return [make("span", { textContent: title }), said ? make("small", { textContent: said }) : null];
+}
+
+// A citation: its number and place, and the sentence it rests on where the answer says it in other words.
+function chip(source, text, title = []) {
+  const { number, page, heading, quote } = source;
+  const element = button("", () => openSource(source, element), "chip");
+  const place = page ? `page ${page}` : heading.split(" > ").at(-1);
+  const shown = place && place !== source.title ? make("small", { textContent: place }) : null;
+  const sentence = quote && !text.includes(quote) ? make("q", { textContent: quote }) : null;
+  element.append(...[make("span", { className: "number", textContent: number }), ...title, shown, sentence].filter(Boolean));
+  return element;
+}
+
+// Marks the sentences that the sources do not bear out, and says in a line what that means.
+function doubted(box, claims) {
+  const doubts = claims.filter(({ supported }) => !supported);
+  if (!doubts.length) return null;
+  const places = letters(box);
+  const flat = places.map(({ letter }) => letter).join("");
+  const found = [];
+  for (const { text, numbers } of doubts) {
+    const sought = text.match(LETTERS)?.join("") ?? "";
+    const start = flat.indexOf(sought, found.at(-1)?.end ?? 0);
+    const title = numbers.length ? "The cited passage does not say this" : "No passage is cited for this";
+    if (start >= 0) found.push({ start, end: start + sought.length, title });
+  }
+  // The last first: a text that is split keeps its beginning.
+  for (const { start, end, title } of found.reverse()) wrap(places.slice(start, end), title);
+  const words = doubts.length === 1 ? "One sentence, underlined, is" : `${doubts.length} sentences, underlined, are`;
+  return make("p", { className: "doubts", textContent: `${words} not borne out by what is cited: a check of words, not of truth.` });
+}
+
+const LETTERS = /[\p{L}\p{N}]/gu;
+
+// Every letter and digit of an answer and where it stands, without the citations.
+function letters(box) {
+  const places = [];
+  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (node.parentElement.closest(".cite")) continue;
+    for (const { 0: letter, index } of node.data.matchAll(LETTERS)) places.push({ letter, node, index });
+  }
+  return places;
+}
+
+function wrap(places, title) {
+  const nodes = [...Map.groupBy(places, ({ node }) => node)];
+  for (const [at, [node, inside]] of [...nodes.entries()].reverse()) {
+    const range = document.createRange();
+    range.setStart(node, at === 0 ? inside[0].index : 0);
+    range.setEnd(node, at === nodes.length - 1 ? inside.at(-1).index + inside.at(-1).letter.length : node.data.length);
+    range.surroundContents(make("mark", { className: "doubt", title }));
+  }
 }
 
 function searched(reply, view) {
