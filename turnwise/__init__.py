@@ -50,7 +50,7 @@ __all__ = [
 
 def open(library: str | Path, **settings: Any) -> Engine:
     """The library in that folder, or at that address of a PostgreSQL database; made if it is not there. Settings given
-    here outrank the file and environment."""
+    here outrank the file and environment. `data` may be a list: files of tables, addresses of databases."""
     from turnwise.app import build
     from turnwise.config import load
 
@@ -60,7 +60,11 @@ def open(library: str | Path, **settings: Any) -> Engine:
         if place.startswith(("postgres://", "postgresql://"))
         else {"library": place, "database": ""}
     )
-    return build(load({**where, **settings})[0], create=True)
+    attached = () if isinstance(settings.get("data", ""), str) else settings.pop("data")
+    engine = build(load({**where, **settings})[0], create=True)
+    for each in attached:
+        engine.attach(each)
+    return engine
 
 
 _HOMES = {

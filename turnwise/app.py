@@ -22,6 +22,7 @@ from turnwise.models.openai_chat import OpenAIChat
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.tools.database import Database as DataTool
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
@@ -40,8 +41,10 @@ def build(settings: Settings, create: bool = False) -> Engine:
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
     )
     models, condenser = chat_models(settings, embedder), query_condenser(settings)
-    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
-    return Engine(settings, index, store, parts)
+    data = data_tool(settings)
+    tools = (data,) if data.tables else ()
+    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings), tools)
+    return Engine(settings, index, store, parts, data)
 
 
 def _embedded(settings: Settings, embedder: Embedder, create: bool) -> tuple[Index, ConversationStore]:
@@ -140,6 +143,18 @@ def query_condenser(settings: Settings) -> QueryCondenser:
         timeout=settings.model_timeout,
     )
     return QueryCondenser(rewriter, settings.condense_timeout)
+
+
+def data_tool(settings: Settings) -> DataTool:
+    """Who answers questions about tables, with those attached that are set."""
+    rewriter = None
+    if settings.base_url:
+        key = os.environ.get("OPENAI_API_KEY")
+        rewriter = OpenAIChat(settings.base_url, key, settings.model, 0.0, 1.0, 500, settings.model_timeout)
+    tool = DataTool(rewriter)
+    for place in filter(None, map(str.strip, settings.data.split(","))):
+        tool.attach(place)
+    return tool
 
 
 def library_folder(settings: Settings) -> Path:

@@ -26,6 +26,9 @@ class Settings:
     database: str = _setting(
         "", "PostgreSQL to keep the library in: postgres://USER:PASSWORD@HOST/NAME. Empty: the folder."
     )
+    data: str = _setting(
+        "", "Tables to ask besides the documents, separated by commas: CSV, TSV, Parquet, SQLite, postgres://…"
+    )
     durable: bool = _setting(False, "Wait for the disk at every turn too, so that even a power cut loses nothing.")
 
     model: str = _setting("", "Name of the chat model. Empty: the first one the endpoint offers.")

@@ -17,10 +17,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, library_folder, library_place, reranker_of
+from turnwise.app import build, data_tool, library_folder, library_place, reranker_of
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
-from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
+from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
 from turnwise.types import Message, Passage, TurnRequest
 
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
@@ -48,6 +48,8 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
     yield _embedder(settings)
     yield _condenser(settings)
     yield _reranker(settings)
+    if settings.data:
+        yield _data(settings)
     yield _model(settings, named, environment)
     yield _privacy(settings)
 
@@ -128,6 +130,15 @@ def _reranker(settings: Settings) -> Finding:
     except TurnwiseError as error:
         return Finding("re-ranker", "fail", str(error), error.hint)
     return Finding("re-ranker", "ok", reranker.name if reranker else "off")
+
+
+def _data(settings: Settings) -> Finding:
+    """What can be asked besides the documents."""
+    try:
+        tables = data_tool(dataclasses.replace(settings, base_url="")).tables
+    except DataError as error:
+        return Finding("data", "fail", str(error), error.hint)
+    return Finding("data", "ok", "; ".join(f"{each.name} ({each.source})" for each in tables) + ", only read")
 
 
 @contextmanager
