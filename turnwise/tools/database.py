@@ -91,7 +91,12 @@ class Database:
         with self._lock:
             kept: list[_Attached] = []
             for each in self._attached:
-                kept.append(each if each.source.stamp() == each.stamp else self._looked_at(each.source, kept))
+                stamp = each.source.stamp()
+                try:
+                    kept.append(each if stamp == each.stamp else self._looked_at(each.source, kept))
+                except DataError as error:
+                    log.warning("%s is left out until it can be read: %s", each.source.name, error)
+                    kept.append(_Attached(each.source, stamp, ()))
             self._keep(kept)
 
     def _keep(self, attached: list[_Attached]) -> None:
@@ -140,7 +145,7 @@ class Database:
         except TurnwiseError as error:
             return StepResult(error=str(error), details=details)
         except TimeoutError:
-            return StepResult(error=f"The query took longer than {SECONDS:g} seconds.", details=details)
+            return StepResult(error=f"The query took longer than {SECONDS} seconds.", details=details)
         except Exception as error:
             log.exception("a query broke")
             return StepResult(error=f"The query failed: {type(error).__name__}.", details=details)

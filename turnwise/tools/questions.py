@@ -64,6 +64,7 @@ _MEANINGS = {
         within| among| as| each| dollars| euros| usd| eur| value| values| currently| now| then| instead|
         what about| how about| same| its| priced| place| make| makes| buy| sell""",
 }
+_COMPARISONS = (">", ">=", "<", "<=", "=", "between", "after", "since", "before", "until")
 _PHRASES = {tuple(phrase.split()): meaning for meaning, listed in _MEANINGS.items() for phrase in listed.split("|")}
 _AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "min": "min", "max": "max"}
 _SYNONYMS = [
@@ -119,7 +120,7 @@ class Reading:
     shown: tuple[str, ...] = ()  # columns of a list; none: all
     distinct: bool = False  # a list of values, each once
     order: str = ""
-    certain: int = 0  # names of the question that are whole names of this table
+    certain: int = 0  # how many names of the question are whole names here; that of the table counts twice
 
 
 def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
@@ -221,7 +222,7 @@ def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark |
         phrase = tuple(lower[:length])
         stemmed = tuple(map(stem, phrase))
         meaning = _PHRASES.get(phrase)
-        if meaning and not (meaning not in ("filler", "by", "or") and _is_column_here(stemmed, names, run[length:])):
+        if meaning and not _is_column_here(phrase, meaning, names, rest[length:]):
             return length, Mark(meaning, None, said)
         if stemmed in names:
             kind, value = names[stemmed]
@@ -229,12 +230,16 @@ def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark |
     return 1, None
 
 
-def _is_column_here(stemmed: tuple[str, ...], names: dict[tuple[str, ...], Any], after: list[str]) -> bool:
-    """Whether an operation word ("total") is rather the column of that name: no other name follows it."""
-    if names.get(stemmed, ("",))[0] != "column":
+def _is_column_here(
+    phrase: tuple[str, ...], meaning: str, names: dict[tuple[str, ...], tuple[str, Any]], after: list[str]
+) -> bool:
+    """Whether an operation word ("total", "since") is rather the column of that name: it has nothing to work on."""
+    if names.get(tuple(map(stem, phrase)), ("",))[0] != "column" or meaning in ("by", "or"):
         return False
-    following = [stem(word.lower()) for word in after if word.lower() not in ("of", "the", "number")]
-    return not (following and (following[0],) in names)
+    if meaning == "filler":
+        return phrase[0] not in STOP_WORDS
+    following = next((word for word in after if word.lower() not in ("of", "the", "number")), "")
+    return not ((stem(following.lower()),) in names or (meaning in _COMPARISONS and following[:1].isdigit()))
 
 
 @lru_cache(maxsize=128)
@@ -252,9 +257,8 @@ def _names(table: Table) -> dict[tuple[str, ...], tuple[str, Any]]:
             plain = len(phrase) == 1 and ((value.lower(),) in _PHRASES or value.lower() in STOP_WORDS)
             if phrase and not plain and names.get(phrase, ("value",))[0] == "value":
                 names.setdefault(phrase, ("value", []))[1].append((column.name, value))
-    for part in title:
-        if not part.isdigit():
-            names.setdefault((part,), ("table", None))
+    if head := [part for part in title if not part.isdigit()][-1:]:  # of sales_2023, "sales"
+        names.setdefault(tuple(head), ("table", None))
     for part in {part for parts in split.values() for part in _callable(parts) if len(part) > 2}:
         having = [column for column in table.columns if part in _callable(split[column.name]) and not _is_id(column)]
         if len(having) == 1:
@@ -345,7 +349,7 @@ class _Reader:
                 self.distinct = True
             case "table" | "rows":
                 self.rows = place
-                self.certain += mark.kind == "table"
+                self.certain += 2 * (mark.kind == "table")
             case "column":
                 self.columns.append((place, mark.value, mark.said))
                 self.certain += _split(mark.said) == _split(mark.value.name)

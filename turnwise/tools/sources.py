@@ -6,6 +6,7 @@ query, read only, and asked with a limit of time.
 
 from __future__ import annotations
 
+import logging
 import re
 import sqlite3
 import threading
@@ -20,13 +21,15 @@ from typing import Any, Literal, Protocol
 from turnwise.errors import DataError
 from turnwise.tools.sql_guard import missing, sqlglot
 
-SECONDS = 5.0  # that a query may take
+SECONDS = 5  # that a query may take
 MEMORY = "1GB"  # that files and the queries of them may take
 LONGEST_CELL = 10_000_000  # bytes of a value that SQLite may make
 LOOKED_AT = 100_000  # rows that are looked at for the values of a column
 MOST_VALUES, LONGEST_VALUE = 1000, 60  # values of a column that are remembered, and characters of each
 PATIENCE = 5  # seconds to reach a server
 OLD = 300.0  # seconds after which the tables of a server are looked at again
+
+log = logging.getLogger(__name__)
 
 Kind = Literal["number", "text", "date", "other"]
 Row = tuple[Any, ...]
@@ -103,8 +106,14 @@ class Files:
         titles: dict[str, Path] = {}
         for path in self.paths:
             name = _free_name(path, titles)
-            _load(connection, path, name)
-            titles[name] = path
+            try:
+                _load(connection, path, name)
+            except DataError as error:
+                if self._connection is None and path == self.paths[-1]:  # the one that is being attached
+                    raise
+                log.warning("%s is left out until it can be read: %s", path, error)
+            else:
+                titles[name] = path
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         self._connection = connection
@@ -120,6 +129,7 @@ class Files:
         stop = threading.Timer(SECONDS, cursor.interrupt)
         stop.start()
         try:
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
             found = cursor.execute(sql)
             return [each[0] for each in found.description], found.fetchall()
         except _duckdb().InterruptException as error:
@@ -128,6 +138,7 @@ class Files:
             raise _failed(error) from error
         finally:
             stop.cancel()
+            cursor.close()
 
 
 def _duckdb() -> Any:
@@ -238,11 +249,10 @@ def _authorize(action: int, first: str | None, second: str | None, *_: object) -
 # --- servers ------------------------------------------------------------------------------------------------------
 
 _DIALECTS = {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}
-_MILLISECONDS = int(SECONDS * 1000)
-_PRELUDES = {
-    "postgresql": ["SET TRANSACTION READ ONLY", f"SET LOCAL statement_timeout = {_MILLISECONDS}"],
-    "mysql": ["SET SESSION TRANSACTION READ ONLY", f"SET SESSION max_execution_time = {_MILLISECONDS}"],
-    "mariadb": ["SET SESSION TRANSACTION READ ONLY", f"SET SESSION max_statement_time = {SECONDS}"],
+_PRELUDES = {  # before a query
+    "postgresql": ["SET TRANSACTION READ ONLY", "SET LOCAL statement_timeout = '{seconds}s'"],
+    "mysql": ["SET SESSION TRANSACTION READ ONLY", "SET SESSION max_execution_time = {seconds}000"],
+    "mariadb": ["SET SESSION TRANSACTION READ ONLY", "SET SESSION max_statement_time = {seconds}"],
 }
 
 
@@ -304,7 +314,7 @@ class Server:
         try:
             with self._engine.connect() as connection:  # which rolls back at the end
                 for prelude in _PRELUDES.get(self._engine.dialect.name, ()):
-                    connection.exec_driver_sql(prelude)
+                    connection.exec_driver_sql(prelude.format(seconds=SECONDS))
                 found = connection.execution_options(no_parameters=True).exec_driver_sql(sql)
                 return list(found.keys()), [tuple(row) for row in found.fetchall()]
         except alchemy.exc.SQLAlchemyError as error:
@@ -335,6 +345,8 @@ def kind_of(path: Path) -> Literal["table", "sqlite"]:
     if not path.is_file():
         raise DataError(f"There is no file {path}.", "Give a CSV, TSV, Parquet or SQLite file, or postgres://…")
     beginning = _magic(path)
+    if not beginning:
+        raise DataError(f"{path} is empty.", "Give a file with a row of names and rows of values.")
     if beginning.startswith(b"SQLite format 3\0"):
         return "sqlite"
     if beginning.startswith(b"PAR1") or re.search(r"\.(csv|tsv|tab)(\.gz)?$", path.name, re.I):
@@ -389,7 +401,7 @@ def _quoted(name: str) -> str:
 
 
 def _too_long() -> DataError:
-    return DataError(f"The query took longer than {SECONDS:g} seconds and was stopped.", "Ask for less.")
+    return DataError(f"The query took longer than {SECONDS} seconds and was stopped.", "Ask for less.")
 
 
 def _failed(error: BaseException) -> DataError:
