@@ -159,8 +159,8 @@ def _read(question: str, tables: Sequence[Table]) -> Reading | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fit(reading: Reading) -> tuple[bool, int]:
-    return bool(reading.op), reading.certain
+def _fit(reading: Reading) -> tuple[bool, int, bool]:
+    return bool(reading.op), reading.certain, not reading.table.view
 
 
 def _merged(base: Reading, rest: Reading) -> Reading:

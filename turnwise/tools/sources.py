@@ -60,6 +60,7 @@ class Table:
     columns: tuple[Column, ...]
     title: str
     source: str
+    view: bool = False  # a query of other tables, kept by its database
 
 
 class Source(Protocol):
@@ -197,19 +198,22 @@ class SQLite:
         try:
             with closing(self._open()) as connection:
                 listed = connection.execute(
-                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%'"
-                    " ESCAPE '\\' ORDER BY rowid"
+                    "SELECT name, type = 'view' FROM sqlite_master WHERE type IN ('table', 'view')"
+                    " AND substr(name, 1, 7) <> 'sqlite_' ORDER BY rowid"
                 ).fetchall()
-                typed = {
-                    name: connection.execute("SELECT name, type FROM pragma_table_info(?)", (name,)).fetchall()
-                    for (name,) in listed
-                }
+                typed = [
+                    (name, view, connection.execute("SELECT name, type FROM pragma_table_info(?)", (name,)).fetchall())
+                    for name, view in listed
+                ]
         except sqlite3.Error as error:
             raise _failed(error) from error
-        ask: Callable[[str], list[Row]] = lambda sql: self.rows(sql)[1]  # noqa: E731
+
+        def ask(sql: str) -> list[Row]:
+            return self.rows(sql)[1]
+
         return [
-            Table(name, _columns(name, columns, ask, dates=False), f"{self.name}: {name}", str(self.path))
-            for name, columns in typed.items()
+            Table(name, _columns(name, columns, ask, dates=False), f"{self.name}: {name}", str(self.path), bool(view))
+            for name, view, columns in typed
         ]
 
     def rows(self, sql: str) -> tuple[list[str], list[Row]]:
@@ -264,8 +268,9 @@ class Server:
         try:
             address = alchemy.make_url(re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", url))
             self._secrets = [secret for secret in (url, address.password, address.query.get("password")) if secret]
-            waiting = {"connect_timeout": PATIENCE} if address.get_backend_name() in _PRELUDES else {}
-            self._engine = alchemy.create_engine(address, poolclass=alchemy.pool.NullPool, connect_args=waiting)
+            self._engine = alchemy.create_engine(
+                address, poolclass=alchemy.pool.NullPool, connect_args=_connecting(address)
+            )
         except alchemy.exc.NoSuchModuleError as error:
             raise DataError(
                 "Databases of that kind are not known.", "Write it as mysql+pymysql://… , for one."
@@ -294,9 +299,10 @@ class Server:
                 warnings.simplefilter("ignore", alchemy.exc.SAWarning)  # of types that are not known
                 looked = alchemy.inspect(connection)
                 self.schema = looked.default_schema_name or ""
+                views = looked.get_view_names()
                 typed = {
                     name: [(each["name"], str(each["type"])) for each in looked.get_columns(name)]
-                    for name in [*looked.get_table_names(), *looked.get_view_names()]
+                    for name in [*looked.get_table_names(), *views]
                 }
         except alchemy.exc.SQLAlchemyError as error:
             raise self._failed(error) from error
@@ -306,7 +312,8 @@ class Server:
 
         title = self.name.rpartition("/")[2] or self.name
         return [
-            Table(name, _columns(name, columns, ask), f"{title}: {name}", self.name) for name, columns in typed.items()
+            Table(name, _columns(name, columns, ask), f"{title}: {name}", self.name, name in views)
+            for name, columns in typed.items()
         ]
 
     def rows(self, sql: str) -> tuple[list[str], list[Row]]:
@@ -327,6 +334,16 @@ class Server:
         if re.search(r"timeout|max_execution_time|max_statement_time", text) and "connection" not in text:
             return _too_long()
         return DataError(f"{self.name}: {text}", "Check the query, the address, and that the server is there.")
+
+
+def _connecting(address: Any) -> dict[str, Any]:
+    """How the driver connects: not for long, and with PostgreSQL read only, one statement at a time."""
+    backend = address.get_backend_name()
+    waiting: dict[str, Any] = {"connect_timeout": PATIENCE} if backend in _PRELUDES else {}
+    if address.drivername == "postgresql+psycopg":
+        waiting["options"] = f"{address.query.get('options', '')} -c default_transaction_read_only=on"
+        waiting["prepare_threshold"] = 0  # what is prepared cannot be several statements
+    return waiting
 
 
 def _sqlalchemy() -> Any:
