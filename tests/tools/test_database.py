@@ -11,10 +11,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from shop import asked, orders_csv, shop_db, things_parquet
 
 import turnwise
 from turnwise.app import data_tool
+from turnwise.cli.verbs import turnwise as verbs
 from turnwise.config import Settings
 from turnwise.errors import DataError, ModelUnavailable
 from turnwise.tools.database import Database
@@ -298,3 +300,16 @@ def test_an_engine_attaches_what_is_set_and_what_comes_later(tmp_path: Path) -> 
         assert [table.name for table in engine.attach(shop)] == ["customers", "Order Lines"]
         assert [table.name for table in engine.data] == ["orders", "customers", "Order Lines"]
     assert [table.name for table in data_tool(Settings(data=f"{path}, {shop}")).tables][:2] == ["orders", "customers"]
+
+
+def test_the_verbs_attach_tables_and_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = orders_csv(tmp_path)
+    missing = CliRunner().invoke(verbs, ["ask", "hello", "--sample", "--data", "none.csv"])
+    assert missing.exit_code == 1
+    assert "There is no file" in missing.output
+    monkeypatch.setenv("TURNWISE_DATA", str(path))
+    assert f"data      orders ({path}), only read" in CliRunner().invoke(verbs, ["doctor"]).output
+    monkeypatch.setenv("TURNWISE_DATA", "postgres://me:hunter2@127.0.0.1:1/none")
+    for verb in ("doctor", "config"):
+        assert "hunter2" not in CliRunner().invoke(verbs, [verb]).output

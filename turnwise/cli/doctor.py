@@ -200,6 +200,7 @@ def _privacy(settings: Settings) -> Finding:
         sent.append(f"documents and conversations are kept at {kept}")
     if host := host_of(settings.base_url):
         sent.append(f"your questions, their conversation and the passages found for them are sent to {host}")
+        sent += ["so are the names of attached tables, and some of their values"] if settings.data else []
     return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 
 
