@@ -33,6 +33,7 @@ DATABASE = "library.db"
 
 def build(settings: Settings, create: bool = False) -> Engine:
     """An engine over the library that the settings name. With `create`, the library is made where there is none."""
+    data = data_tool(settings)
     embedder = embedder_of(settings)
     reads = passage_embedder(settings, embedder)
     index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
@@ -41,7 +42,6 @@ def build(settings: Settings, create: bool = False) -> Engine:
         senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
     )
     models, condenser = chat_models(settings, embedder), query_condenser(settings)
-    data = data_tool(settings)
     tools = (data,) if data.tables else ()
     parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings), tools)
     return Engine(settings, index, store, parts, data)

@@ -80,6 +80,11 @@ def test_groups_are_a_table_the_largest_first(orders: Database) -> None:
     )
 
 
+def test_a_passage_keeps_a_table_as_documents_do(orders: Database) -> None:
+    text = asked(orders, "top 2 products by sales").hits[0].passage.text
+    assert text.splitlines()[2:] == ["product | total revenue", "Oak Desk | 300", "Desk Lamp | 240"]
+
+
 def test_those_that_are_equal_at_the_top_are_all_named(orders: Database) -> None:
     assert asked(orders, "which customer has the most orders?").text == (
         "| customer | number of orders |\n| --- | --- |\n| Ada Ltd | 2 |\n| Curie SA | 2 |"

@@ -206,6 +206,9 @@ def test_follow_ups_lean_on_the_question_before() -> None:
     assert "country = 'Spain'" in read("what about Spain?", asked=("how many orders from France?",))
     assert "France" not in read("what about Spain?", asked=("how many orders from France?",))
     assert read("and in 2023?", asked=(first, "What is BERT?")) == ""
+    assert read("and by category (revenue, France)?", asked=(first,)) == read("and by category?", asked=(first,))
+    assert read("and by category (revenue, France)?") == ""
+    assert "COUNT(*)" in read("how many are there (orders)?")
 
 
 def test_whether_a_question_names_anything_of_the_tables() -> None:

@@ -14,6 +14,7 @@ import re
 import threading
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -49,6 +50,9 @@ class _Attached:
     source: Source
     stamp: object
     tables: tuple[Table, ...]
+
+    def check(self, sql: str) -> exp.Query:
+        return check(sql, self.source.dialect, [table.name for table in self.tables], self.source.schema)
 
 
 class Database:
@@ -157,8 +161,9 @@ class Database:
         columns, rows = attached.source.rows(written(limited(tree, MOST_ROWS + 1), attached.source.dialect))
         cut, rows = len(rows) > MOST_ROWS, rows[:MOST_ROWS]
         tables = _tables_of(tree, attached.tables)
-        text = _told(columns, rows, cut, tables, _where(tree, attached.source.dialect))
-        passage = _passage(sql, text, tables, repr(rows))
+        sentence = _sentence(columns, rows, tables, _where(tree, attached.source.dialect))
+        text = sentence or _table(columns, rows, cut)
+        passage = _passage(sql, sentence or _lines(columns, rows, cut), tables, repr(rows))
         details = {"sql": sql, "columns": columns, "rows": len(rows), "cut": cut}
         return StepResult(text, (Hit(passage, 1.0),), details=details)
 
@@ -166,14 +171,14 @@ class Database:
         """The source whose tables a query names, and the query as it may be run there."""
         if not self._attached:
             raise DataError("No data is attached.", "Attach a file: engine.attach(…), or --data FILE.")
-        refusals: list[tuple[bool, DataError]] = []
-        for each in self._attached:
-            names = [table.name for table in each.tables]
-            try:
-                return each, check(sql, each.source.dialect, names, each.source.schema)
-            except DataError as error:
-                refusals.append((any(name.lower() in sql.lower() for name in names), error))
-        raise max(refusals, key=lambda refusal: refusal[0])[1]  # of the source that it means
+        said = sql.lower()
+        meant, *others = sorted(
+            self._attached, key=lambda each: any(table.name.lower() in said for table in each.tables), reverse=True
+        )
+        for each in others:
+            with suppress(DataError):
+                return each, each.check(sql)
+        return meant, meant.check(sql)
 
     # --- who writes the query
 
@@ -277,14 +282,14 @@ def _instructions() -> str:
 # --- what came of it, in words ------------------------------------------------------------------------------------
 
 
-def _told(columns: Sequence[str], rows: Sequence[Row], cut: bool, tables: Sequence[Table], where: str) -> str:
-    """The rows as they may stand in an answer: one as a sentence, several as a table."""
+def _sentence(columns: Sequence[str], rows: Sequence[Row], tables: Sequence[Table], where: str) -> str:
+    """A single row in words, or that there is none; empty where a table says it better."""
     of = f" of {' and '.join(table.name for table in tables)}" if tables else ""
     fitting = f" (where {where})" if where else ""
     if not rows:
         return f"No rows{of} fit{fitting}."
     if len(rows) > 1 or len(columns) > MOST_SAID:
-        return _as_table(columns, rows, cut)
+        return ""
     row, names = list(rows[0]), [_spoken(name) for name in columns]
     if row[0] is None:
         return f"There is no {names[0]}: no values{of} fit{fitting}."
@@ -296,14 +301,22 @@ def _told(columns: Sequence[str], rows: Sequence[Row], cut: bool, tables: Sequen
     return f"The {said}{fitting}."
 
 
-def _as_table(columns: Sequence[str], rows: Sequence[Row], cut: bool) -> str:
-    lines = [[_cell(_spoken(name)) for name in columns], ["---"] * len(columns)]
-    lines += [[_cell(value) for value in row] for row in rows[:SHOWN]]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    more = len(rows) - SHOWN
-    if more <= 0:
-        return table
-    return f"{table}\n\nThese are the first {SHOWN} of {f'more than {MOST_ROWS}' if cut else len(rows)} rows."
+def _table(columns: Sequence[str], rows: Sequence[Row], cut: bool) -> str:
+    """The first rows as a Markdown table."""
+    head, *lines = _lines(columns, rows[:SHOWN], False).splitlines()
+    table = "\n".join(f"| {line} |" for line in (head, " | ".join(["---"] * len(columns)), *lines))
+    return f"{table}{_rest(rows, cut)}"
+
+
+def _lines(columns: Sequence[str], rows: Sequence[Row], cut: bool) -> str:
+    """The first rows as the tables of documents are kept."""
+    lines = [[_cell(_spoken(name)) for name in columns], *([_cell(value) for value in row] for row in rows[:SHOWN])]
+    return "\n".join(" | ".join(line) for line in lines) + _rest(rows, cut)
+
+
+def _rest(rows: Sequence[Row], cut: bool) -> str:
+    count = f"more than {MOST_ROWS}" if cut else len(rows)
+    return f"\n\nThese are the first {SHOWN} of {count} rows." if len(rows) > SHOWN else ""
 
 
 def _spoken(name: str) -> str:

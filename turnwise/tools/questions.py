@@ -85,6 +85,7 @@ _TOKEN = re.compile(
     r"|([^\W_]+)(?:['’]s?\b)?|(>=|<=|[<>=])"
 )
 _SUMS = re.compile(r"[%*/^+]")  # signs of a sum, which is not for a query
+_ADDED = re.compile(r"\s*\([^()]*\)(?=\W*$)")  # words that condensing a question put after it
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _NAME_LIKE = (("name",), ("titl",), ("label",))
 _LEANS = re.compile(r"^(?:and|what about|how about|only|just|now|or|in|by|per|for|since|the same)\b", re.I)
@@ -126,8 +127,11 @@ class Reading:
 def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
     """The question as SQL (with standard quotes), empty where it is not one about these tables. `asked` are the user's
     earlier messages: a question that gives only a group or a filter takes the rest from the last about the data."""
-    reading = _resolved([*asked[-RECENT:], question], tables)
-    return _written(reading) if reading else ""
+    alone = _ADDED.sub("", question)
+    reading = _resolved([*asked[-RECENT:], alone], tables)
+    if reading is None and not _LEANS.match(question):
+        reading = _read(question, tables)
+    return _written(reading) if reading and reading.op else ""
 
 
 def touches(question: str, tables: Sequence[Table]) -> bool:

@@ -165,8 +165,8 @@ def _load(connection: Any, path: Path, name: str) -> None:
             connection.execute(f"CREATE OR REPLACE TABLE {_quoted(name)} AS SELECT * FROM {reading}", [pattern])
             return
         except _duckdb().Error as error:
-            failed = error
-    raise DataError(f"{path} cannot be read as a table: {_first_line(failed)}", "Check the file.") from failed
+            wrong = _first_line(error)
+    raise DataError(f"{path} cannot be read as a table: {wrong}", "Check the file.")
 
 
 def _free_name(path: Path, taken: dict[str, Path]) -> str:
