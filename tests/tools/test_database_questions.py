@@ -97,6 +97,10 @@ def test_counts(question: str, sql: str) -> None:
         ("what is the largest quantity", "SELECT MAX(quantity) AS highest_quantity FROM orders"),
         ("what is the latest order date?", "SELECT MAX(order_date) AS latest_order_date FROM orders"),
         ("average revenue per order", "SELECT AVG(revenue) AS average_revenue"),
+        (
+            "highest price by category",
+            "SELECT category, MAX(unit_price) AS highest_unit_price FROM orders GROUP BY category",
+        ),
         ("total revenue by country", "GROUP BY country ORDER BY total_revenue DESC"),
         ("total revenue per country and category", "GROUP BY country, category"),
         ("total revenue by year", "SUBSTR(CAST(order_date AS TEXT), 1, 4) AS year"),
