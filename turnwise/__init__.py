@@ -60,11 +60,8 @@ def open(library: str | Path, **settings: Any) -> Engine:
         if place.startswith(("postgres://", "postgresql://"))
         else {"library": place, "database": ""}
     )
-    attached = () if isinstance(settings.get("data", ""), str) else settings.pop("data")
-    engine = build(load({**where, **settings})[0], create=True)
-    for each in attached:
-        engine.attach(each)
-    return engine
+    tables = () if isinstance(settings.get("data", ""), str) else settings.pop("data")
+    return build(load({**where, **settings})[0], create=True, tables=tables)
 
 
 _HOMES = {

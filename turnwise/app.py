@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
@@ -31,9 +32,10 @@ from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progre
 DATABASE = "library.db"
 
 
-def build(settings: Settings, create: bool = False) -> Engine:
-    """An engine over the library that the settings name. With `create`, the library is made where there is none."""
-    data = data_tool(settings)
+def build(settings: Settings, create: bool = False, tables: Iterable[str | Path] = ()) -> Engine:
+    """An engine over the library that the settings name. With `create`, the library is made where there is none. The
+    tables are attached besides those that are set."""
+    data = data_tool(settings, tables)
     embedder = embedder_of(settings)
     reads = passage_embedder(settings, embedder)
     index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
@@ -70,9 +72,9 @@ def _in_postgres(settings: Settings, embedder: Embedder, create: bool) -> tuple[
         raise
 
 
-def build_sample(settings: Settings, progress: Progress | None = None) -> Engine:
+def build_sample(settings: Settings, progress: Progress | None = None, tables: Iterable[str | Path] = ()) -> Engine:
     """An engine over the bundled sample library, made on first use in a folder of the user's account."""
-    engine = build(settings, create=True)
+    engine = build(settings, create=True, tables=tables)
     with resources.as_file(resources.files("turnwise") / "sample") as folder:
         for document in engine.index.documents():
             if not Path(document.source).is_relative_to(folder.resolve()):  # of an installation that has moved
@@ -145,14 +147,14 @@ def query_condenser(settings: Settings) -> QueryCondenser:
     return QueryCondenser(rewriter, settings.condense_timeout)
 
 
-def data_tool(settings: Settings) -> DataTool:
-    """Who answers questions about tables, with those attached that are set."""
+def data_tool(settings: Settings, tables: Iterable[str | Path] = ()) -> DataTool:
+    """Who answers questions about tables, with those attached that are set, and these."""
     rewriter = None
     if settings.base_url:
         key = os.environ.get("OPENAI_API_KEY")
         rewriter = OpenAIChat(settings.base_url, key, settings.model, 0.0, 1.0, 500, settings.model_timeout)
     tool = DataTool(rewriter)
-    for place in filter(None, map(str.strip, settings.data.split(","))):
+    for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
         tool.attach(place)
     return tool
 

@@ -262,6 +262,9 @@ def test_the_model_writes_the_query_from_the_schema(tmp_path: Path) -> None:
     assert result.details["sql"] == "SELECT MEDIAN(unit_price) AS median_price FROM orders"
     assert "- orders: id (number), customer (text, such as Ada Ltd, Bolt GmbH" in model.sent[0]
     assert "dialect duckdb" in model.sent[0]
+    model.replies.append("SELECT 1 AS a FROM orders LIMIT 1")
+    asked(database, "and of the price of books?", [Message("user", "what is the median price?")])
+    assert "Asked before: what is the median price?\nQuestion: and of the price of books?" in model.sent[1]
 
 
 def test_what_is_refused_or_fails_is_told_to_it_once(tmp_path: Path) -> None:
@@ -318,3 +321,4 @@ def test_the_verbs_attach_tables_and_name_them(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("TURNWISE_DATA", "postgres://me:hunter2@127.0.0.1:1/none")
     for verb in ("doctor", "config"):
         assert "hunter2" not in CliRunner().invoke(verbs, [verb]).output
+    assert "FAIL  data      postgresql://127.0.0.1/none" in CliRunner().invoke(verbs, ["doctor"]).output

@@ -40,6 +40,7 @@ class Finding:
 def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[str, str]) -> Iterator[Finding]:
     """The findings, as they are made."""
     named = {origin.name: origin.origin for origin in origins}
+    whole, settings = settings, dataclasses.replace(settings, data="")  # tables are looked at by themselves
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
         yield _sqlite()
@@ -48,10 +49,10 @@ def examine(settings: Settings, origins: Sequence[Origin], environment: Mapping[
     yield _embedder(settings)
     yield _condenser(settings)
     yield _reranker(settings)
-    if settings.data:
-        yield _data(settings)
+    if whole.data:
+        yield _data(whole)
     yield _model(settings, named, environment)
-    yield _privacy(settings)
+    yield _privacy(whole)
 
 
 def _sqlite() -> Finding:

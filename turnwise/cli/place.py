@@ -54,14 +54,10 @@ class Place:
         from turnwise.app import build, build_sample
 
         settings, _ = self.settings(**arguments)
-        if self.sample:
-            with Bars() as bars:
-                engine = build_sample(settings, bars)
-        else:
-            engine = build(settings, create)
-        for each in self.data:
-            engine.attach(each)
-        return engine
+        if not self.sample:
+            return build(settings, create, self.data)
+        with Bars() as bars:
+            return build_sample(settings, bars, self.data)
 
 
 def placed(sample: bool) -> Callable[[Verb], Verb]:

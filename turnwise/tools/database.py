@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import DataError, TurnwiseError
 from turnwise.text import clean, one_line
-from turnwise.tools.questions import read_question, touches
+from turnwise.tools.questions import RECENT, read_question, touches
 from turnwise.tools.sources import SECONDS, Files, Row, Server, Source, SQLite, Table, kind_of
 from turnwise.tools.sql_guard import LONGEST, check, limited, sqlglot, written
 from turnwise.types import Hit, Message, Passage, Rewriter, StepResult
@@ -130,11 +130,11 @@ class Database:
             tables = self.tables
             if not tables:
                 return ""
+            asked = [each.content for each in history if each.role == "user"][-RECENT:]
             if self._rewriter is not None and await asyncio.to_thread(touches, question, tables):
-                told = await self._asked(self._rewriter, question)
+                told = await self._asked(self._rewriter, question, asked)
                 if told is not None:
                     return told
-            asked = [each.content for each in history if each.role == "user"]
             return await asyncio.to_thread(self._ruled, question, asked)
         except DataError as error:
             log.warning("the attached data was not asked: %s", error)
@@ -196,11 +196,12 @@ class Database:
             identifier.set("quoted", not _is_plain(identifier.name))
         return tree.sql(dialect)
 
-    async def _asked(self, rewriter: Rewriter, question: str) -> str | None:
+    async def _asked(self, rewriter: Rewriter, question: str, before: Sequence[str]) -> str | None:
         """The language model's query, empty where it says that there is none; None where it gave none that can be run.
         What was wrong with its first is told to it once."""
         tables = await asyncio.to_thread(self._described)
-        messages = [Message("system", _instructions()), Message("user", f"{tables}\n\nQuestion: {question}")]
+        earlier = "".join(f"Asked before: {one_line(each, 300)}\n" for each in before)
+        messages = [Message("system", _instructions()), Message("user", f"{tables}\n\n{earlier}Question: {question}")]
         for _ in range(2):
             try:
                 async with asyncio.timeout(self._timeout):
