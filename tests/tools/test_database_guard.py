@@ -123,7 +123,9 @@ LOOKS_AROUND = [
     "SELECT * FROM ｏｒｄｅｒｓ",
     "SELECT * FROM orders\u200b",
     "SELECT * FROM orders\x00",
-    "SELECT U&'\\0064' FROM orders",
+    "SELECT U&'d' FROM orders",
+    "SELECT '\\' OR 1 = 1 -- ' FROM orders",
+    "SELECT /*+ SET_VAR(max_execution_time = 0) */ id FROM orders, secrets.users",
 ]
 NEVER_ENDS = [
     "SELECT pg_sleep(100)",
@@ -175,6 +177,12 @@ def test_a_plain_query_is_taken_and_written_anew(sql: str, run: str | None, dial
     assert "-- b" not in again
     assert run is None or again == run
     assert written(check(again, dialect, TABLES, "main"), dialect) == again
+
+
+@pytest.mark.parametrize("limit", ["LIMIT -1", "LIMIT 1 + 999999", "LIMIT (SELECT 999999)", "OFFSET 2", "LIMIT 11"])
+def test_no_limit_of_its_own_outruns_ours(limit: str) -> None:
+    tree = check(f"SELECT id FROM orders {limit}", "duckdb", TABLES, "main")
+    assert written(limited(tree, 10), "duckdb").endswith(") AS found LIMIT 10")
 
 
 def test_a_name_of_with_cannot_stand_for_a_table_of_other_capitals() -> None:

@@ -50,6 +50,8 @@ def check(sql: str, dialect: str, tables: Iterable[str], schema: str) -> exp.Que
         raise _refused(f"it is longer than {LONGEST:,} characters")
     if _CONTROL.search(sql):
         raise _refused("it has characters that cannot be seen")
+    if "\\" in sql:
+        raise _refused("it has a backslash, which not all databases read alike")
     tree = _parsed(sql, dialect)
     allowed = _allowed()
     for node in tree.walk():
@@ -69,14 +71,14 @@ def written(tree: exp.Query, dialect: str) -> str:
 
 def limited(tree: exp.Query, most: int) -> exp.Query:
     """The query, giving at most so many rows."""
+    from sqlglot import exp
+
     given = tree.args.get("limit")
     count = getattr(given, "expression", None)
     if given is None and not tree.args.get("offset"):
         return tree.limit(most)
-    if count is not None and count.is_int and int(count.this) <= most:
+    if isinstance(count, exp.Literal) and count.is_int and int(count.this) <= most:
         return tree
-    from sqlglot import exp
-
     return exp.select("*").from_(tree.subquery("found")).limit(most)
 
 
