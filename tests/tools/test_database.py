@@ -148,6 +148,15 @@ def test_files_with_odd_names_and_contents(tmp_path: Path) -> None:
     assert result.text.splitlines()[2:] == ["| Nord | 1 |", "| Süd | 2 |"]
 
 
+def test_a_column_whose_first_rows_mislead(tmp_path: Path) -> None:
+    path = tmp_path / "codes.csv"
+    path.write_text("code,size\n" + "1,2\n" * 30_000 + "x,2\n")
+    database = Database()
+    (codes,) = database.attach(path)
+    assert [column.kind for column in codes.columns] == ["text", "number"]
+    assert asked(database, "how many codes are there?").text == "The number of codes is 30001."
+
+
 def test_tables_of_files_can_be_joined(orders: Database, tmp_path: Path) -> None:
     (tmp_path / "regions.csv").write_text("country,region\nGermany,North\nFrance,West\nSpain,South\n")
     orders.attach(tmp_path / "regions.csv")

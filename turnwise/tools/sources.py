@@ -155,7 +155,8 @@ def _load(connection: Any, path: Path, name: str) -> None:
     if _magic(path).startswith(b"PAR1"):
         readings = ["read_parquet(?)"]
     else:
-        readings = [
+        readings = [  # its types judged by the first rows, else by all
+            "read_csv(?)",
             "read_csv(?, sample_size = -1)",
             "read_csv(?, sample_size = -1, encoding = 'latin-1')",
             "read_csv(?, all_varchar = true, strict_mode = false, null_padding = true)",
