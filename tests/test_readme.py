@@ -43,10 +43,11 @@ def commands() -> list[list[str]]:
 def stranger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample_library: Path, sample_folder: Path
 ) -> Iterator[Path]:
-    """A stranger's folder with a few papers in it; of the sample library they have made the vectors already."""
+    """A stranger's folder with papers and a table in it; of the sample library they have made the vectors already."""
     (tmp_path / "papers").mkdir()
     for name in ("bert.md", "gpt.md"):
         shutil.copy(sample_folder / name, tmp_path / "papers")
+    (tmp_path / "sales.csv").write_text("region,revenue\nNorth,3\nSouth,4\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "account"))
     shutil.copytree(sample_library, tmp_path / "account" / "turnwise" / "sample")

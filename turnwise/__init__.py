@@ -63,7 +63,8 @@ __all__ = [
 
 def open(library: str | Path, tools: Iterable[Tool | Callable[..., Any]] = (), **settings: Any) -> Engine:
     """The library in that folder, or at that address of a PostgreSQL database; made if it is not there. Settings given
-    here outrank the file and environment. `tools` are functions that a turn may call, see `turnwise.tool`."""
+    here outrank the file and environment. `tools` are functions that a turn may call, see `turnwise.tool`; `data` may
+    be a list: files of tables, addresses of databases."""
     from turnwise.app import build
     from turnwise.config import load
 
@@ -73,7 +74,8 @@ def open(library: str | Path, tools: Iterable[Tool | Callable[..., Any]] = (), *
         if place.startswith(("postgres://", "postgresql://"))
         else {"library": place, "database": ""}
     )
-    engine = build(load({**where, **settings})[0], create=True)
+    tables = () if isinstance(settings.get("data", ""), str) else settings.pop("data")
+    engine = build(load({**where, **settings})[0], create=True, tables=tables)
     for each in tools:
         engine.add_tool(each)
     return engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
+from turnwise.tools.database import Database as DataTool
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
@@ -47,8 +48,10 @@ from turnwise.types import (
 DATABASE = "library.db"
 
 
-def build(settings: Settings, create: bool = False) -> Engine:
-    """An engine over the library that the settings name. With `create`, the library is made where there is none."""
+def build(settings: Settings, create: bool = False, tables: Iterable[str | Path] = ()) -> Engine:
+    """An engine over the library that the settings name. With `create`, the library is made where there is none. The
+    tables are attached besides those that are set."""
+    data = data_tool(settings, tables)
     embedder = embedder_of(settings)
     reads = passage_embedder(settings, embedder)
     index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
@@ -69,11 +72,11 @@ def build(settings: Settings, create: bool = False) -> Engine:
         senses,
         condenser,
         reranker_of(settings),
-        tools=(Calculator(read_language),),
+        tools=(Calculator(read_language), *((data,) if data.tables else ())),
         planner=query_planner(settings, breaker),
         answers=answers_of(extractive),
     )
-    return Engine(settings, index, store, parts)
+    return Engine(settings, index, store, parts, data)
 
 
 def _embedded(settings: Settings, embedder: Embedder, create: bool) -> tuple[Index, ConversationStore]:
@@ -99,9 +102,9 @@ def _in_postgres(settings: Settings, embedder: Embedder, create: bool) -> tuple[
         raise
 
 
-def build_sample(settings: Settings, progress: Progress | None = None) -> Engine:
+def build_sample(settings: Settings, progress: Progress | None = None, tables: Iterable[str | Path] = ()) -> Engine:
     """An engine over the bundled sample library, made on first use in a folder of the user's account."""
-    engine = build(settings, create=True)
+    engine = build(settings, create=True, tables=tables)
     with resources.as_file(resources.files("turnwise") / "sample") as folder:
         for document in engine.index.documents():
             if not Path(document.source).is_relative_to(folder.resolve()):  # of an installation that has moved
@@ -220,6 +223,14 @@ def rewriter_of(
         timeout=settings.model_timeout,
         breaker=breaker,
     )
+
+
+def data_tool(settings: Settings, tables: Iterable[str | Path] = (), breaker: Breaker | None = None) -> DataTool:
+    """Who answers questions about tables, with those attached that are set, and these."""
+    tool = DataTool(rewriter_of(settings, 500, breaker=breaker) if settings.endpoint else None)
+    for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
+        tool.attach(place)
+    return tool
 
 
 def library_folder(settings: Settings) -> Path:

@@ -26,6 +26,9 @@ class Settings:
     database: str = _setting(
         "", "PostgreSQL to keep the library in: postgres://USER:PASSWORD@HOST/NAME. Empty: the folder."
     )
+    data: str = _setting(
+        "", "Tables to ask too: CSV, TSV, Parquet or SQLite files, or postgres://…, with commas between. Only read."
+    )
     durable: bool = _setting(False, "Wait for the disk at every turn too, so that even a power cut loses nothing.")
 
     model: str = _setting(

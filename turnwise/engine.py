@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnwise.config import Settings
 from turnwise.documents import ingest
@@ -40,6 +40,10 @@ from turnwise.types import (
     TurnRequest,
 )
 
+if TYPE_CHECKING:
+    from turnwise.tools.database import Database
+    from turnwise.tools.sources import Table
+
 T = TypeVar("T")
 
 
@@ -62,11 +66,14 @@ class TurnFailed(TurnwiseError):
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
-    def __init__(self, settings: Settings, index: Index, store: ConversationStore, parts: Parts) -> None:
+    def __init__(
+        self, settings: Settings, index: Index, store: ConversationStore, parts: Parts, data: Database
+    ) -> None:
         self.settings = settings
         self.index = index
         self.store = store
         self._parts = parts
+        self._data = data
         self._background: _Loop | None = None
 
     @property
@@ -138,6 +145,19 @@ class Engine:
         if any(each.name == added.name for each in self._parts.tools):
             raise ToolError(f"There is a tool called {added.name} already.", "Give the function another name.")
         self._parts = dataclasses.replace(self._parts, tools=(added, *self._parts.tools))
+
+    def attach(self, place: str | Path) -> tuple[Table, ...]:
+        """Let questions be answered from tables too: a CSV, TSV, Parquet or SQLite file, or a database behind an
+        address (postgres://USER:PASSWORD@HOST/NAME). They are only read, and not kept. Gives the tables."""
+        tables = self._data.attach(place)
+        if self._data not in self._parts.tools:
+            self._parts = dataclasses.replace(self._parts, tools=(*self._parts.tools, self._data))
+        return tables
+
+    @property
+    def data(self) -> tuple[Table, ...]:
+        """The tables that can be asked."""
+        return self._data.tables
 
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them."""

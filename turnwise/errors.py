@@ -17,6 +17,8 @@ TurnwiseError
 │   ├── UnsupportedDocument
 │   ├── EncryptedDocument
 │   └── UnreadableDocument
+├── DataError               data that was attached cannot be read
+│   └── QueryRefused        a query that is more than one SELECT of what is attached
 ├── ConversationError
 │   ├── ConversationNotFound
 │   └── ConversationBusy    another message of this conversation is still being answered
@@ -116,6 +118,14 @@ class EncryptedDocument(DocumentError):
 
 
 class UnreadableDocument(DocumentError):
+    pass
+
+
+class DataError(TurnwiseError):
+    _status = 422
+
+
+class QueryRefused(DataError):
     pass
 
 

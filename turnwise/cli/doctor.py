@@ -19,10 +19,10 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, library_folder, library_place, reranker_of
+from turnwise.app import build, data_tool, library_folder, library_place, reranker_of
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
-from turnwise.errors import ConfigError, LibraryError, LibraryNotFound, TurnwiseError
+from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
 
 FALLBACK = "Until then answers are sentences of your documents."
@@ -45,6 +45,7 @@ def examine(
 ) -> Iterator[Finding]:
     """The findings, as they are made. With `ask`, the language model is asked for a word."""
     named = {origin.name: origin.origin for origin in origins}
+    whole, settings = settings, dataclasses.replace(settings, data="")  # tables are looked at by themselves
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
         yield _sqlite()
@@ -53,11 +54,13 @@ def examine(
     yield _embedder(settings)
     yield _condenser(settings)
     yield _reranker(settings)
+    if whole.data:
+        yield _data(whole)
     yield _model(settings, named, environment)
     if ask and (settings.endpoint or settings.local):
         yield _answer(settings)
     yield _local_extra()
-    yield _privacy(settings)
+    yield _privacy(whole)
 
 
 def _sqlite() -> Finding:
@@ -136,6 +139,15 @@ def _reranker(settings: Settings) -> Finding:
     except TurnwiseError as error:
         return Finding("re-ranker", "fail", str(error), error.hint)
     return Finding("re-ranker", "ok", reranker.name if reranker else "off")
+
+
+def _data(settings: Settings) -> Finding:
+    """What can be asked besides the documents."""
+    try:
+        tables = data_tool(dataclasses.replace(settings, base_url="")).tables
+    except DataError as error:
+        return Finding("data", "fail", str(error), error.hint)
+    return Finding("data", "ok", "; ".join(f"{each.name} ({each.source})" for each in tables) + ", only read")
 
 
 @contextmanager
@@ -254,6 +266,7 @@ def _privacy(settings: Settings) -> Finding:
         sent.append(f"documents and conversations are kept at {kept}")
     if host := host_of(settings.endpoint):
         sent.append(f"your questions, their conversation and the passages found for them are sent to {host}")
+        sent += ["so are the names of attached tables, and some of their values"] if settings.data else []
     return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 import shlex
@@ -30,6 +31,7 @@ class Place:
     file: Path | None
     sample: bool = False
     database: str | None = None
+    data: tuple[str, ...] = ()  # tables to attach
 
     def settings(self, **arguments: Any) -> tuple[Settings, list[Origin]]:
         """The settings in force and where each came from."""
@@ -40,11 +42,12 @@ class Place:
 
     def options(self) -> str:
         """The options that lead here again, as one would type them."""
+        data = "".join(f" --data {shlex.quote(without_password(each))}" for each in self.data)
         if self.sample:
-            return " --sample"
+            return f" --sample{data}"
         if self.database:
-            return f" --database {shlex.quote(without_password(self.database))}"
-        return f" --library {shlex.quote(self.library)}" if self.library else ""
+            return f" --database {shlex.quote(without_password(self.database))}{data}"
+        return f" --library {shlex.quote(self.library)}{data}" if self.library else data
 
     def open(self, create: bool = False, **arguments: Any) -> Engine:
         """The engine. The sample library is made on first use; any other has to be there, unless `create`."""
@@ -52,9 +55,9 @@ class Place:
 
         settings, _ = self.settings(**arguments)
         if not self.sample:
-            return build(settings, create)
+            return build(settings, create, self.data)
         with Bars() as bars:
-            return build_sample(settings, bars)
+            return build_sample(settings, bars, self.data)
 
 
 def placed(sample: bool) -> Callable[[Verb], Verb]:
@@ -90,6 +93,17 @@ def placed(sample: bool) -> Callable[[Verb], Verb]:
         return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
 
     return decorate
+
+
+def asking_data(verb: Verb) -> Verb:
+    """Give a verb --data; the tables are attached where the Place is opened."""
+
+    @functools.wraps(verb)
+    def called(place: Place, data: tuple[str, ...], **others: Any) -> Any:
+        return verb(dataclasses.replace(place, data=data), **others)
+
+    about = "Also ask this table: a CSV, TSV, Parquet or SQLite file, or postgres://…; may be repeated."
+    return click.option("--data", metavar="PATH", multiple=True, help=about)(called)
 
 
 def filtered(verb: Verb) -> Verb:

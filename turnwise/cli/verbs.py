@@ -18,7 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
-from turnwise.cli.place import Place, as_json, filter_options, filtered, placed, styled, without_password
+from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
 
@@ -246,6 +246,7 @@ def _remove(engine: Engine, path: str) -> list[str]:
 @styled
 @as_json
 @placed(sample=True)
+@asking_data
 @filtered
 def ask(
     place: Place,
@@ -278,6 +279,7 @@ def ask(
 @styled
 @as_json
 @placed(sample=True)
+@asking_data
 @filtered
 def chat(place: Place, conversation: str | None, style: str | None, as_json: bool, where: Filter) -> None:
     """Talk with the library, turn by turn.
@@ -329,6 +331,7 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
 @click.option("--host", help="Address to listen on [default: 127.0.0.1, this machine only].")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on [default: 8000; 0: any free one].")
 @placed(sample=True)
+@asking_data
 def serve(place: Place, host: str | None, port: int | None) -> None:
     """Serve the chat page and the API until Ctrl-C."""
     from turnwise.server.run import serve as serve_engine

@@ -1,0 +1,498 @@
+"""Plain questions as queries, without a language model: counts, sums, averages, extremes, rankings, groups and filters.
+
+A question is read only as a whole: every word of it is an operation, a number, a date, a function word, or the name of
+a table, a column or a value. One other word, and the question is not about the data, as far as we can tell.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from turnwise.text import is_content, stem, words
+from turnwise.tools.question_sql import Condition, Op, Reading, as_sql, quoted_name, quoted_text
+from turnwise.tools.question_words import COMPARISONS, SYNONYMS, Mark, is_id, marks_of, names_of, split_name
+from turnwise.tools.sources import Column, Table
+
+SHOWN = 5  # rows of a ranking that names no number
+LONGEST_QUESTION = 300  # characters
+RECENT = 4  # messages of the user that a question may lean on
+
+_AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "min": "min", "max": "max"}
+_EXTREMES: dict[str, Op] = {"DESC": "max", "ASC": "min"}
+_SUPERLATIVES = ("most", "least", "dearest", "cheapest", "latest", "earliest")
+_RATES = {stem(word) for word in "price cost rate rating score age percent percentage share ratio temperature".split()}
+_SUMS = re.compile(r"[%*/^+]")  # signs of a sum, which is not for a query
+_ADDED = re.compile(r"\s*\([^()]*\)(?=\W*$)")  # words that condensing a question put after it
+_LEANS = re.compile(r"^(?:and|what about|how about|only|just|now|or|in|by|per|for|since|the same)\b", re.I)
+
+
+def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
+    """The question as SQL (with standard quotes), empty where it is not one about these tables. `asked` are the user's
+    earlier messages: a question that gives only a group or a filter takes the rest from the last about the data."""
+    alone = _ADDED.sub("", question)
+    reading = _resolved([*asked[-RECENT:], alone], tables)
+    if reading is None and not _LEANS.match(question):
+        reading = _read(question, tables)
+    return as_sql(reading) if reading and reading.op else ""
+
+
+def touches(question: str, tables: Sequence[Table]) -> bool:
+    """Whether a question names anything of these tables."""
+    said = {stem(word) for word in words(question[:LONGEST_QUESTION]) if is_content(word)}
+    return any(set(phrase) & said for table in tables for phrase in names_of(table) if len(phrase) < 3)
+
+
+def _resolved(asked: Sequence[str], tables: Sequence[Table]) -> Reading | None:
+    """What the last of these messages asks, with what it leaves out taken from those right before it."""
+    reading = _read(asked[-1], tables)
+    if reading is not None and reading.op:
+        return reading
+    if len(asked) == 1 or not _LEANS.match(asked[-1].strip()):
+        return None
+    base = _resolved(asked[:-1], tables)
+    rest = _read(asked[-1], [base.table]) if base else None
+    return _merged(base, rest) if base and rest else None
+
+
+def _read(question: str, tables: Sequence[Table]) -> Reading | None:
+    """The reading of the table that fits best; None where none does, or several do equally."""
+    if len(question) > LONGEST_QUESTION or _SUMS.search(question):
+        return None
+    marked = [(table, marks_of(question, table)) for table in tables]
+    readings = [reading for table, marks in marked if marks and (reading := _Reader(table, marks).read())]
+    best = max((_fit(reading) for reading in readings), default=None)
+    fitting = [reading for reading in readings if _fit(reading) == best]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fit(reading: Reading) -> tuple[bool, int, bool]:
+    return bool(reading.op), reading.certain, not reading.table.view
+
+
+def _merged(base: Reading, rest: Reading) -> Reading:
+    """The earlier question with what the later one says in place of what it said of the same columns."""
+    given = {each.column for each in rest.conditions}
+    kept = tuple(each for each in base.conditions if each.column not in given)
+    return replace(base, groups=rest.groups or base.groups, conditions=(*kept, *rest.conditions))
+
+
+# --- the sentence -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Reader:
+    """Reads the marks of one question, from left to right. Whatever does not fit together ends it with None."""
+
+    table: Table
+    marks: list[Mark]
+    op: str = ""
+    op_place: int = -1
+    asks: str = ""  # list, which, what
+    rank: Literal["", "DESC", "ASC"] = ""
+    rank_place: int = -1
+    limit: int | None = None
+    ranked: bool = False  # a top or a bottom
+    rows: int = -1  # where the table is named
+    order: str = ""
+    by: list[Mark] = field(default_factory=list)
+    columns: list[tuple[int, Column, str]] = field(default_factory=list)  # place, column, as it was said
+    used: set[str] = field(default_factory=set)  # columns that conditions are about
+    conditions: list[Condition] = field(default_factory=list)
+    certain: int = 0
+
+    def read(self) -> Reading | None:
+        try:
+            place = 0
+            while place < len(self.marks):
+                place += self._take(place)
+            return self._whole_reading()
+        except _DoesNotFit:
+            return None
+
+    def _kind(self, place: int) -> str:
+        return self.marks[place].kind if 0 <= place < len(self.marks) else ""
+
+    def _take(self, place: int) -> int:
+        """Note what the mark says; how many marks that took."""
+        mark = self.marks[place]
+        match mark.kind:
+            case "count" | "sum" | "avg" | "min" | "max":
+                if not self.op:
+                    self.op, self.op_place = mark.kind, place
+                elif {self.op, mark.kind} != {"count", "sum"}:  # "total number of"
+                    raise _DoesNotFit
+            case kind if kind in (*_SUPERLATIVES, "top", "bottom"):
+                return self._take_rank(place)
+            case "by":
+                return self._take_groups(place)
+            case "order":
+                column = self._column_at(place + 1)
+                self.order = column.name
+                return 2
+            case kind if kind in COMPARISONS:
+                return self._take_comparison(place)
+            case "list" | "which" | "what":
+                self.asks = self.asks or mark.kind
+                if self.asks != mark.kind and mark.kind != "which":
+                    raise _DoesNotFit
+            case "table" | "rows":
+                self.rows = place
+                self.certain += 2 * (mark.kind == "table")
+            case "column":
+                self.columns.append((place, mark.value, mark.said))
+                self.certain += split_name(mark.said) == split_name(mark.value.name)
+            case "value":
+                self._take_value(place)
+            case "quoted":
+                column = self._column_before(place, None)
+                self._add(column, f"{quoted_name(column.name)} = {quoted_text(mark.value)}")
+            case "number" | "period":
+                self._take_number(place)
+            case "or" if not (self._kind(place - 1) == self._kind(place + 1) == "value"):
+                raise _DoesNotFit
+            case "year" if self._kind(place + 1) != "number":
+                raise _DoesNotFit
+            case "month":
+                raise _DoesNotFit
+        return 1
+
+    def _take_rank(self, place: int) -> int:
+        if self.rank:
+            if self.ranked and self._kind(place) in _SUPERLATIVES:
+                return 1  # "top 5 most expensive"
+            raise _DoesNotFit
+        kind = self._kind(place)
+        self.rank = "DESC" if kind in ("most", "dearest", "latest", "top") else "ASC"
+        self.rank_place = place
+        if kind in ("dearest", "cheapest"):
+            self.columns.append((place, self._only(lambda column: column.kind == "number" and _is_rate(column)), ""))
+        if kind in ("latest", "earliest"):
+            self.columns.append((place, self._only(lambda column: column.kind == "date"), ""))
+        if kind in ("top", "bottom"):
+            self.ranked = True
+            numbered = self._kind(place + 1) == "number"
+            self.limit = self._whole(place + 1) if numbered else SHOWN
+            return 2 if numbered else 1
+        return 1
+
+    def _take_groups(self, place: int) -> int:
+        end = place + 1
+        while self._kind(end) in ("column", "table", "rows", "filler", "year", "month") or (
+            self._kind(end) in ("count", "sum", "avg") and self.rank
+        ):
+            mark = self.marks[end]
+            if mark.kind == "filler" and mark.said.lower() not in ("and", "the"):
+                break
+            if mark.kind in ("count", "sum", "avg") and self.rank and not self.op:
+                self.op, self.op_place = mark.kind, end
+            elif mark.kind != "filler":
+                self.by.append(mark)
+            end += 1
+        if not self.by:
+            raise _DoesNotFit
+        return end - place
+
+    def _take_comparison(self, place: int) -> int:
+        sign = self._kind(place)
+        if self._kind(place + 1) not in ("number", "period"):
+            raise _DoesNotFit
+        first, taken = self.marks[place + 1], 2
+        last = first
+        if sign == "between":
+            if self._kind(place + 2) != "filler" or self._kind(place + 3) not in ("number", "period"):
+                raise _DoesNotFit
+            last, taken = self.marks[place + 3], 4
+        of_dates = first.kind == "period" or sign in ("after", "since", "before", "until")
+        years = sign == "between" and _is_year(first) and not self._is_number(place - 1)
+        if (of_dates or years) and self._dates():
+            column = self._column_before(place, "date")
+            begin, end = _span(first.value)[0], _span(last.value)[1]
+            name = quoted_name(column.name)
+            bounds = {
+                "after": f"{name} >= '{_span(first.value)[1]}'",
+                ">": f"{name} >= '{_span(first.value)[1]}'",
+                "since": f"{name} >= '{begin}'",
+                ">=": f"{name} >= '{begin}'",
+                "before": f"{name} < '{begin}'",
+                "<": f"{name} < '{begin}'",
+                "until": f"{name} < '{end}'",
+                "<=": f"{name} < '{end}'",
+            }
+            self._add(column, bounds.get(sign, f"{name} >= '{begin}' AND {name} < '{end}'"))
+            return taken
+        if first.kind == "period" or last.kind == "period":
+            raise _DoesNotFit
+        column = self._column_before(place, "number")
+        name, sign = (
+            quoted_name(column.name),
+            {"after": ">", "since": ">=", "before": "<", "until": "<="}.get(sign, sign),
+        )
+        between = f"{name} BETWEEN {first.value} AND {last.value}"
+        self._add(column, between if sign == "between" else f"{name} {sign} {first.value}")
+        return taken
+
+    def _take_value(self, place: int) -> None:
+        found: list[tuple[str, str]] = self.marks[place].value
+        named = {each[1].name for each in self.columns}
+        columns = {column for column, _ in found}
+        if len(columns) > 1:
+            columns &= named
+        if len(columns) != 1:
+            raise _DoesNotFit
+        (name,) = columns
+        values = [value for column, value in found if column == name]
+        same = [each for each in self.conditions if each.column == name]
+        for each in same:
+            values += re.findall(r"'((?:[^']|'')*)'", each.sql)
+            self.conditions.remove(each)
+        column = next(each for each in self.table.columns if each.name == name)
+        texts = ", ".join(quoted_text(value.replace("''", "'")) for value in sorted(set(values)))
+        self._add(
+            column, f"{quoted_name(name)} = {texts}" if len(set(values)) == 1 else f"{quoted_name(name)} IN ({texts})"
+        )
+
+    def _take_number(self, place: int) -> None:
+        """A number that no operation takes: how many of a ranking, what a column is, or when."""
+        mark = self.marks[place]
+        if mark.kind == "number" and self._kind(place + 1) in _SUPERLATIVES:
+            self.limit, self.ranked = self._whole(place), True
+            return
+        before = place - 1
+        while self._kind(before) == "filler" and self.marks[before].said.lower() in ("of", "is", "was", "a", "the"):
+            before -= 1
+        if mark.kind == "number" and self._is_number(before):
+            column = self.marks[before].value
+            self._add(column, f"{quoted_name(column.name)} = {mark.value}")
+        elif (mark.kind == "period" or _is_year(mark)) and self._dates():
+            column = self._column_before(place, "date")
+            begin, end = _span(mark.value)
+            self._add(column, f"{quoted_name(column.name)} >= '{begin}' AND {quoted_name(column.name)} < '{end}'")
+        elif mark.kind == "number" and _is_year(mark):
+            column = self._only(lambda each: each.kind == "number" and split_name(each.name)[-1:] == ("year",))
+            self._add(column, f"{quoted_name(column.name)} = {mark.value}")
+        else:
+            raise _DoesNotFit
+
+    def _add(self, column: Column, sql: str) -> None:
+        self.used.add(column.name)
+        self.conditions.append(Condition(column.name, sql))
+
+    def _whole(self, place: int) -> int:
+        number = self.marks[place].value
+        if not number.isdigit() or not 0 < int(number) <= 1000:
+            raise _DoesNotFit
+        return int(number)
+
+    def _column_at(self, place: int) -> Column:
+        if self._kind(place) != "column":
+            raise _DoesNotFit
+        column: Column = self.marks[place].value
+        return column
+
+    def _column_before(self, place: int, kind: str | None) -> Column:
+        """The nearest column before that place that fits, else the only one of the table that does."""
+        for _, column, _ in reversed([each for each in self.columns if each[0] < place]):
+            if kind is None or column.kind == kind:
+                return column
+        if kind is None:
+            raise _DoesNotFit
+        return self._only(lambda column: column.kind == kind and not is_id(column))
+
+    def _only(self, fits: Callable[[Column], bool]) -> Column:
+        found = [column for column in self.table.columns if fits(column)]
+        if len(found) != 1:
+            raise _DoesNotFit
+        return found[0]
+
+    def _is_number(self, place: int) -> bool:
+        return self._kind(place) == "column" and self.marks[place].value.kind == "number"
+
+    def _dates(self) -> bool:
+        return any(column.kind == "date" for column in self.table.columns)
+
+    def _numbers_named(self) -> bool:
+        return any(column.kind == "number" for _, column, _ in self.columns)
+
+    # --- what it comes to
+
+    def _whole_reading(self) -> Reading:
+        reading = Reading(self.table, conditions=tuple(self.conditions), order=self.order, certain=self.certain)
+        if self.rank:
+            return self._ranking(reading)
+        if self.op:
+            return self._aggregate(reading)
+        reading = replace(reading, groups=self._groups())
+        if not self.columns and self.rows < 0 and self.asks not in ("list", "which") and (self.by or self.conditions):
+            return reading  # the rest of an earlier question
+        if reading.groups:
+            raise _DoesNotFit
+        return self._list(reading)
+
+    def _groups(self) -> tuple[tuple[str, str], ...]:
+        of_rows = self.op == "avg" and all(mark.kind == "table" for mark in self.by)  # "average price per order"
+        return () if of_rows else tuple(self._group(mark) for mark in self.by)
+
+    def _group(self, mark: Mark) -> tuple[str, str]:
+        if mark.kind in ("year", "month"):
+            date = quoted_name(self._column_before(len(self.marks), "date").name)
+            return f"SUBSTR(CAST({date} AS TEXT), 1, {4 if mark.kind == 'year' else 7})", mark.kind
+        if mark.kind != "column":
+            raise _DoesNotFit
+        return quoted_name(mark.value.name), ""
+
+    def _aggregate(self, reading: Reading) -> Reading:
+        groups = self._groups()
+        if self.op == "count":
+            measure, said = self._counted()
+            adds = measure is not None and measure.kind == "number" and not is_id(measure)
+            if adds and measure is not None and _is_rate(measure):
+                raise _DoesNotFit
+            op: Op = "sum" if adds else "count"
+            self._all_used(measure)
+            return replace(reading, op=op, measure=measure, said=said, groups=groups)
+        measure = self._measure(self.op_place, dates=self.op in ("min", "max"))
+        self._all_used(measure)
+        if self.marks[self.op_place].said.lower() == "how much" and _is_rate(measure):
+            return self._list(reading)
+        return replace(reading, op=_AGGREGATES[self.op], measure=measure, groups=groups)
+
+    def _counted(self) -> tuple[Column | None, str]:
+        """What is counted, and what it is called: rows, or the different values of a column."""
+        after = [each for each in self.columns if each[0] > self.op_place and each[1].name not in self.used]
+        if self.rows > self.op_place and (not after or self.rows < after[0][0]):
+            mark = self.marks[self.rows]
+            return None, mark.said if mark.kind == "table" else f"rows of {self.table.name}"
+        if after:
+            return after[0][1], after[0][2]
+        if not any(mark.kind == "value" for mark in self.marks):
+            raise _DoesNotFit
+        return None, f"rows of {self.table.name}"
+
+    def _measure(self, place: int, dates: bool = False) -> Column:
+        fitting = [
+            each
+            for each in self.columns
+            if (each[1].kind == "number" and not is_id(each[1])) or (dates and each[1].kind == "date")
+        ]
+        after = [each for each in fitting if each[0] >= place]
+        if chosen := after or fitting:
+            return chosen[0][1]
+        if self.rows > place:  # "total sales", of a table of sales
+            return self._amount()
+        raise _DoesNotFit
+
+    def _amount(self) -> Column:
+        """The column of a table of sales that says how much."""
+        own = split_name(self.table.name)
+        money = SYNONYMS[0] if set(own) & SYNONYMS[0] else set(own)
+        return self._only(lambda column: column.kind == "number" and bool(set(split_name(column.name)) & money))
+
+    def _ranking(self, reading: Reading) -> Reading:
+        entity, of_rows = self._entity()
+        ranked = replace(reading, rank=self.rank, limit=self.limit if self.ranked else None)
+        by = self.by[0] if len(self.by) == 1 else None
+        if self.by and (by is None or by.kind not in ("column", "table", "rows")):
+            raise _DoesNotFit
+        if by is not None and by.kind == "column":
+            if by.value.kind != "number" and not entity and not self.ranked:  # "highest price by category"
+                measure = self._measure(self.rank_place)
+                self._all_used(measure)
+                return replace(reading, op=_EXTREMES[self.rank], measure=measure, groups=self._groups())
+            self.columns.append((len(self.marks), by.value, by.said))
+        groups = ((quoted_name(entity.name), ""),) if entity else ()
+        by_rows = self.rows > self.rank_place and not self._numbers_named()
+        if entity and (self.op == "count" or by_rows or (by is not None and by.kind != "column")):
+            much = self._much() if self.op != "count" else None
+            self._all_used(much, entity)
+            said = self.marks[self.rows].said if self.rows >= 0 else f"rows of {self.table.name}"
+            return replace(ranked, op="sum" if much else "count", measure=much, said=said, groups=groups)
+        measure = self._measure(self.rank_place, dates=True)
+        extreme = _EXTREMES[self.rank]
+        self._all_used(measure, entity)
+        if entity:
+            named = _AGGREGATES.get(self.op)
+            whole: Op = extreme if measure.kind == "date" or _is_rate(measure) else "sum"
+            return replace(ranked, op=named or whole, measure=measure, groups=groups)
+        if self.op and _AGGREGATES.get(self.op) != extreme:
+            raise _DoesNotFit
+        if of_rows or ranked.limit:
+            return replace(ranked, op="list", measure=measure, shown=(*_label(self.table, measure), measure.name))
+        return replace(reading, op=extreme, measure=measure)
+
+    def _much(self) -> Column | None:
+        """What "by sales" or "the highest sales" goes by in a table of sales: the amounts, else how many there are."""
+        if self.marks[self.rank_place].said.lower() in ("most", "fewest"):
+            return None
+        numbers = [column for column in self.table.columns if column.kind == "number" and not is_id(column)]
+        return self._amount() if numbers else None
+
+    def _entity(self) -> tuple[Column | None, bool]:
+        """What a ranking ranks: the values of a column, or the rows of the table; neither, where it wants a number."""
+        texts = [column for _, column, _ in self.columns if column.kind == "text" and column.name not in self.used]
+        if texts:
+            return texts[0], False
+        between = {self._kind(place) for place in range(self.rank_place + 1, self.rows)}
+        follows = self.rows > self.rank_place and between <= {"column", "number"}  # "highest priced product"
+        return None, follows or 0 <= self.rows < self.rank_place
+
+    def _list(self, reading: Reading) -> Reading:
+        named = list(dict.fromkeys(column.name for _, column, _ in self.columns))
+        shown = [name for name in named if name not in self.used]
+        if self.asks in ("list", "which"):
+            if self.rows < 0 and not self.conditions and not shown:
+                raise _DoesNotFit
+            return replace(reading, op="list", shown=tuple(shown), distinct=self.rows < 0 and bool(shown))
+        if not self.conditions or not (shown or (self.rows >= 0 and self.asks)):
+            raise _DoesNotFit
+        numbers = [column for _, column, _ in self.columns if column.kind == "number" and column.name in shown]
+        if len(shown) == len(numbers) == 1 and not _is_rate(numbers[0]) and not is_id(numbers[0]):
+            return replace(reading, op="sum", measure=numbers[0])
+        if shown:  # "what is the price of the lamp?": say of which
+            shown = list(dict.fromkeys([*(each.column for each in self.conditions), *shown]))
+        return replace(reading, op="list", shown=tuple(shown), distinct=bool(shown))
+
+    def _all_used(self, *columns: Column | None) -> None:
+        """No column was named in vain."""
+        said = {column.name for _, column, _ in self.columns} - self.used
+        if said - {column.name for column in columns if column is not None}:
+            raise _DoesNotFit
+
+
+class _DoesNotFit(Exception):
+    """The parts of a question make no query together."""
+
+
+def _is_rate(column: Column) -> bool:
+    """Whether adding its numbers up says nothing, as with prices."""
+    return bool(set(split_name(column.name)) & _RATES)
+
+
+def _is_year(mark: Mark) -> bool:
+    return bool(re.fullmatch(r"(?:19|20)\d\d", str(mark.value)))
+
+
+def _span(period: str) -> tuple[str, str]:
+    """The first day of a year, a month or a day, and the first day after it."""
+    numbers = [int(part) for part in period.split("-")]
+    if len(numbers) == 3:
+        try:
+            day = datetime.date(*numbers)
+        except ValueError as error:
+            raise _DoesNotFit from error
+        return period, str(day + datetime.timedelta(days=1))
+    year, month = numbers[0], numbers[1] if len(numbers) == 2 else 0
+    after = (year + 1, 1) if month in (0, 12) else (year, month + 1)
+    return f"{year}-{month or 1:02}-01", f"{after[0]}-{after[1]:02}-01"
+
+
+def _label(table: Table, measure: Column) -> tuple[str, ...]:
+    """The column by which people call a row of the table."""
+    texts = [column for column in table.columns if column.kind == "text"]
+    own = split_name(table.name)
+    named = [column for column in texts if set(split_name(column.name)) & {"name", "titl", "label", *own}]
+    rest = [column for column in table.columns if column.name != measure.name]
+    return tuple(column.name for column in (named or texts or rest)[:1])
