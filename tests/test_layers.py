@@ -28,6 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "sqlite": {"types", "errors"},
     "postgres": {"types", "errors"},
     "models": {*CONTRACTS, "sqlite"},
+    "models.extractive": {*CONTRACTS, "dialogue"},
     "documents": CONTRACTS,
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "sqlite", "postgres"},
@@ -65,6 +66,7 @@ LAYERS: dict[str, set[str]] = {
         "turn.understand",
         "turn.condense",
         "turn.retrieve",
+        "store",
     },
     "": {"types", "config", "app", "engine", "models.fake", "dialogue"},  # turnwise itself: the public names
 }

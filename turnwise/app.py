@@ -25,7 +25,7 @@ from turnwise.store.embedded import EmbeddedStore
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
-from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress
+from turnwise.types import ChatModel, ConversationStore, Embedder, Index, Progress, Reranker
 
 DATABASE = "library.db"
 
@@ -35,12 +35,17 @@ def build(settings: Settings, create: bool = False) -> Engine:
     embedder = embedder_of(settings)
     reads = passage_embedder(settings, embedder)
     index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
+    return engine_over(settings, index, store, senses_of(settings, embedder), reranker_of(settings))
+
+
+def engine_over(
+    settings: Settings, index: Index, store: ConversationStore, senses: Senses, reranker: Reranker | None
+) -> Engine:
+    """An engine over an index and a store that are open."""
+    senses = dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms))
     guard = GuardrailPipeline(settings.max_message)
-    senses = dataclasses.replace(
-        senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
-    )
-    models, condenser = chat_models(settings, embedder), query_condenser(settings)
-    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker_of(settings))
+    models, condenser = chat_models(settings), query_condenser(settings)
+    parts = Parts(settings, index, store, guard, models, senses, condenser, reranker)
     return Engine(settings, index, store, parts)
 
 
@@ -109,9 +114,9 @@ def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     return Senses(embedder, OnnxCondenser(threads=settings.threads))
 
 
-def chat_models(settings: Settings, embedder: Embedder) -> tuple[ChatModel, ...]:
+def chat_models(settings: Settings) -> tuple[ChatModel, ...]:
     """Who answers: the model behind the endpoint that was set, and beneath it sentences from the documents."""
-    extractive = ExtractiveAnswerer(embedder)
+    extractive = ExtractiveAnswerer(OnnxReranker(threads=settings.threads))
     if not settings.base_url:
         return (extractive,)
     model = OpenAIChat(
