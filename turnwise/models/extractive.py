@@ -130,8 +130,8 @@ class ExtractiveAnswerer:
         What was said before is left out, except for the one sentence that answers clearly better than anything new, and
         has a word of what the user asks now: words from the conversation alone are no reason to say it again.
         """
-        self._score(question, pool, prompt)
         more = _only_more(prompt.question)
+        self._score(" ".join(filter(is_specific, words(question))) or question if more else question, pool, prompt)
         asked_now = content_stems(prompt.question)
         good = [each for each in pool if each.score >= (CONTINUES if more or prompt.sides else ANSWERS)]
         if _EXAMPLE.search(prompt.question):
@@ -282,7 +282,7 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     if _HOW_TO.search(question) and candidate.item:
         bonus += 0.1
     if state is not None and not asked:
-        if state.skip_introduction and state.topic and _defines(state.topic, sentence):
+        if state.skip_introduction and state.topic and _defines(state.topic, sentence, " (?:an?|the|one of)"):
             bonus -= 0.25
         tired = len(state.response_types) > 1 and set(state.response_types[-2:]) == {"explanation"}
         if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
@@ -290,8 +290,9 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     return bonus
 
 
-def _defines(topic: str, sentence: str) -> bool:
-    pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to)\b"
+def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
+    """Whether a sentence says what a topic is; `as_what` tells "BERT is a model" from "BERT is trained"."""
+    pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     return bool(re.match(pattern, sentence, re.I))
 
 
@@ -314,7 +315,16 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
     if chosen[0].said:
         return AGAIN + _cited(chosen[0])
-    return _paragraphs(_with_antecedents(chosen, pool), first=chosen[0] if _DEFINITION.match(question) else None)
+    if not _DEFINITION.match(question.strip()):
+        return _paragraphs(_with_antecedents(chosen, pool))
+    goes_on = [each for each in pool if _follows(each, chosen[0])] if len(chosen) == 1 else []
+    return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
+
+
+def _follows(candidate: Candidate, other: Candidate) -> bool:
+    """Whether it is the next sentence of the same passage, and was not said."""
+    next_one = candidate.evidence is other.evidence and candidate.position == other.position + 1
+    return next_one and not candidate.said and not candidate.item
 
 
 def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> str:
