@@ -31,6 +31,7 @@ LAYERS: dict[str, set[str]] = {
     "sqlite": {"types", "errors"},
     "postgres": {"types", "errors"},
     "models": {*CONTRACTS, "sqlite"},
+    "models.extractive": {*CONTRACTS, "dialogue"},
     "documents": CONTRACTS,
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "sqlite", "postgres"},
@@ -74,6 +75,7 @@ LAYERS: dict[str, set[str]] = {
         "turn.understand",
         "turn.condense",
         "turn.retrieve",
+        "store",
     },
     "": {
         "types",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
@@ -31,17 +31,14 @@ from turnwise.tools.database import Database as DataTool
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
-from turnwise.turn.suggest import Answers
 from turnwise.turn.understand import Senses
 from turnwise.types import (
     ChatModel,
     ConversationStore,
     Embedder,
-    Evidence,
-    Hit,
     Index,
     Progress,
-    Prompt,
+    Reranker,
     Rewriter,
 )
 
@@ -51,30 +48,39 @@ DATABASE = "library.db"
 def build(settings: Settings, create: bool = False, tables: Iterable[str | Path] = ()) -> Engine:
     """An engine over the library that the settings name. With `create`, the library is made where there is none. The
     tables are attached besides those that are set."""
-    data = data_tool(settings, tables)
+    breaker = Breaker()
+    data = data_tool(settings, tables, breaker)
     embedder = embedder_of(settings)
     reads = passage_embedder(settings, embedder)
     index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
-    guard = GuardrailPipeline(settings.max_message)
-    senses = dataclasses.replace(
-        senses_of(settings, embedder), tracker=ConversationTracker(load_preset(settings.preset), index.terms)
-    )
-    breaker = Breaker()
-    models = chat_models(settings, embedder, breaker)
-    condenser = query_condenser(settings, models[0], breaker)
-    extractive = next(each for each in models if isinstance(each, ExtractiveAnswerer))
+    return engine_over(settings, index, store, senses_of(settings, embedder), reranker_of(settings), data, breaker)
+
+
+def engine_over(
+    settings: Settings,
+    index: Index,
+    store: ConversationStore,
+    senses: Senses,
+    reranker: Reranker | None,
+    data: DataTool | None = None,
+    breaker: Breaker | None = None,
+) -> Engine:
+    """An engine over an index and a store that are open."""
+    data = data or DataTool()
+    extractive = ExtractiveAnswerer(OnnxReranker(threads=settings.threads))
+    models = chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,
         index,
         store,
-        guard,
+        GuardrailPipeline(settings.max_message),
         models,
-        senses,
-        condenser,
-        reranker_of(settings),
+        dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
+        query_condenser(settings, models[0], breaker),
+        reranker,
         tools=(Calculator(read_language), *((data,) if data.tables else ())),
         planner=query_planner(settings, breaker),
-        answers=answers_of(extractive),
+        answers=extractive.answers,
     )
     return Engine(settings, index, store, parts, data)
 
@@ -144,20 +150,10 @@ def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     return Senses(embedder, OnnxCondenser(threads=settings.threads))
 
 
-def answers_of(extractive: ExtractiveAnswerer) -> Answers:
-    """Who judges whether the library answers a question: the one that answers with its sentences."""
-
-    def answers(question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
-        evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
-        chosen = extractive.choose(Prompt((), question, (question,), evidence, tuple(said)))
-        return any(not each.said for each in chosen)
-
-    return answers
-
-
-def chat_models(settings: Settings, embedder: Embedder, breaker: Breaker | None = None) -> tuple[ChatModel, ...]:
+def chat_models(
+    settings: Settings, extractive: ExtractiveAnswerer, breaker: Breaker | None = None
+) -> tuple[ChatModel, ...]:
     """Who answers: the language model that was set, if any, and beneath it sentences from the documents."""
-    extractive = ExtractiveAnswerer(embedder)
     if settings.local:
         return (_local(settings), extractive)
     if not settings.endpoint:

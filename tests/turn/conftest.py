@@ -13,6 +13,7 @@ from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.models.reranker import OnnxReranker
 from turnwise.turn.run import Parts
 from turnwise.types import ChatModel, Message, Reply, TurnRequest
 
@@ -64,8 +65,8 @@ def talk_stateless(sample_engine: Engine) -> Callable[..., tuple[Reply, ...]]:
 
 
 @pytest.fixture(scope="session")
-def extractive(sample_engine: Engine) -> ExtractiveAnswerer:
-    return ExtractiveAnswerer(sample_engine.index.embedder)
+def extractive() -> ExtractiveAnswerer:
+    return ExtractiveAnswerer(OnnxReranker())
 
 
 @pytest.fixture(scope="session")

@@ -236,9 +236,11 @@ def test_it_says_so_where_the_library_does_not_answer(talk: Talk, question: str)
     assert len(reply.text) < 600
 
 
-def test_the_nearest_passages_are_cited_where_it_does_not_know(talk: Talk) -> None:
+def test_the_nearest_is_named_and_not_cited_where_it_does_not_know(talk: Talk) -> None:
     (reply,) = talk("Does Edicenter have a swimming pool?")
-    assert "Edicenter" in titles(reply)
+    assert abstains(reply)
+    assert "The nearest is Edicenter" in reply.text
+    assert reply.sources == ()
 
 
 # --- citations ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from talking import abstains, events_of, of_kind, stage
 
-from turnwise.app import answers_of
 from turnwise.engine import Engine
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
@@ -130,7 +129,7 @@ def test_the_text_streams_before_suggestions_are_looked_for(
     make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer
 ) -> None:
     order: list[str] = []
-    judge = answers_of(extractive)
+    judge = extractive.answers
 
     def answers(question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
         order.append("suggestion")
@@ -154,6 +153,6 @@ def test_the_text_streams_before_suggestions_are_looked_for(
 
 def test_the_setting_limits_them(make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer) -> None:
     for most in (0, 1, 2):
-        parts = replace(make_parts(extractive, suggestions=most), answers=answers_of(extractive))
+        parts = replace(make_parts(extractive, suggestions=most), answers=extractive.answers)
         (answered,) = of_kind(events_of(TurnRequest("What is BERT?"), parts), Answered)
         assert len(answered.reply.suggestions) == most

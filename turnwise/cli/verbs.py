@@ -355,7 +355,7 @@ turnwise.add_command(copy)
 def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | None, as_json: bool) -> None:
     """Measure the stages on public data.
 
-    SUITE is followup, condense or retrieval. A suite brings its own documents, so it leaves --library alone.
+    SUITE is followup, condense, retrieval or answer. A suite brings its own documents, so it leaves --library alone.
     """
     from turnwise.evaluation.report import table
     from turnwise.evaluation.run import run

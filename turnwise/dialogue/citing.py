@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
+from turnwise.dialogue.language import CODES, language
 from turnwise.text import CITATION, content_stems, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
+
+AGAIN = "As I said: "  # stands before a sentence that an answer says again
 
 Locate = Callable[[str], Passage | None]
 
@@ -24,10 +29,33 @@ def with_sources(message: Message, locate: Locate) -> Message:
     return dataclasses.replace(message, sources=tuple(found.values()))
 
 
+_ABSTAINS = re.compile(
+    r"i (?:do not|don['’]t) know|i(?: (?:am|was)|['’]m) (?:not able|unable) to|"
+    r"i (?:cannot|can['’]t|could not) (?:find|answer)|"
+    r"(?:sorry|unfortunately)\b.{0,40}\b(?:no|not|n['’]t)\b|"
+    r"(?:the |none of the )?(?:evidence|documents?|passages?|library|context)\b.{0,60}\b"
+    r"(?:do(?:es)? not|don['’]t|doesn['’]t|no|not) (?:\w+ ){0,2}"
+    r"(?:answer|say|mention|contain|provide|include|information)|"
+    r"there is (?:no|not enough) (?:\w+ ){0,2}(?:information|evidence)",
+    re.I,
+)
+
+
+def abstains(answer: str) -> bool:
+    """Whether an answer begins by saying that it cannot be one: as we say it ourselves, or as language models do."""
+    return bool(_ABSTAINS.match(answer.lstrip("*_# "))) or answer.startswith(_own_openings())
+
+
+@lru_cache(maxsize=1)
+def _own_openings() -> tuple[str, ...]:
+    kinds = ("unknown", "unknown_again", "no_more", "nothing_found")
+    return tuple(language(code).says[kind].split("{")[0] for code in CODES for kind in kinds)
+
+
 def cited_points(answer: str) -> Iterator[tuple[int, str]]:
     """Every citation of an answer with the words that rest on it, without the quotation marks of a quoted passage."""
     for point in points(answer):
-        quote = without_citations(point).removeprefix("As I said: ").strip("“” ")
+        quote = without_citations(point).removeprefix(AGAIN).strip("“” ")
         for number in CITATION.findall(point):
             yield int(number), quote
 

@@ -65,6 +65,17 @@ class PassageQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledTurn:
+    """A turn of a conversation over a domain's passages, and whether those answer it."""
+
+    conversation: str
+    domain: str
+    turn: int
+    question: str
+    answerability: str  # ANSWERABLE, PARTIAL, UNANSWERABLE or CONVERSATIONAL
+
+
+@dataclass(frozen=True, slots=True)
 class SpanQuery:
     """A question and the character spans of a document that answer it."""
 
@@ -234,6 +245,17 @@ def passage_queries(path: Path) -> list[PassageQuery]:
             raise malformed(path, line, "'qrels' should give a number for each passage") from None
         if relevant:
             found.append(PassageQuery(_question(fields, "mixtral_rewrite"), fields.get("domain", str), relevant))
+    return found
+
+
+def labelled_turns(path: Path) -> list[LabelledTurn]:
+    found = []
+    for line, row in rows(path):
+        fields = _Row(path, line, row)
+        labels = fields.many("answerability", str)
+        conversation, domain = fields.get("conversation_id", str), fields.get("domain", str)
+        asked = _question(fields)
+        found.append(LabelledTurn(conversation, domain, asked.turn, asked.question, labels[0] if labels else ""))
     return found
 
 

@@ -112,6 +112,18 @@ def rouge1_recall(candidate: str, reference: str) -> float:
     return _ratio((wanted & Counter(_tokens(candidate))).total(), wanted.total())
 
 
+def repeated(answer: str, earlier: Iterable[str], n: int = 4) -> float:
+    """The share of an answer's runs of n words that an earlier answer holds."""
+    said = {run for text in earlier for run in _runs(text, n)}
+    own = _runs(answer, n)
+    return _ratio(sum(run in said for run in own), len(own))
+
+
+def _runs(text: str, n: int) -> list[tuple[str, ...]]:
+    tokens = _tokens(text)
+    return [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
+
+
 def _tokens(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower())
 

@@ -11,7 +11,7 @@ from turnwise.evaluation import data
 from turnwise.evaluation.library import Libraries
 from turnwise.evaluation.metrics import Metric, mean, mrr, ndcg, recall
 from turnwise.evaluation.suites import Figures, Product, Progress, chosen, watched
-from turnwise.types import Embedder, Hit, SearchQuery
+from turnwise.types import Embedder, Passage, SearchQuery
 
 log = logging.getLogger(__name__)
 
@@ -131,15 +131,17 @@ def _documents(
     with libraries.of_documents(name, data.entries(documents)) as index:
         for way, ask in ways.items():
             asked = watched(queries, f"{name} {way}", progress)
-            found = [[_overlaps(hit, query) for hit in product.find(ask(query.asked), DEPTH, index)] for query in asked]
+            found = [
+                [overlaps(hit.passage, query) for hit in product.find(ask(query.asked), DEPTH, index)]
+                for query in asked
+            ]
             figures[way] = {"n": len(queries)} | {
                 str(metric): mean(metric(ranking, {True}) for ranking in found) for metric in (recall(5), mrr(10))
             }
     return figures
 
 
-def _overlaps(hit: Hit, query: data.SpanQuery) -> bool:
-    passage = hit.passage
+def overlaps(passage: Passage, query: data.SpanQuery) -> bool:
     return passage.source == query.document and any(
         passage.start < end and start < passage.end for start, end in query.spans
     )

@@ -10,7 +10,7 @@ from turnwise.config import Settings
 from turnwise.errors import BadRequest
 from turnwise.evaluation.suites import Product, Progress, condense, followup
 
-SUITES = ("followup", "condense", "retrieval")
+SUITES = ("followup", "condense", "retrieval", "answer")
 
 
 def run(
@@ -41,6 +41,12 @@ def run(
 
         return _rounded(
             retrieval(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
+        )
+    if suite == "answer":
+        from turnwise.evaluation.answer import answer
+
+        return _rounded(
+            answer(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
         )
     raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}.")
 

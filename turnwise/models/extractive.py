@@ -7,29 +7,72 @@ import math
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from turnwise.text import content_stems, is_specific, one_line, points, sentences, stem, without_citations, words
-from turnwise.types import Embedder, Evidence, Prompt
+from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.dialogue.language import says
+from turnwise.text import (
+    content_stems,
+    is_specific,
+    one_line,
+    points,
+    said_stems,
+    sentences,
+    stem,
+    without_citations,
+    words,
+)
+from turnwise.types import ConversationState, Evidence, Hit, Prompt, Reranker
 
 LONGEST_ANSWER = 4  # sentences
-LONGEST_SIDE = 3  # sentences for each side of a comparison
-READ_CLOSELY = 20  # sentences whose meaning is compared with the question, after their words were
-CLOSE_TO_BEST = 0.8  # share of the best sentence's score that another must reach
-BEHIND = 0.4  # what it costs a sentence that the search found its passage less fitting than the first
-ANSWERS = 0.6  # score from which a sentence counts as an answer
-REPEATED = 0.08  # by how much a sentence that was said before must answer better than a new one
-INTRODUCES = 0.15  # taken from a sentence that says what the topic is, once that is known
-CONTINUES = 0.45  # the same where the user only asks for more
+SHORT_ANSWER = 2  # of a definition, after a long answer, and for each side of a comparison or part of a question
+MOST_STEPS = 8
+READ_CLOSELY = 8  # sentences that the judge reads, after their words were compared with the question's
+NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
+BEHIND = 0.1  # what it costs a sentence for each passage that the search found more fitting than its own
+LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
+ANSWERS = 0.3  # score from which a sentence counts as an answer
+CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
+REPEATED = 0.15  # by how much a sentence that was said before must answer better than a new one
+SAID = 0.5  # share of a sentence's pairs of words in one that was said, from which it says the same
+REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
+LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
-    r"^(?:so )?(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?[“\"]?(.+?)[”\"]?(?: about)?\??$", re.I
+    r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does )(?:an? |the )?[“\"]?(.+?)[”\"]?"
+    r"(?: about| mean)?\??$",
+    re.I,
 )
+_HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
-_LEADING_PRONOUN = re.compile(r"^(?:it|they|this|that|these|those|he|she|its|their|such|here|there)\b", re.I)
 _EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
+_GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
+_LEADING_PRONOUN = re.compile(
+    r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
+)
+_AMOUNT = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
+    r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|every|daily|weekly|monthly|yearly|annual\w*|hourly)\b",
+    re.I,
+)
+_TIME = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|years?|months?|weeks?|days?|hours?|"
+    r"morning|evening|noon|midnight|before|after|when|while|until|once|during|every|daily|weekly|annual\w*)\b",
+    re.I,
+)
+_NAME = re.compile(
+    r"(?<![.!?] )(?<!^)\b[A-Z][\w’'-]+|\b(?:people|person|men|women|students?|teachers?|staff|users?|\w+ers?|\w+ors?)\b"
+)
+# What a question asks for, and what a sentence that gives it holds.
+_WANTS = (
+    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
+    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|time)\b", re.I), _TIME),
+    (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
+)
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 
 
 @dataclass(slots=True)
@@ -40,19 +83,22 @@ class Candidate:
     evidence: Evidence
     position: int  # in its passage
     rank: int  # of its passage
+    behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
+    item: bool = False  # of a list
     score: float = 0.0
 
 
 class ExtractiveAnswerer:
-    """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer."""
+    """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer.
+
+    The judge reads a question and a sentence together and says how well one answers the other (a logit).
+    """
 
     name = "extractive"
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        # A conversation comes back to the same passages, so their sentences are not embedded again every turn.
-        self._vector = lru_cache(maxsize=4096)(lambda sentence: embedder.embed_passages([sentence])[0])
+    def __init__(self, judge: Reranker) -> None:
+        self._judge = judge
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         text = await asyncio.to_thread(self.answer, prompt)
@@ -62,71 +108,96 @@ class ExtractiveAnswerer:
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
             return reform(prompt.said[-1], prompt.form)
-        chosen = self.choose(prompt)
-        return _written(chosen) if chosen else _unknown(prompt)
+        worked_out = _worked_out(prompt)
+        pool = candidates(prompt)
+        if worked_out and not pool:
+            return worked_out
+        parts, unknown = [worked_out] if worked_out else [], []
+        for question in prompt.asked:
+            chosen = self.choose(question, pool, prompt)
+            if chosen:
+                parts.append(_written(question, chosen, pool, prompt))
+            else:
+                unknown.append(question)
+            for each in chosen:
+                each.said = True  # so that the next part does not say it again
+        parts += [_unknown(question, prompt) for question in unknown[:2]]
+        return "\n\n".join(parts)
 
-    def choose(self, prompt: Prompt) -> list[Candidate]:
-        """The sentences that answer the question, best first; none where even the best does not.
+    def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
+        """Whether these passages answer a question with something that was not said yet."""
+        evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
+        prompt = Prompt((), question, (question,), evidence, tuple(said))
+        return any(not each.said for each in self.choose(question, candidates(prompt), prompt))
+
+    def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+        """The sentences that answer a question, best first; none where even the best does not.
 
         What was said before is left out, except for the one sentence that answers clearly better than anything new, and
         has a word of what the user asks now: words from the conversation alone are no reason to say it again.
         """
-        question, sides = prompt.asked[0], prompt.sides
-        candidates = _candidates(prompt)
-        self._score(question, candidates)
-        known = prompt.state.topic if prompt.state and prompt.state.skip_introduction else ""
-        if known and not _DEFINITION.match(question.strip()):
-            for each in candidates:
-                each.score -= INTRODUCES * _introduces(known, each.text)
-        continues = _only_more(prompt.question)
+        more = _only_more(prompt.question)
+        self._score(" ".join(filter(is_specific, words(question))) or question if more else question, pool, prompt)
         asked_now = content_stems(prompt.question)
-        good = [
-            each
-            for each in candidates
-            if each.score >= (CONTINUES if continues else ANSWERS)
-            and (not each.said or not asked_now or asked_now & content_stems(each.text))
-        ]
-        good.sort(key=lambda each: REPEATED * each.said - each.score)
+        good = [each for each in pool if each.score >= (CONTINUES if more or prompt.sides else ANSWERS)]
+        if _EXAMPLE.search(prompt.question):
+            good = [each for each in good if _GIVES_EXAMPLE.search(each.text)] or good
+        together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
+        cost = {id(each): 0.0 if together else each.behind for each in good}
+        good.sort(key=lambda each: cost[id(each)] - each.score)
         new = _distinct([each for each in good if not each.said])
-        reminder = good[:1] if good and good[0].said and not continues else []
-        best = [each for each in new if each.score >= good[0].score * CLOSE_TO_BEST]
-        if sides:
-            best = [
-                each for side in sides for each in [c for c in best if content_stems(side) & _about(c)][:LONGEST_SIDE]
-            ]
-            best = list({id(each): each for each in best}.values())
-        return reminder + best[: (LONGEST_SIDE * 2 if sides else LONGEST_ANSWER) - len(reminder)]
+        old = [each for each in good if each.said and (not asked_now or asked_now & content_stems(each.text))]
+        if old and not more and (not new or old[0].score > new[0].score + REPEATED):
+            return old[:1]
+        if prompt.sides:
+            return _of_each_side(new, prompt.sides)
+        if new:
+            best, number = new[0].score - cost[id(new[0])], new[0].evidence.number
+            lag = {True: NEAR, False: NEAR if more else ELSEWHERE}
+            new = [e for e in new if best - (e.score - cost[id(e)]) <= lag[e.evidence.number == number]]
+        return new[: _length(question, prompt)]
 
-    def _score(self, question: str, candidates: Sequence[Candidate]) -> None:
-        """Score the sentences by their words, then the likeliest by their meaning too; the others stay at 0."""
-        by_words = _by_words(question, candidates)
-        likely = sorted(candidates, key=lambda each: -by_words[id(each)] - 0.1 / (1 + each.rank))[:READ_CLOSELY]
-        if likely:
-            asked, first = self._embedder.embed_query(question), max(each.evidence.hit.score for each in candidates)
-            for each in likely:
-                closeness = float(self._vector(each.text) @ asked)
-                each.score = 0.6 * closeness + 0.4 * by_words[id(each)] + _fits(each.text, _about(each), question)
-                each.score -= BEHIND * (first - each.evidence.hit.score)
+    def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
+        """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
+        by_words = _by_words(question, pool)
+        for each in pool:
+            each.score = 0.0
+        likely = sorted(pool, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
+        likely = likely[:READ_CLOSELY]
+        read = [replace(each.evidence.passage, text=each.text) for each in likely]
+        for each, logit in zip(likely, self._judge.scores(question, read), strict=True):
+            answers = 1 / (1 + math.exp(-logit / 2))
+            each.score = 0.5 * answers + 0.5 * by_words[id(each)] + _fits(each, question, prompt.state)
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
 
 
-def _candidates(prompt: Prompt) -> list[Candidate]:
-    """The sentences of the evidence that can stand in an answer, each once."""
+def candidates(prompt: Prompt) -> list[Candidate]:
+    """The sentences of the documents that can stand in an answer, each once."""
     said = [shingles(sentence) for answer in prompt.said for sentence in sentences(without_citations(answer))]
     found: dict[str, Candidate] = {}
-    for rank, evidence in enumerate(prompt.evidence):
-        for position, sentence in enumerate(statements(evidence.passage.text)):
+    documents = [each for each in prompt.evidence if each.passage.id >= 0]
+    best = max((each.hit.score for each in documents), default=0.0)
+    for rank, evidence in enumerate(documents):
+        behind = BEHIND * rank + LESS * (best - evidence.hit.score)
+        for position, sentence in enumerate(_stated(evidence.passage.text)):
             own = shingles(sentence)
-            was_said = bool(own) and any(len(own & old) > 0.6 * len(own) for old in said)
+            was_said = bool(own) and any(len(own & old) > SAID * len(own) for old in said)
             key = " ".join(words(sentence)).lower()
-            found.setdefault(key, Candidate(sentence, evidence, position, rank, was_said))
+            item = bool(_ITEM.match(sentence))
+            found.setdefault(key, Candidate(sentence, evidence, position, rank, behind, was_said, item))
     return list(found.values())
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _stated(text: str) -> tuple[str, ...]:
+    return tuple(statements(text))
+
+
 def statements(text: str) -> Iterator[str]:
-    """What a passage states: its whole sentences, and the rows of its tables, each with the heads of the columns."""
+    """What a passage states: its whole sentences and list items, and the rows of its tables, each with the heads of the
+    columns."""
     heads: list[str] = []
     prose: list[str] = []
     for line in text.split("\n"):
@@ -140,14 +211,16 @@ def statements(text: str) -> Iterator[str]:
             columns = heads[-len(cells) :]  # the head of the first column may be empty
             yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False)) + "."
     for sentence in sentences("\n".join(prose)):
-        if len(words(sentence)) >= 4 and sentence.rstrip("\"'”’)").endswith((".", "!", "?")):
+        ended = sentence.rstrip("\"'”’)").endswith((".", "!", "?"))
+        if len(words(sentence)) >= 4 and (ended or _ITEM.match(sentence)):
             yield without_citations(sentence)  # a number in a document's own brackets is no citation of ours
 
 
-def shingles(sentence: str) -> set[tuple[str, ...]]:
+@lru_cache(maxsize=REMEMBERED)
+def shingles(sentence: str) -> frozenset[tuple[str, ...]]:
     """A sentence's pairs of neighbouring stems, for telling whether it was said before."""
     stems = [stem(word) for word in words(sentence)]
-    return set(pairwise(stems))
+    return frozenset(pairwise(stems))
 
 
 def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
@@ -160,59 +233,152 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
+def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
+    """The best for each side of a comparison, none twice."""
+    best = [each for side in sides for each in [c for c in ranked if content_stems(side) & _about(c)][:SHORT_ANSWER]]
+    return list({id(each): each for each in best}.values())
+
+
+def _length(question: str, prompt: Prompt) -> int:
+    """How many sentences: few for a definition, for one of several questions, and after a long answer."""
+    long_before = prompt.state is not None and prompt.state.last_response_length > LONG
+    short = len(prompt.asked) > 1 or long_before or _DEFINITION.match(question.strip())
+    return SHORT_ANSWER if short and not _only_more(prompt.question) else LONGEST_ANSWER
+
+
 def _about(candidate: Candidate) -> set[str]:
     passage = candidate.evidence.passage
     return content_stems(f"{candidate.text} {passage.title} {passage.heading}")
 
 
-def _by_words(search: str, candidates: Sequence[Candidate]) -> dict[int, float]:
+def _by_words(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
     """How much of the question each sentence holds (0 to 1), rare words counting more; its heading helps a little."""
-    wanted = content_stems(search)
-    held = {id(each): content_stems(each.text) for each in candidates}
+    wanted = content_stems(question)
+    held = {id(each): said_stems(each.text) for each in pool}
     around = {
-        id(each): content_stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}") for each in candidates
+        each.evidence.number: said_stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}")
+        for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
-    weight = {key: math.log(1 + len(candidates) / (1 + frequency[key])) for key in wanted}
+    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) for key in wanted}
     total = sum(weight.values()) or 1.0
-    return {
-        key: sum(weight[each] * (1.0 if each in held[key] else 0.85 if each in around[key] else 0.0) for each in wanted)
-        / total
-        for key in held
-    }
+
+    def share(each: Candidate) -> float:
+        own, near = held[id(each)], around[each.evidence.number]
+        return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
+
+    return {id(each): share(each) for each in pool}
 
 
-def _fits(sentence: str, about: set[str], search: str) -> float:
-    """A bonus for a sentence of the form that the question asks for, a malus for one that needs its neighbour."""
-    bonus = -0.06 if _LEADING_PRONOUN.match(sentence) else 0.0
-    asked = _DEFINITION.match(search.strip())
-    if asked and not content_stems(asked[1]) <= about:
-        bonus -= 0.2  # on something else
-    if asked and re.match(
-        rf"(?:an? |the )?{re.escape(asked[1])}\b[^.]{{0,40}}? (?:is|are|was|were|means)\b", sentence, re.I
-    ):
+def _fits(candidate: Candidate, question: str, state: ConversationState | None) -> float:
+    """A bonus for a sentence of the form that the question asks for or the conversation wants; a malus for one that
+    needs its neighbour, is on something else, or introduces what the user knows."""
+    sentence, bonus = candidate.text, 0.0
+    if _LEADING_PRONOUN.match(sentence) and candidate.position == 0:
+        bonus -= 0.1
+    if any(wants.search(question) and not gives.search(sentence) for wants, gives in _WANTS):
+        bonus -= 0.2
+    asked = _DEFINITION.match(question.strip())
+    if asked and not content_stems(asked[1]) <= _about(candidate):
+        bonus -= 0.2
+    if asked and _defines(asked[1], sentence):
+        bonus += 0.25
+    if _EXAMPLE.search(question) and _GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
-    if _EXAMPLE.search(search) and re.search(r"\b(?:for example|for instance|such as|suppose|e\.g\.)", sentence, re.I):
+    if _HOW_TO.search(question) and candidate.item:
         bonus += 0.1
+    if state is not None and not asked:
+        if state.skip_introduction and state.topic and _defines(state.topic, sentence, " (?:an?|the|one of)"):
+            bonus -= 0.25
+        tired = len(state.response_types) > 1 and set(state.response_types[-2:]) == {"explanation"}
+        if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
+            bonus += 0.05
     return bonus
 
 
-def _introduces(topic: str, sentence: str) -> bool:
-    pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were) (?:an?|the|one of)\b"
+def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
+    """Whether a sentence says what a topic is; `as_what` tells "BERT is a model" from "BERT is trained"."""
+    pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     return bool(re.match(pattern, sentence, re.I))
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def _written(chosen: Sequence[Candidate]) -> str:
-    """The sentences in a readable order: passages by their best sentence, and each passage in its own order."""
-    paragraphs = [f"As I said: {_cited(each)}" for each in chosen if each.said]
-    new = [each for each in chosen if not each.said]
-    for number in dict.fromkeys(each.evidence.number for each in new):
-        mine = sorted((each for each in new if each.evidence.number == number), key=lambda each: each.position)
+def _worked_out(prompt: Prompt) -> str:
+    """What tools gave, with the number of what they read."""
+    read = "".join(f"[{each.number}]" for each in prompt.evidence if each.passage.id < 0)
+    text = "\n\n".join(prompt.found)
+    return f"{text} {read}" if text and read and "\n" not in text else "\n\n".join(filter(None, (text, read)))
+
+
+def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
+    """The sentences in a readable form: steps, side by side, or paragraphs."""
+    if prompt.sides:
+        return _side_by_side(chosen, prompt.sides)
+    steps = _steps(chosen[0], pool) if _HOW_TO.search(question) else []
+    if len(steps) > 1:
+        return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
+    if chosen[0].said:
+        return AGAIN + _cited(chosen[0])
+    if not _DEFINITION.match(question.strip()):
+        return _paragraphs(_with_antecedents(chosen, pool))
+    goes_on = [each for each in pool if _follows(each, chosen[0])] if len(chosen) == 1 else []
+    return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
+
+
+def _follows(candidate: Candidate, other: Candidate) -> bool:
+    """Whether it is the next sentence of the same passage, and was not said."""
+    next_one = candidate.evidence is other.evidence and candidate.position == other.position + 1
+    return next_one and not candidate.said and not candidate.item
+
+
+def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> str:
+    """Passages by their best sentence, and each passage in its own order; a definition stands first."""
+    paragraphs = []
+    for number in dict.fromkeys(each.evidence.number for each in chosen):
+        mine = sorted(
+            (each for each in chosen if each.evidence.number == number),
+            key=lambda each: (each is not first, each.position),
+        )
         paragraphs.append(" ".join(map(_cited, mine)))
     return "\n\n".join(paragraphs)
+
+
+def _side_by_side(chosen: Sequence[Candidate], sides: Sequence[str]) -> str:
+    """What is said of both sides, then what is said of each under its name."""
+    own = [content_stems(side) for side in sides]
+    both = [each for each in chosen if all(stems & content_stems(each.text) for stems in own)]
+    parts = [_paragraphs(both)] if both else []
+    left = [each for each in chosen if each not in both]
+    for side, stems in zip(sides, own, strict=True):
+        mine = [each for each in left if stems & _about(each)]
+        left = [each for each in left if each not in mine]
+        if mine:
+            parts.append(f"**{side}**: {_paragraphs(mine)}")
+    return "\n\n".join(parts)
+
+
+def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The list that holds the best sentence or follows it, as far as it was not said yet."""
+    after = [each for each in pool if each.evidence is best.evidence and each.position > best.position]
+    before = [each for each in pool if each.evidence is best.evidence and each.position < best.position]
+    items = list(takewhile(lambda each: each.item, after))
+    if best.item:
+        items = [*reversed(list(takewhile(lambda each: each.item, reversed(before)))), best, *items]
+    return [each for each in items if each is best or not each.said][:MOST_STEPS]
+
+
+def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentences, each that begins with a pronoun after the one that says what it means."""
+    places = {(each.evidence.number, each.position): each for each in pool}
+    found: dict[int, Candidate] = {}
+    for each in chosen:
+        before = places.get((each.evidence.number, each.position - 1))
+        if before is not None and _LEADING_PRONOUN.match(each.text) and not before.said:
+            found[id(before)] = before
+        found[id(each)] = each
+    return list(found.values())
 
 
 def _cited(candidate: Candidate) -> str:
@@ -220,7 +386,7 @@ def _cited(candidate: Candidate) -> str:
 
 
 def _tidy(sentence: str) -> str:
-    return " ".join(re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", sentence).split())
+    return " ".join(_ITEM.sub("", sentence).split())
 
 
 def _only_more(question: str) -> bool:
@@ -228,23 +394,23 @@ def _only_more(question: str) -> bool:
     return bool(_MORE.search(question)) and not any(map(is_specific, words(question)))
 
 
-def _unknown(prompt: Prompt) -> str:
-    question = one_line(prompt.asked[0], 120)
+def _unknown(question: str, prompt: Prompt) -> str:
+    """That the documents do not answer, what was looked for, and what came nearest."""
     if not prompt.evidence:
-        return f"I don’t know: nothing in the library is about “{question}”."
+        return says(prompt.language, "nothing_found", question=one_line(question, 120))
     if prompt.said and _only_more(prompt.question):
-        opening = "I don’t know more than I have already said"
+        opening = says(prompt.language, "no_more")
     else:
-        opening = f"I don’t know: the documents do not answer “{question}”"
-    # Quoted word for word, so that a caller who keeps only the text can still find the passage again.
-    quotes = (next(statements(each.passage.text), each.passage.text.split("\n")[0]) for each in prompt.evidence[:3])
-    nearest = "\n".join(f"- “{_tidy(q)}” [{each.number}]" for q, each in zip(quotes, prompt.evidence, strict=False))
-    return f"{opening}. The nearest passages are:\n\n{nearest}"
+        again = any(map(abstains, prompt.said))
+        opening = says(prompt.language, "unknown_again" if again else "unknown", question=one_line(question, 120))
+    nearest = prompt.evidence[0].passage
+    place = " – ".join(filter(None, (nearest.title, nearest.heading)))
+    return f"{opening} {says(prompt.language, 'nearest', place=one_line(place, 100))}" if place else opening
 
 
 def reform(answer: str, form: str) -> str:
     """The last answer in another form, with its citations."""
-    said = [point.removeprefix("As I said: ") for point in points(answer)]
+    said = [point.removeprefix(AGAIN) for point in points(answer)]
     if form == "list":
         return "\n".join(f"- {point}" for point in said)
     if form == "table":
@@ -253,6 +419,8 @@ def reform(answer: str, form: str) -> str:
         return f"| Point | Source |\n|---|---|\n{body}"
     if form == "repeat":
         return answer
-    if form in ("shorter", "simpler"):
+    if form == "shorter":
         return said[0] if said else answer
+    if form == "simpler":
+        return "\n".join(f"- {point}" for point in sorted(said, key=len)[: max(1, (len(said) + 1) // 2)]) or answer
     return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."
