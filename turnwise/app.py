@@ -21,7 +21,7 @@ from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
-from turnwise.models.local import LocalChat
+from turnwise.models.local import WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
@@ -182,6 +182,7 @@ def _local(settings: Settings) -> LocalChat:
         settings.top_k,
         settings.repeat_penalty,
         settings.threads,
+        settings.context_tokens or WINDOW,
     )
 
 

@@ -736,7 +736,10 @@ class Rewriter(Protocol):
 
 
 class Tool(Protocol):
-    """Something a plan may call besides the search. Both calls are quick to give up: a turn waits for them."""
+    """Something a plan may call besides the search. Both calls are quick to give up: a turn waits for them.
+
+    One whose `takes_any` is true is given what a language model plans for it, read or not.
+    """
 
     name: str
     about: str  # what it is for, in a sentence that a language model reads when it plans

@@ -18,7 +18,7 @@ from turnwise.evaluation.library import Libraries, whole
 from turnwise.evaluation.run import cache_folder, run
 from turnwise.evaluation.suites import Product
 from turnwise.turn.understand import Senses
-from turnwise.types import Hit, Passage
+from turnwise.types import Passage
 
 Write = Callable[..., Path]
 Asked = Callable[..., dict[str, Any]]
@@ -211,9 +211,9 @@ def test_chunks_of_a_document_keep_their_offsets_and_lose_nothing() -> None:
     ],
 )
 def test_a_hit_overlaps_a_gold_span(source: str, start: int, end: int, expected: bool) -> None:
-    hit = Hit(Passage(1, 1, "", source, "", start=start, end=end), 1.0)
+    passage = Passage(1, 1, "", source, "", start=start, end=end)
     query = SpanQuery(Question(1, (), "?"), "d", ((10, 20), (90, 95)))
-    assert suite._overlaps(hit, query) is expected
+    assert suite.overlaps(passage, query) is expected
 
 
 def test_the_mean_is_over_domains_and_the_turns_are_added_up() -> None:

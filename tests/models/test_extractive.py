@@ -122,10 +122,10 @@ def test_a_comparison_draws_on_both_sides(answerer: ExtractiveAnswerer) -> None:
 
 
 def test_the_sentences_of_a_passage_keep_their_order_though_the_last_answers_best(answerer: ExtractiveAnswerer) -> None:
-    some, other, best = (f"{which} BERT reads long text in English books." for which in ("Some", "New", "Old"))
-    asked = prompt("Which old BERT reads long text in English books?", f"{some} The sky is blue today. {other} {best}")
+    first, best = "BERT reads long text in English.", "Old BERT reads long text in English books."
+    asked = prompt("Which BERT reads long text in English books?", f"{first} The sky is blue today. {best}")
     assert chosen(answerer, asked)[0].text == best
-    assert answerer.answer(asked) == f"{some} [1] {best} [1]"
+    assert answerer.answer(asked) == f"{first} [1] {best} [1]"
 
 
 def test_numbers_that_stand_in_a_document_are_not_taken_for_citations(answerer: ExtractiveAnswerer) -> None:

@@ -69,7 +69,7 @@ class ScriptedEngine(Engine):
     def __init__(self, folder: Path, script: Script, settings: Settings | None = None) -> None:
         self.database = Database(folder / "scripted.db")
         index, parts = cast(Any, ScriptedIndex()), cast(Any, None)
-        super().__init__(settings or Settings(), index, EmbeddedStore(self.database), parts)
+        super().__init__(settings or Settings(), index, EmbeddedStore(self.database), parts, parts)
         self.script = script
         self.requests: list[TurnRequest] = []
         self.stop: threading.Event | None = None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from turnwise.dialogue.signs import asks_for_more
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, parallel, points_back, standalone
 from turnwise.text import content_stems, is_content, stem, subject
@@ -44,6 +45,9 @@ def by_model(
     enough = max(ADDED, BESIDE * max((chance for _, chance in likely), default=0.0))
     kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
     chosen = _in_order(message, seen, joined(dict(list(kept.items())[:MOST_WORDS]), seen))
+    if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
+        asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
+        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked] or chosen
     if not chosen:
         by_rules = ruled()
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))

@@ -158,6 +158,12 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
     return Seen(confidence, _explain(found), pointing, named=named)
 
 
+def asks_for_more(message: str) -> bool:
+    """Whether a message names nothing and only wants more of what was said: "tell me more", "go deeper"."""
+    text = message.strip()
+    return bool(_CONTINUE.match(text) or _BARE.fullmatch(text)) and not any(map(is_specific, words(text)))
+
+
 def _by_phrases(message: str, code: str) -> Seen:
     """The same in another language, by its phrases alone. One without phrases is read literally."""
     if code not in CODES:

@@ -24,6 +24,8 @@ class FunctionTool:
     """A function that a plan may call. `when` is a regular expression: without a language model the function is called
     for the questions that it is found in, with its named groups as arguments. It can still be called as itself."""
 
+    takes_any = True  # what a language model plans for it
+
     def __init__(self, function: Callable[..., Any], when: str = "", patience: float = PATIENCE) -> None:
         self.name = _name_of(function)
         self.about = _about(function, self.name)

@@ -157,7 +157,7 @@ async def _read_by_tool(step: Step, history: Sequence[Message], tools: Sequence[
     tool = next((each for each in tools if each.name == step.tool), None)
     if tool is None or step.after:
         return step
-    given = await _reading(tool, step.input, history)
+    given = await _reading(tool, step.input, history) or (step.input if getattr(tool, "takes_any", False) else "")
     if not given:
         raise Refused(f"the {tool.name} cannot take “{step.input}”")
     return replace(step, input=given)

@@ -214,8 +214,9 @@ def gathered(plan: QueryPlan, k: int) -> list[Hit]:
 
 
 def troubles(plan: QueryPlan) -> str:
-    """What a reader should know of steps that failed, in a sentence each."""
-    failed = [(step, result) for step, result in zip(plan.steps, plan.results, strict=False) if result and result.error]
+    """What a reader should know of steps that failed and have not said so themselves, in a sentence each."""
+    done = zip(plan.steps, plan.results, strict=False)
+    failed = [(step, result) for step, result in done if result and result.error and not result.text]
     doing = {"rag": "The search for"}
     return " ".join(
         f"{doing.get(step.tool, f'The {step.tool} on')} “{one_line(step.input)}” failed: {result.error.rstrip('.')}."
