@@ -201,7 +201,7 @@ def test_what_came_of_a_step_is_said_on_a_line(result: StepResult, line: str) ->
 
 def test_suggested_questions_follow_an_answer(sample_library: Path) -> None:
     lines = run("ask", "What is BERT?", "--library", sample_library).stdout.splitlines()
-    assert lines[-3:] == ["  → How is BERT pre-trained?", "  → What is GPT?", "  → What are the sizes of BERT?"]
+    assert lines[-3:] == ["  → How does BERT work?", "  → How is BERT pre-trained?", "  → What are the sizes of BERT?"]
 
 
 def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:

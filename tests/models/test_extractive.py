@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.language import CODES
 from turnwise.models.extractive import Candidate, ExtractiveAnswerer, candidates, reform, statements
 from turnwise.text import content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt
@@ -122,8 +123,11 @@ def test_a_comparison_draws_on_both_sides(answerer: ExtractiveAnswerer) -> None:
 
 
 def test_the_sentences_of_a_passage_keep_their_order_though_the_last_answers_best(answerer: ExtractiveAnswerer) -> None:
-    first, best = "BERT reads long text in English.", "Old BERT reads long text in English books."
-    asked = prompt("Which BERT reads long text in English books?", f"{first} The sky is blue today. {best}")
+    first, best = (
+        "Bees fill the books, BERT says, and English text is long.",
+        "Old BERT reads long text in English books on bees.",
+    )
+    asked = prompt("Which BERT reads long text in English books on bees?", f"{first} The sky is blue today. {best}")
     assert chosen(answerer, asked)[0].text == best
     assert answerer.answer(asked) == f"{first} [1] {best} [1]"
 
@@ -208,3 +212,80 @@ def test_what_the_topic_is_need_not_be_said_once_that_is_known(answerer: Extract
     assert "BERT is a model" not in answerer.answer(dataclasses.replace(asked, state=known))
     again = prompt("What is BERT?", text)
     assert "BERT is a model" in answerer.answer(dataclasses.replace(again, state=known))
+
+
+# --- forms of an answer -------------------------------------------------------------------------------------------
+
+STEPS = "To fine-tune BERT:\n\n1. Collect many labelled examples.\n2. Add a linear layer on top\n3. Train BERT very slowly.\n"
+
+
+def test_a_how_to_is_answered_in_steps_with_the_whole_list(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("How do I train BERT slowly?", STEPS)).splitlines() == [
+        "1. Collect many labelled examples. [1]",
+        "2. Add a linear layer on top [1]",
+        "3. Train BERT very slowly. [1]",
+    ]
+
+
+def test_each_of_several_questions_has_its_own_paragraph(answerer: ExtractiveAnswerer) -> None:
+    asked = dataclasses.replace(
+        prompt("Who published BERT, and who painted the chapel?", BERT, GPT),
+        asked=("Who published BERT?", "Who painted the chapel?"),
+    )
+    first, second = answerer.answer(asked).split("\n\n")
+    assert first == "Researchers at Google published BERT in 2018. [1]"
+    assert second.startswith("I don’t know: the documents do not answer “Who painted the chapel?”.")
+
+
+def test_what_a_tool_worked_out_stands_first_with_the_number_of_what_it_read(answerer: ExtractiveAnswerer) -> None:
+    rows = Evidence(3, Hit(Passage(-7, 0, "sales.csv", "sales.csv", "SELECT sum(price)", "SQL"), 1.0))
+    summed = dataclasses.replace(prompt("total price?"), evidence=(rows,), found=("The total price is 12.",))
+    assert answerer.answer(summed) == "The total price is 12. [3]"
+    both = dataclasses.replace(prompt("Who published BERT?", BERT), found=("12 × 7 is 84.",))
+    assert answerer.answer(both) == "12 × 7 is 84.\n\nResearchers at Google published BERT in 2018. [1]"
+
+
+def test_a_sentence_that_opens_with_a_pronoun_follows_the_one_it_points_to(answerer: ExtractiveAnswerer) -> None:
+    text = "The sky is blue. Otters live along quiet rivers. They sleep in holts under old roots."
+    answer = answerer.answer(prompt("Where do they sleep, in holts under roots?", text))
+    assert answer == "Otters live along quiet rivers. [1] They sleep in holts under old roots. [1]"
+
+
+def test_an_example_is_answered_with_an_example(answerer: ExtractiveAnswerer) -> None:
+    text = "A metaphor names one thing as another thing. For example, a metaphor calls time a thief."
+    assert answerer.answer(prompt("Give an example of a metaphor", text)) == (
+        "For example, a metaphor calls time a thief. [1]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("How many eggs does the heron lay?", "The heron lays eggs, and they are four."),
+        ("When does the heron lay eggs?", "The heron lays eggs in April."),
+        ("Who watches the heron lay eggs?", "Ada watches the heron lay eggs."),
+    ],
+)
+def test_a_sentence_that_gives_what_is_asked_for_comes_before_one_that_resembles_it(
+    answerer: ExtractiveAnswerer, question: str, answers: str
+) -> None:
+    merely = "The heron does lay eggs that it watches."
+    assert chosen(answerer, prompt(question, f"{merely} {answers}"))[0].text == answers
+
+
+def test_a_comparison_stands_side_by_side(answerer: ExtractiveAnswerer) -> None:
+    asked = prompt("BERT or GPT: which reads text?", BERT, GPT, sides=("BERT", "GPT"))
+    answer = answerer.answer(asked)
+    assert "**BERT**: " in answer
+    assert "**GPT**: " in answer
+    assert answer.index("**BERT**") < answer.index("**GPT**")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_not_knowing_is_said_in_the_language_of_the_user(answerer: ExtractiveAnswerer, code: str) -> None:
+    asked = dataclasses.replace(prompt("Zebras?", GPT), language=code)
+    answer = answerer.answer(asked)
+    assert "Zebras?" in answer
+    assert abstains(answer)
+    assert abstains(answerer.answer(dataclasses.replace(asked, said=(answer,))))
+    assert not abstains(answerer.answer(prompt("Who published GPT?", GPT)))

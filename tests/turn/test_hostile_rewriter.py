@@ -87,7 +87,7 @@ def test_it_is_asked_in_one_message_and_kept_short(turn: Turn) -> None:
         pytest.param(words(MESSAGE), "adds nothing", id="repeats the message"),
         pytest.param(refusal(500, "Out of order"), "Out of order", id="an error"),
         pytest.param(refusal(401, "Bad key"), "401", id="a wrong key"),
-        pytest.param(page(), "empty answer", id="a web page"),
+        pytest.param(page(), "unreadable (a web page)", id="a web page"),
         pytest.param(cut("How does"), "broke off", id="cut off"),
     ],
 )

@@ -49,7 +49,6 @@ def test_e1_a_reading_session(talk: Talk) -> None:
     assert follows == [False, True, False, True, True, False, False, True]
 
 
-@pytest.mark.xfail(strict=True, reason="a verb of the answer is copied with the subject: “… learning trains help?”")
 def test_e1_what_is_copied_is_the_subject_and_no_verb(talk: Talk) -> None:
     assert talk(*READING)[1].condensed_query.lower() == "why does multi-task learning help?"
 

@@ -51,7 +51,7 @@ def test_what_is_suggested_is_answered_when_it_is_asked(talk: Talk, question: st
 
 def test_suggestions_are_near_the_answer_and_the_same_each_time(talk: Talk, sample_engine: Engine) -> None:
     (reply,) = talk("What is BERT?")
-    assert reply.suggestions == ("How is BERT pre-trained?", "What is GPT?", "What are the sizes of BERT?")
+    assert reply.suggestions == ("How does BERT work?", "How is BERT pre-trained?", "What are the sizes of BERT?")
     assert sample_engine.chat().ask("What is BERT?").suggestions == reply.suggestions
 
 
@@ -102,16 +102,16 @@ def test_few_searches_are_made(talk: Talk, sample_engine: Engine) -> None:
 
 def test_only_what_passes_the_check_is_answered(talk: Talk, sample_engine: Engine) -> None:
     done = done_of(talk("What is BERT?")[0], sample_engine)
-    tried = suggested(done, sample_engine.index, lambda question, *_: "GPT" in question, 3)
-    assert tried["What is GPT?"] == ANSWERED
+    tried = suggested(done, sample_engine.index, lambda question, *_: "work" in question, 3)
+    assert tried["How does BERT work?"] == ANSWERED
     assert tried["How is BERT pre-trained?"] == "not answered"
     assert list(suggested(done, sample_engine.index, always, 1).values()) == [ANSWERED]
 
 
 def test_a_filter_holds_for_suggestions_too(talk: Talk, sample_engine: Engine) -> None:
     done = done_of(talk("What is BERT?")[0], sample_engine)
-    tried = suggested(done, sample_engine.index, always, 3, Filter(source="*bert.md"))
-    assert tried["What is GPT?"] == "not found"
+    tried = suggested(done, sample_engine.index, always, 3, Filter(source="*gpt.md"))
+    assert set(tried.values()) == {"not found"}
 
 
 def test_a_search_that_fails_leaves_the_answer_alone(make_parts: Callable[..., Parts], talk: Talk) -> None:

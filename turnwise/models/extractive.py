@@ -64,7 +64,8 @@ _TIME = re.compile(
     re.I,
 )
 _NAME = re.compile(
-    r"(?<![.!?] )(?<!^)\b[A-Z][\w’'-]+|\b(?:people|person|men|women|students?|teachers?|staff|users?|\w+ers?|\w+ors?)\b"
+    r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
+    r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
 )
 # What a question asks for, and what a sentence that gives it holds.
 _WANTS = (
@@ -234,9 +235,12 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
-    """The best for each side of a comparison, none twice."""
-    best = [each for side in sides for each in [c for c in ranked if content_stems(side) & _about(c)][:SHORT_ANSWER]]
-    return list({id(each): each for each in best}.values())
+    """The best that are about both sides of a comparison, and the best about each alone; none twice."""
+    own = [content_stems(side) for side in sides]
+    best = [each for each in ranked if all(stems & content_stems(each.text) for stems in own)][:SHORT_ANSWER]
+    for stems in own:
+        best += [each for each in ranked if stems & _about(each) and each not in best][:SHORT_ANSWER]
+    return best
 
 
 def _length(question: str, prompt: Prompt) -> int:
