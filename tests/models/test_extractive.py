@@ -216,7 +216,7 @@ def test_what_the_topic_is_need_not_be_said_once_that_is_known(answerer: Extract
 
 # --- forms of an answer -------------------------------------------------------------------------------------------
 
-STEPS = "To fine-tune BERT:\n\n1. Collect many labelled examples.\n2. Add a linear layer on top\n3. Train BERT very slowly.\n"
+STEPS = "Do this:\n\n1. Collect many labelled examples.\n2. Add a linear layer on top\n3. Train BERT very slowly.\n"
 
 
 def test_a_how_to_is_answered_in_steps_with_the_whole_list(answerer: ExtractiveAnswerer) -> None:

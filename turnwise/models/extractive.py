@@ -29,7 +29,7 @@ from turnwise.types import ConversationState, Evidence, Hit, Prompt, Reranker
 LONGEST_ANSWER = 4  # sentences
 SHORT_ANSWER = 2  # of a definition, after a long answer, and for each side of a comparison or part of a question
 MOST_STEPS = 8
-READ_CLOSELY = 8  # sentences that the judge reads, after their words were compared with the question's
+READ_CLOSELY = 7  # sentences that the judge reads, after their words were compared with the question's
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
 BEHIND = 0.1  # what it costs a sentence for each passage that the search found more fitting than its own
 LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
