@@ -237,10 +237,17 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
 def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
     """The best that are about both sides of a comparison, and the best about each alone; none twice."""
     own = [content_stems(side) for side in sides]
-    best = [each for each in ranked if all(stems & content_stems(each.text) for stems in own)][:SHORT_ANSWER]
+    both = [each for each in ranked if _on_all(own, each)]
+    best, left = both[:SHORT_ANSWER], [each for each in ranked if not _on_all(own, each)]
     for stems in own:
-        best += [each for each in ranked if stems & _about(each) and each not in best][:SHORT_ANSWER]
+        mine = [each for each in left if stems & content_stems(each.text)] or [e for e in left if stems & _about(e)]
+        best += mine[:SHORT_ANSWER]
+        left = [each for each in left if each not in mine]
     return best
+
+
+def _on_all(sides: Sequence[set[str]], candidate: Candidate) -> bool:
+    return all(stems & content_stems(candidate.text) for stems in sides)
 
 
 def _length(question: str, prompt: Prompt) -> int:
@@ -352,14 +359,14 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
 def _side_by_side(chosen: Sequence[Candidate], sides: Sequence[str]) -> str:
     """What is said of both sides, then what is said of each under its name."""
     own = [content_stems(side) for side in sides]
-    both = [each for each in chosen if all(stems & content_stems(each.text) for stems in own)]
+    both = [each for each in chosen if _on_all(own, each)]
     parts = [_paragraphs(both)] if both else []
     left = [each for each in chosen if each not in both]
     for side, stems in zip(sides, own, strict=True):
-        mine = [each for each in left if stems & _about(each)]
+        mine = [each for each in left if stems & content_stems(each.text)] or [e for e in left if stems & _about(e)]
         left = [each for each in left if each not in mine]
         if mine:
-            parts.append(f"**{side}**: {_paragraphs(mine)}")
+            parts.append(f"**{side[:1].upper()}{side[1:]}**: {_paragraphs(mine)}")
     return "\n\n".join(parts)
 
 

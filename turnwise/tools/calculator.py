@@ -154,6 +154,8 @@ def numbers(text: str, code: str = "en") -> list[tuple[Node, str]]:
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
     plain = _DATE.sub(" ", _ITEM.sub("", without_citations(text[:LOOKED_AT])))
+    aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
+    plain = aside if re.search(r"\d", aside) else plain  # brackets hold asides, where a number stands outside
     for stated in sentences(plain):
         for each in _IN_TEXT.finditer(stated):
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""

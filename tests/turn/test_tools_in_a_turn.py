@@ -1,0 +1,74 @@
+"""Tools in whole turns: sums and tables beside documents, each cited, kept and followed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from talking import citations, stage
+
+import turnwise
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+
+SALES = "region,product,revenue\nNorth,honey,1200\nSouth,honey,800\nNorth,wax,300\nSouth,wax,500\n"
+
+
+@pytest.fixture(scope="module")
+def engine(sample_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The sample library with a table attached."""
+    table = tmp_path_factory.mktemp("tables") / "sales.csv"
+    table.write_text(SALES)
+    with build(Settings(library=str(sample_library)), tables=[table]) as engine:
+        yield engine
+
+
+def test_a_table_answers_with_its_query_as_the_source(engine: Engine) -> None:
+    reply = engine.chat().ask("What is the total revenue by region?")
+    assert "North" in reply.text
+    assert "1,500" in reply.text or "1500" in reply.text
+    assert reply.plan is not None
+    assert [step.tool for step in reply.plan.steps] == ["database", "answer"]
+    (source,) = reply.sources
+    assert citations(reply.text) == {source.number}
+    assert source.title == "sales.csv"
+    assert "SELECT" in source.text
+
+
+def test_what_a_table_gave_is_worked_on_and_documents_answer_the_rest(engine: Engine) -> None:
+    chat = engine.chat()
+    first = chat.ask("What is the total revenue?")
+    assert "2,800" in first.text or "2800" in first.text
+    assert "420" in chat.ask("What is 15 % of that?").text
+    document = chat.ask("What is BERT?")
+    assert document.text.startswith("BERT is a language model")
+    assert {source.title for source in document.sources} == {"BERT"}
+    assert not {source.number for source in document.sources} & {source.number for source in first.sources}
+
+
+def test_a_sum_and_a_question_are_answered_side_by_side(engine: Engine) -> None:
+    reply = engine.chat().ask("What is 12 * 7, and what is GPT?")
+    assert reply.text.startswith("12 × 7 is 84.")
+    assert "GPT is a family of language models" in reply.text
+    assert stage(reply, "plan").decision == "calculator + rag + answer"
+
+
+def test_a_table_answer_is_re_formed_with_its_citation(engine: Engine) -> None:
+    chat = engine.chat()
+    (source,) = chat.ask("What is the total revenue by region?").sources
+    again = chat.ask("Give me that as a list")
+    assert "North" in again.text
+    assert citations(again.text) == {source.number}
+
+
+def test_a_function_of_ones_own_answers(sample_library: Path) -> None:
+    @turnwise.tool(when=r"weather in (?P<place>\w+)")
+    def weather(place: str) -> str:
+        """Tells the weather of a place."""
+        return f"It is sunny in {place}."
+
+    with build(Settings(library=str(sample_library))) as engine:
+        engine.add_tool(weather)
+        assert engine.chat().ask("What is the weather in Riverside?").text == "It is sunny in Riverside."
