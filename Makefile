@@ -26,6 +26,7 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/turn.py
 	@$(BIN)/python benchmarks/understand.py
 	@$(BIN)/python benchmarks/rerank.py
+	@$(BIN)/python benchmarks/answer.py
 	@$(BIN)/python benchmarks/first_token.py
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/library.py --passages 1000 10000
