@@ -196,7 +196,7 @@ def native_router(engine: Engine) -> APIRouter:
     async def chat(body: ChatBody) -> Response:
         request = body.to_request()
         chosen = body.style or engine.settings.style
-        style = find_style(chosen, files=not body.style) if chosen else None
+        style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
         if body.stream:
             return EventStream(chat_frames(engine.stream(request), style))
         reply = await engine.answer(request)
@@ -271,8 +271,7 @@ def _frame(event: TurnEvent, more: dict[str, Any]) -> bytes:
         case Planned(plan):
             return frame(plan.outline(), "plan")
         case StepDone(place, step, result):
-            done = {"text": result.text, "found": len(result.hits), "error": result.error, "ms": result.ms}
-            return frame({"place": place, "tool": step.tool, **done, "details": result.details}, "step")
+            return frame({"place": place, "tool": step.tool, **result.outline()}, "step")
         case Delta(text):
             return frame({"text": text}, "text")
         case Answered(reply):
