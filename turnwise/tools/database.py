@@ -286,12 +286,13 @@ def _instructions() -> str:
 def _sentence(columns: Sequence[str], rows: Sequence[Row], tables: Sequence[Table], where: str) -> str:
     """A single row in words, or that there is none; empty where a table says it better."""
     of = f" of {' and '.join(table.name for table in tables)}" if tables else ""
+    where = _uncited(where)
     fitting = f" (where {where})" if where else ""
     if not rows:
         return f"No rows{of} fit{fitting}."
     if len(rows) > 1 or len(columns) > MOST_SAID:
         return ""
-    row, names = list(rows[0]), [_spoken(name) for name in columns]
+    row, names = list(rows[0]), [_cell(_spoken(name)) for name in columns]
     if row[0] is None:
         return f"There is no {names[0]}: no values{of} fit{fitting}."
     if names[-1] == "row count" and len(row) > 1:
@@ -338,7 +339,11 @@ def _cell(value: Any) -> str:
         case bytes() | memoryview():
             return f"({len(value)} bytes)"
     text = one_line(clean(str(value)[: 2 * LONGEST_CELL]), LONGEST_CELL)
-    return re.sub(r"\[(\d{1,4})\]", r"(\1)", text.replace("|", "\\|"))
+    return _uncited(text.replace("|", "\\|"))
+
+
+def _uncited(text: str) -> str:
+    return re.sub(r"\[(\d{1,4})\]", r"(\1)", text)
 
 
 def _decimal(value: float | Decimal) -> str:
