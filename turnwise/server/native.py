@@ -51,6 +51,7 @@ from turnwise.types import (
 )
 
 MILLISECONDS = 1e11  # a number above this counts those: as seconds it would lie in the year 5138
+HIGHEST = 9999  # number of a source: citations have no more digits
 
 
 def whole_characters(text: str) -> str:
@@ -176,9 +177,11 @@ def read_sources(value: Any) -> tuple[Source, ...]:
     sources: list[Source] = []
     for item in value if isinstance(value, list) else []:
         try:
-            sources.append(_source.validate_python(item))
+            source = _source.validate_python(item)
         except ValidationError:
             continue
+        if 0 < source.number <= HIGHEST:
+            sources.append(source)
     return tuple(sources)
 
 
