@@ -167,6 +167,10 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do(given: Any, when: str,
     assert hint in raised.value.hint
 
 
+def test_what_a_function_gives_cannot_look_like_a_citation() -> None:
+    assert run(FunctionTool(echo), "as [1] says").text == "as (1) says"
+
+
 def test_a_tool_stays_what_it_is() -> None:
     assert as_tool(weather) is weather
     assert as_tool(echo).name == "echo"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from turnwise.errors import ToolError
-from turnwise.text import clean, one_line
+from turnwise.text import clean, one_line, uncited
 from turnwise.types import Message, StepResult, Tool
 
 PATIENCE = 20.0  # seconds that a function may take
@@ -52,7 +52,7 @@ class FunctionTool:
             result = work.result()
             if inspect.isawaitable(result):  # of an async function behind a plain one
                 result = await asyncio.wait_for(result, self._patience)
-            said = clean(str(result))[:LONGEST]
+            said = uncited(clean(str(result))[:LONGEST])
         except (Exception, SystemExit) as error:
             return StepResult(error=f"{self.name}: {one_line(str(error), 200) or type(error).__name__}")
         except asyncio.CancelledError:
