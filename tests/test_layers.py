@@ -54,7 +54,6 @@ LAYERS: dict[str, set[str]] = {
         "tools",
         "dialogue",
         "turn.run",
-        "turn.suggest",
         "turn.understand",
         "turn.condense",
         "turn.planner",

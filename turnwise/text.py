@@ -199,6 +199,11 @@ def points(answer: str) -> list[str]:
     return [" ".join(_ITEM.sub("", point).split()) for point in found]
 
 
+def uncited(text: str) -> str:
+    """A text of others in which nothing reads as a citation of ours."""
+    return CITATION.sub(r"(\1)", text)
+
+
 def without_citations(text: str) -> str:
     return re.sub(r"[ \t]{1,3}(?=[.,;!?])", "", re.sub(r"[ \t]{0,3}\[\d{1,4}\]", "", text))
 

@@ -492,6 +492,11 @@ class StepResult:
     ms: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)  # the query that was run, the sum as it was read
 
+    def outline(self) -> dict[str, Any]:
+        """What a reader wants to know of it, as JSON: how many passages there are, and not the passages."""
+        came = {"text": self.text, "found": len(self.hits), "error": self.error, "ms": self.ms}
+        return {**came, "details": self.details}
+
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
@@ -523,8 +528,7 @@ class QueryPlan:
         for place, step in enumerate(self.steps):
             steps.append({"tool": step.tool, "input": step.input, "after": list(step.after)})
             if result := self.result(place):
-                came = {"text": result.text, "found": len(result.hits), "error": result.error, "ms": result.ms}
-                steps[-1]["result"] = {**came, "details": result.details}
+                steps[-1]["result"] = result.outline()
         return {"query_id": self.query_id, "query": self.query, "reason": self.reason, "steps": steps}
 
     def with_result(self, place: int, result: StepResult) -> QueryPlan:

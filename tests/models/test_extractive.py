@@ -113,6 +113,27 @@ def test_without_evidence_it_says_that_nothing_was_found(answerer: ExtractiveAns
     assert answerer.answer(prompt("What is BERT?")) == "I don’t know: nothing in the library is about “What is BERT?”."
 
 
+def test_a_sentence_stands_under_the_side_that_it_is_about_whatever_its_document_is_called(
+    answerer: ExtractiveAnswerer,
+) -> None:
+    texts = {"BERT": "BERT is a language model that reads text.", "GPT": "It is a language model that writes text."}
+    evidence = tuple(
+        Evidence(number, Hit(Passage(number, 1, "BERT", "", text, heading), 1.0))
+        for number, (heading, text) in enumerate(texts.items(), 1)
+    )
+    question = "How do BERT and GPT differ as a language model for text?"
+    answer = answerer.answer(Prompt((), question, (question,), evidence, (), ("BERT", "GPT")))
+    assert "**BERT**: BERT is a language model that reads text. [1]" in answer
+    assert "**GPT**: It is a language model that writes text. [2]" in answer
+
+
+def test_the_word_that_both_sides_share_tells_them_not_apart(answerer: ExtractiveAnswerer) -> None:
+    one, other = "L1 regularisation makes weights sparse.", "L2 regularisation makes weights small."
+    sides = ("L1 regularisation", "L2 regularisation")
+    answer = answerer.answer(prompt("What do L1 and L2 regularisation do with weights?", one, other, sides=sides))
+    assert answer == f"**{sides[0]}**: {one} [1]\n\n**{sides[1]}**: {other} [2]"
+
+
 def test_a_comparison_draws_on_both_sides(answerer: ExtractiveAnswerer) -> None:
     asked = prompt(
         "How does it compare to GPT?", BERT, GPT, search="How does BERT compare to GPT?", sides=("BERT", "GPT")

@@ -441,6 +441,16 @@ def test_a_wrong_key_does_not_make_others_wait() -> None:
         assert asyncio.run(collect(model.stream(PROMPT))) == ["Hi"]
 
 
+def test_thoughts_that_took_all_the_words_of_small_work_do_not_make_answers_wait() -> None:
+    thinking = words("<think>on and on", finish_reason="length")
+    with FakeOpenAI(thinking, thinking, words("Hi")) as provider:
+        breaker = Breaker(failures=1)
+        for _ in range(2):
+            with pytest.raises(ModelGarbled):
+                asyncio.run(OpenAIChat(provider.url, None, "m1", breaker=breaker).rewrite(MESSAGES, 100))
+        assert asyncio.run(collect(OpenAIChat(provider.url, None, "m1", breaker=breaker).stream(PROMPT))) == ["Hi"]
+
+
 def test_going_in_circles_ends() -> None:
     assert isinstance(failure(in_circles), ModelUnavailable)
 

@@ -82,7 +82,11 @@ def test_messages_become_the_history_and_keep_nothing_here(client: Client) -> No
     messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "What is BERT?"},
-        {"role": "assistant", "content": "It hides words [1].", "sources": [source, {"number": "x"}, 3]},
+        {
+            "role": "assistant",
+            "content": "It hides words [1].",
+            "sources": [source, {**source, "number": 10**6}, {"number": "x"}, 3],
+        },
         {"role": "user", "content": "And GPT?"},
     ]
     answer = client.post("/api/chat", {"messages": messages, "condensed_query": "What is GPT?", "stream": False})

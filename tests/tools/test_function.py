@@ -120,16 +120,24 @@ def test_a_function_that_hangs_is_left_behind() -> None:
 
 
 def test_a_turn_that_is_broken_off_breaks_off_the_tool() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
     async def sleeps() -> None:
         """Sleeps."""
-        await asyncio.sleep(3600)
+        begun.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
 
     async def turn() -> None:
         task = asyncio.create_task(FunctionTool(sleeps).run(""))
-        await asyncio.sleep(0)
+        await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        async with asyncio.timeout(5):
+            await ended.wait()
 
     asyncio.run(turn())
 
@@ -159,9 +167,21 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do(given: Any, when: str,
     assert hint in raised.value.hint
 
 
+def test_what_a_function_gives_cannot_look_like_a_citation() -> None:
+    assert run(FunctionTool(echo), "as [1] says").text == "as (1) says"
+
+
 def test_a_tool_stays_what_it_is() -> None:
     assert as_tool(weather) is weather
     assert as_tool(echo).name == "echo"
+
+
+@pytest.mark.parametrize("name", ["rag", "answer", "database"])
+def test_a_tool_cannot_have_a_name_that_a_plan_knows(name: str) -> None:
+    tool = FunctionTool(echo)
+    tool.name = name
+    with pytest.raises(ToolError, match=name):
+        as_tool(tool)
 
 
 def test_an_engine_takes_functions(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from talking import answered, events_of, failed, of_kind
 
 from turnwise.errors import LibraryDamaged
 from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.tools.function import FunctionTool
 from turnwise.turn import retrieve
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
@@ -152,6 +153,22 @@ def test_a_tool_that_waits_reads_what_it_gets_when_that_is_there() -> None:
     """ "15% of It has 110 million weights" is no sum: it is read as if the sentence had just been said."""
     steps = (Step("rag", "How many weights has BERT?"), Step("calculator", "15% of {1}", after=(0,)))
     assert came(done(*steps, tools=[Percent()]), 1).text == "15% of 110 is 16.5."
+
+
+def test_a_tool_that_waits_for_a_step_and_takes_nothing_of_it_still_reads_what_it_gets() -> None:
+    percent = Percent()
+    steps = (Step("rag", "How many weights has BERT?"), Step("calculator", "What is 15 percent of 80?", after=(0,)))
+    assert came(done(*steps, tools=[percent]), 1).text == "15% of 80 is 12."
+    assert percent.read_of == ["What is 15 percent of 80?"]
+
+
+def test_a_function_that_waits_is_given_what_a_language_model_planned_for_it() -> None:
+    def shout(text: str) -> str:
+        """Says it loudly."""
+        return text.upper()
+
+    steps = (Step("rag", "How many weights has BERT?"), Step("shout", "{1}", after=(0,)))
+    assert came(done(*steps, tools=[FunctionTool(shout)]), 1).text == "IT HAS 110 MILLION WEIGHTS."
 
 
 def test_only_steps_that_are_waited_for_are_filled_in() -> None:

@@ -46,6 +46,8 @@ def test_a_simple_question_is_one_search() -> None:
         ("How do BERT and GPT differ?", ["BERT", "GPT"]),
         ("How do BERT and GPT compare?", ["BERT", "GPT"]),
         ("Compare L1 with L2 regularisation.", ["L1", "L2 regularisation"]),
+        ("How does BERT compare to GPT and T5?", ["BERT", "GPT and T5"]),
+        ("What is the difference between BERT and GPT and how do I choose?", ["BERT", "GPT"]),
     ],
 )
 def test_a_comparison_also_searches_each_side(message: str, sides: list[str]) -> None:

@@ -44,17 +44,18 @@ _PERSON = re.compile(r"\b(?:he|him|his|she|her)\b", re.I)
 _WHO_DID = re.compile(r"^(who (?!is\b|are\b|was\b|were\b)[^?]{3,80}?)\s*\??$", re.I)
 
 _SIDE = r"([^,.?!]{2,60}?)"
+_ENDS = rf"\s*(?:[,.?!(]|$|\band (?={_WORD_OF_ASKING}))"
 _COMPARISONS = (
-    re.compile(rf"\bbetween {_SIDE} and {_SIDE}\s*(?:[,.?!(]|$)", re.I),
-    re.compile(rf"\bcompare[ds]? {_SIDE} (?:and|with|to|against) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+    re.compile(rf"\bbetween {_SIDE} and {_SIDE}{_ENDS}", re.I),
+    re.compile(rf"\bcompare[ds]? (?!to\b|with\b){_SIDE} (?:and|with|to|against) {_SIDE}{_ENDS}", re.I),
     re.compile(
-        rf"\b(?:does|do|is|are|did) {_SIDE} (?:compare[ds]?|differ(?:ent)?) (?:to|with|from) {_SIDE}\s*(?:[,.?!(]|$)",
+        rf"\b(?:does|do|is|are|did) {_SIDE} (?:compare[ds]?|differ(?:ent)?) (?:to|with|from) {_SIDE}{_ENDS}",
         re.I,
     ),
     re.compile(
         rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} (?:differ|compare|relate|overlap|similar|connected|have)", re.I
     ),
-    re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}\s*(?:[,.?!(]|$)", re.I),
+    re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}{_ENDS}", re.I),
 )
 
 

@@ -236,18 +236,33 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
     """The best that are about both sides of a comparison, and the best about each alone; none twice."""
-    own = [content_stems(side) for side in sides]
-    both = [each for each in ranked if _on_all(own, each)]
-    best, left = both[:SHORT_ANSWER], [each for each in ranked if not _on_all(own, each)]
-    for stems in own:
-        mine = [each for each in left if stems & content_stems(each.text)] or [e for e in left if stems & _about(e)]
-        best += mine[:SHORT_ANSWER]
-        left = [each for each in left if each not in mine]
+    own = _own_stems(sides)
+    best = [each for each in ranked if _of_all(each, own)][:SHORT_ANSWER]
+    for place in range(len(own)):
+        best += [each for each in ranked if _side_of(each, own) == place and each not in best][:SHORT_ANSWER]
     return best
 
 
-def _on_all(sides: Sequence[set[str]], candidate: Candidate) -> bool:
-    return all(stems & content_stems(candidate.text) for stems in sides)
+def _own_stems(sides: Sequence[str]) -> list[set[str]]:
+    """The words of each side of a comparison, without those that all have, unless it has no other."""
+    stems = [content_stems(side) for side in sides]
+    shared = set.intersection(*stems)
+    return [each - shared or each for each in stems]
+
+
+def _of_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
+    said = content_stems(candidate.text)
+    return all(stems & said for stems in own)
+
+
+def _side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
+    """The side that a sentence is about: by its own words, else by what stands above it, the nearest first."""
+    passage = candidate.evidence.passage
+    for text in (candidate.text, passage.heading.rpartition(" > ")[2], passage.heading, passage.title):
+        named = [place for place, stems in enumerate(own) if stems & content_stems(text)]
+        if len(named) == 1:
+            return named[0]
+    return None
 
 
 def _length(question: str, prompt: Prompt) -> int:
@@ -357,16 +372,14 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
 
 
 def _side_by_side(chosen: Sequence[Candidate], sides: Sequence[str]) -> str:
-    """What is said of both sides, then what is said of each under its name."""
-    own = [content_stems(side) for side in sides]
-    both = [each for each in chosen if _on_all(own, each)]
+    """What is said of both sides, or of neither by name; then what is said of each under its name."""
+    own = _own_stems(sides)
+    about = [(None if _of_all(each, own) else _side_of(each, own), each) for each in chosen]
+    both = [each for place, each in about if place is None]
     parts = [_paragraphs(both)] if both else []
-    left = [each for each in chosen if each not in both]
-    for side, stems in zip(sides, own, strict=True):
-        mine = [each for each in left if stems & content_stems(each.text)] or [e for e in left if stems & _about(e)]
-        left = [each for each in left if each not in mine]
-        if mine:
-            parts.append(f"**{side[:1].upper()}{side[1:]}**: {_paragraphs(mine)}")
+    for side, name in enumerate(sides):
+        if mine := [each for place, each in about if place == side]:
+            parts.append(f"**{name[:1].upper()}{name[1:]}**: {_paragraphs(mine)}")
     return "\n\n".join(parts)
 
 

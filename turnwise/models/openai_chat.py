@@ -107,10 +107,10 @@ class OpenAIChat:
                         yield text
             if text := spoken.end():
                 yield text
-            if not spoken.began:
-                raise self._silent(ended)
             if not ended:
-                raise self._cut_off()
+                raise self._cut_off() if spoken.began else self._silent(ended)
+        if not spoken.began:  # the endpoint is there: the few words that were asked for all went into thoughts
+            raise self._silent(ended)
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages, of which little more than `limit` characters are read. Raises a ModelError."""

@@ -51,6 +51,7 @@ from turnwise.types import (
 )
 
 MILLISECONDS = 1e11  # a number above this counts those: as seconds it would lie in the year 5138
+HIGHEST = 9999  # number of a source: citations have no more digits
 
 
 def whole_characters(text: str) -> str:
@@ -176,9 +177,11 @@ def read_sources(value: Any) -> tuple[Source, ...]:
     sources: list[Source] = []
     for item in value if isinstance(value, list) else []:
         try:
-            sources.append(_source.validate_python(item))
+            source = _source.validate_python(item)
         except ValidationError:
             continue
+        if 0 < source.number <= HIGHEST:
+            sources.append(source)
     return tuple(sources)
 
 
@@ -196,7 +199,7 @@ def native_router(engine: Engine) -> APIRouter:
     async def chat(body: ChatBody) -> Response:
         request = body.to_request()
         chosen = body.style or engine.settings.style
-        style = find_style(chosen, files=not body.style) if chosen else None
+        style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
         if body.stream:
             return EventStream(chat_frames(engine.stream(request), style))
         reply = await engine.answer(request)
@@ -271,8 +274,7 @@ def _frame(event: TurnEvent, more: dict[str, Any]) -> bytes:
         case Planned(plan):
             return frame(plan.outline(), "plan")
         case StepDone(place, step, result):
-            done = {"text": result.text, "found": len(result.hits), "error": result.error, "ms": result.ms}
-            return frame({"place": place, "tool": step.tool, **done, "details": result.details}, "step")
+            return frame({"place": place, "tool": step.tool, **result.outline()}, "step")
         case Delta(text):
             return frame({"text": text}, "text")
         case Answered(reply):

@@ -19,6 +19,7 @@ from typing import TypeVar
 T = TypeVar("T")
 LONGEST = 300  # characters of a sum
 DIGITS = 60  # of a number
+POWER = 4000  # of ten in a number: more than can be worked out, and as much as can be written
 MOST = 120  # numbers, signs and words of a sum
 DEEPEST = 40  # brackets within brackets
 COMMA = ("de", "fr", "es", "pt")  # the languages that write 0,5
@@ -127,7 +128,7 @@ def to_number(written: str, code: str = "en") -> Fraction | None:
     whole = re.sub("[.,]", "", whole) if grouped else whole or "0"
     if not _PLAIN.fullmatch(whole):
         return None
-    return Fraction(int(whole + part), 10 ** len(part)) * Fraction(10) ** int(power or 0)
+    return Fraction(int(whole + part), 10 ** len(part)) * Fraction(10) ** max(-POWER, min(POWER, int(power or 0)))
 
 
 # --- the grammar --------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import DataError, TurnwiseError
-from turnwise.text import clean, one_line
+from turnwise.text import clean, one_line, uncited
 from turnwise.tools.questions import RECENT, read_question, touches
 from turnwise.tools.sources import SECONDS, Files, Row, Server, Source, SQLite, Table, kind_of
 from turnwise.tools.sql_guard import LONGEST, check, limited, sqlglot, written
@@ -202,9 +202,10 @@ class Database:
         tables = await asyncio.to_thread(self._described)
         earlier = "".join(f"Asked before: {one_line(each, 300)}\n" for each in before)
         messages = [Message("system", _instructions()), Message("user", f"{tables}\n\n{earlier}Question: {question}")]
+        ends = asyncio.get_running_loop().time() + self._timeout
         for _ in range(2):
             try:
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout_at(ends):  # for both, or who waits for the tool gives up before the rules
                     reply = await rewriter.rewrite(messages, LONGEST)
             except (TimeoutError, TurnwiseError):
                 return None
@@ -286,12 +287,13 @@ def _instructions() -> str:
 def _sentence(columns: Sequence[str], rows: Sequence[Row], tables: Sequence[Table], where: str) -> str:
     """A single row in words, or that there is none; empty where a table says it better."""
     of = f" of {' and '.join(table.name for table in tables)}" if tables else ""
+    where = uncited(where)
     fitting = f" (where {where})" if where else ""
     if not rows:
         return f"No rows{of} fit{fitting}."
     if len(rows) > 1 or len(columns) > MOST_SAID:
         return ""
-    row, names = list(rows[0]), [_spoken(name) for name in columns]
+    row, names = list(rows[0]), [_cell(_spoken(name)) for name in columns]
     if row[0] is None:
         return f"There is no {names[0]}: no values{of} fit{fitting}."
     if names[-1] == "row count" and len(row) > 1:
@@ -338,7 +340,7 @@ def _cell(value: Any) -> str:
         case bytes() | memoryview():
             return f"({len(value)} bytes)"
     text = one_line(clean(str(value)[: 2 * LONGEST_CELL]), LONGEST_CELL)
-    return re.sub(r"\[(\d{1,4})\]", r"(\1)", text.replace("|", "\\|"))
+    return uncited(text.replace("|", "\\|"))
 
 
 def _decimal(value: float | Decimal) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from turnwise.errors import ToolError
-from turnwise.text import clean, one_line
+from turnwise.text import clean, one_line, uncited
 from turnwise.types import Message, StepResult, Tool
 
 PATIENCE = 20.0  # seconds that a function may take
@@ -43,14 +43,16 @@ class FunctionTool:
         try:
             arguments, named = self._arguments(given)
             work = self._called(arguments, named)
-            done, _ = await asyncio.wait({work}, timeout=self._patience)
+            try:
+                done, _ = await asyncio.wait({work}, timeout=self._patience)
+            finally:
+                work.cancel()  # unless it is done; a thread goes on by itself, and nobody waits for it
             if not done:
-                work.cancel()  # a thread goes on by itself, and nobody waits for it
                 return StepResult(error=f"{self.name} took longer than {self._patience:g} seconds.")
             result = work.result()
             if inspect.isawaitable(result):  # of an async function behind a plain one
                 result = await asyncio.wait_for(result, self._patience)
-            said = clean(str(result))[:LONGEST]
+            said = uncited(clean(str(result))[:LONGEST])
         except (Exception, SystemExit) as error:
             return StepResult(error=f"{self.name}: {one_line(str(error), 200) or type(error).__name__}")
         except asyncio.CancelledError:
@@ -113,6 +115,8 @@ def tool(function: Callable[..., Any] | None = None, *, when: str = "") -> Any:
 def as_tool(given: Tool | Callable[..., Any]) -> Tool:
     """A tool as it is, and a plain function as one."""
     if all(hasattr(given, part) for part in ("name", "about", "read", "run")):
+        if (name := getattr(given, "name", "")) in TAKEN:
+            raise ToolError(f"{name} cannot be the name of a tool.", "Give it a name of its own.")
         return given  # type: ignore[return-value]
     return FunctionTool(given)  # type: ignore[arg-type]
 

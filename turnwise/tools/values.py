@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -21,6 +22,8 @@ LARGEST = 2**13  # binary digits of a number or of its divisor
 FACTORIAL = 500
 POWERS = 9  # exponents of units
 PRECISION = 50  # decimal digits of what has no exact value
+
+_LOADING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +155,12 @@ def _power(base: Value, exponent: Value) -> Value:
     amount = _plain(base).amount
     if by.denominator == 1:
         return Value(_raised(amount, int(by)), exact=base.exact and exponent.exact)
-    if abs(by) > LARGEST or by.denominator > LARGEST:
+    if abs(by) > LARGEST:
         raise CannotCalculate("large")
     if amount < 0:
         raise CannotCalculate("root")
+    if not amount and by < 0:
+        raise CannotCalculate("zero")
     root = _exact_root(amount, by.denominator)
     if root is not None:
         return Value(_raised(root, by.numerator), exact=base.exact and exponent.exact)
@@ -200,9 +205,15 @@ def _decimal(amount: Fraction, context: Context) -> Decimal:
 # --- units --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
 def _registry() -> Any:
-    """The library of units, loaded when the first unit is met. Its own parser is shown no text of a user's."""
+    """The library of units, loaded when the first unit is met, and once: units of two do not fit together. Its own
+    parser is shown no text of a user's."""
+    with _LOADING:
+        return _loaded()
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> Any:
     import pint
 
     return pint.UnitRegistry(non_int_type=Fraction, cache_folder=None)

@@ -134,8 +134,9 @@ class _Worker:
         tool, given = self._tools[step.tool], step.input
         try:
             async with asyncio.timeout(PATIENCE):
-                if given != plan.steps[place].input:  # words of the moment, which the tool has not read yet
-                    given = await tool.read(given, ()) or await _read_after(tool, plan, place)
+                if step.after:  # words of the moment, which the tool has not read yet
+                    any_given = given if getattr(tool, "takes_any", False) else ""
+                    given = await tool.read(given, ()) or any_given or await _read_after(tool, plan, place)
                 return await tool.run(given)
         except TimeoutError:
             raise _NothingThere(f"it took longer than {PATIENCE:g} seconds") from None

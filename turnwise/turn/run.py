@@ -174,13 +174,12 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             )
         yield trace.last()
 
-        tried: dict[str, str] = {}
-        if parts.answers and settings.suggestions > 0 and understood.intent not in SILENT:
-            done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
-            search = parts.index, parts.answers, settings.suggestions, request.where
-            tried = await asyncio.to_thread(suggested, done, *search)
-
         with trace.stage("remember") as stage:
+            tried: dict[str, str] = {}
+            if parts.answers and settings.suggestions > 0 and understood.intent not in SILENT:
+                done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
+                search = parts.index, parts.answers, settings.suggestions, request.where
+                tried = await asyncio.to_thread(suggested, done, *search)
             kept = "stored" if memory.conversation_id else "not stored"
             why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             stage.decide(kept, why, suggestions=tried)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from turnwise.dialogue.citing import parts_of
+from turnwise.dialogue.citing import AGAIN, parts_of
 from turnwise.dialogue.intent import is_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.text import CITATION, content_stems, is_content, is_specific, points, stem, without_citations, words
@@ -78,7 +78,7 @@ def verify(
     claims: list[Claim] = []
     for point in points(_HEADING.sub("", _CODE.sub("", text))):
         numbers = tuple(dict.fromkeys(map(int, CITATION.findall(point))))
-        said = without_citations(point).removeprefix("As I said: ").strip(" “”")
+        said = without_citations(point).removeprefix(AGAIN).strip(" “”")
         if not words(said) or not (numbers or _states(said)):
             continue
         passages = [*(cited[number] for number in numbers if number in cited), *told]

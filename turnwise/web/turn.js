@@ -15,11 +15,17 @@ const NAMES = { "guard in": "check the question", "guard out": "check the answer
 const DECISIONS = {
   new_question: "a new question",
   follow_up: "a follow-up",
+  clarify: "a correction",
   reform: "the last answer in another form",
   recall: "a question about this conversation",
+  refer_back: "back to something said earlier",
   social: "a courtesy",
+  arithmetic: "a sum",
+  data: "a question about data",
   literal: "as it was asked",
   rules: "completed from the conversation",
+  model: "completed from the conversation",
+  llm: "rewritten by the language model",
   caller: "as you wrote it",
   allow: "allowed",
 };
