@@ -57,7 +57,7 @@ def stranger(
 @pytest.mark.usefixtures("stranger")
 def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     code = blocks("python")
-    assert len(code) == 3
+    assert len(code) == 4
     names: dict[str, object] = {}
     for block in code:
         exec(compile(block, "README.md", "exec"), names)
@@ -67,6 +67,7 @@ def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     engine.close()
     assert "How does BERT compare to GPT?\n" in shown
     assert re.search(r"\[\d\]", shown)
+    assert "[('rag', 'What is BERT?'), ('rag', 'who made BERT?'), ('answer', '')]\nq2 (" in shown
 
 
 @pytest.mark.usefixtures("stranger")

@@ -96,6 +96,7 @@ def test_the_library_is_described(tmp_path: Path) -> None:
             "pending": 0,
             "model": "scripted",
             "offline": False,
+            "local": False,
             "host": "models.example:11434",
             "examples": ["What is “BERT” about?", "What is “GPT” about?"],
         }

@@ -215,10 +215,16 @@ def why(reply: Reply | None) -> str:
     if reply is None:
         return "Nothing has been answered yet."
     widest = max(len(stage.stage) for stage in reply.trace)
-    return "\n".join(
+    lines = [
         f"{stage.stage:{widest}} {stage.ms:8.1f} ms  {stage.decision}" + (f" — {stage.reason}" if stage.reason else "")
         for stage in reply.trace
-    )
+    ]
+    queries = [
+        result.details["sql"]
+        for result in (reply.plan.results if reply.plan else ())
+        if result and "sql" in result.details
+    ]
+    return "\n".join([*lines, *(f"query: {sql}" for sql in queries)])
 
 
 def stands(state: ConversationState) -> str:

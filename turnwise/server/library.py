@@ -20,6 +20,7 @@ def describe_library(engine: Engine) -> dict[str, Any]:
         "pending": counts.passages - counts.vectors,
         "model": engine.model_name,
         "offline": not engine.settings.endpoint,
+        "local": engine.settings.local,
         "host": urlsplit(engine.settings.endpoint).netloc.rpartition("@")[2],
     }
 

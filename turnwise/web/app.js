@@ -187,11 +187,11 @@ async function describeLibrary() {
   if (library.pending) setTimeout(describeLibrary, 3000);
 }
 
-function libraryLine({ documents, pending, offline, model, host }) {
+function libraryLine({ documents, pending, offline, local, model }) {
   const count = `${documents.toLocaleString("en")} ${documents === 1 ? "document" : "documents"}`;
   const learning = pending ? `${pending.toLocaleString("en")} passages still being learned` : "";
-  const answering = offline ? "answering offline" : `answers by ${model}`;
-  const where = offline ? ", nothing leaves this machine" : ` at ${host}`;
+  const answering = offline && !local ? "answering offline" : `answers by ${model}`;
+  const where = offline ? ", nothing leaves this machine" : "";
   return [[count, learning, answering].filter(Boolean).join(" · "), make("span", { textContent: where })];
 }
 
