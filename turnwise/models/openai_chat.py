@@ -96,8 +96,12 @@ class OpenAIChat:
         """What is slow and need not wait for the first question: the client, for the first event loop that asks."""
         self._spare = self._new_client()
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError."""
+        return self._said(prompt)
+
+    async def _said(self, prompt: Prompt, small: bool = False) -> AsyncGenerator[str, None]:
+        """Of `small` work an empty answer is no failure of the endpoint: the few words may all go into thoughts."""
         spoken, ended = Spoken(), ""
         with self._breaker.call(self.name):
             async with aclosing(self._deltas(prompt)) as deltas:
@@ -107,15 +111,17 @@ class OpenAIChat:
                         yield text
             if text := spoken.end():
                 yield text
+            if not spoken.began and not (small and ended):
+                raise self._silent(ended)
             if not ended:
-                raise self._cut_off() if spoken.began else self._silent(ended)
-        if not spoken.began:  # the endpoint is there: the few words that were asked for all went into thoughts
+                raise self._cut_off()
+        if not spoken.began:
             raise self._silent(ended)
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages, of which little more than `limit` characters are read. Raises a ModelError."""
         reply = ""
-        async with aclosing(self.stream(Prompt(tuple(messages), "", (), (), ()))) as spoken:
+        async with aclosing(self._said(Prompt(tuple(messages), "", (), (), ()), small=True)) as spoken:
             async for piece in spoken:
                 reply += piece
                 if len(reply) > limit:
