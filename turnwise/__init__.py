@@ -74,7 +74,8 @@ def open(library: str | Path, tools: Iterable[Tool | Callable[..., Any]] = (), *
         if place.startswith(("postgres://", "postgresql://"))
         else {"library": place, "database": ""}
     )
-    tables = () if isinstance(settings.get("data", ""), str) else settings.pop("data")
+    data: Any = "" if isinstance(settings.get("data", ""), str) else settings.pop("data")
+    tables: Iterable[str | Path] = (data,) if isinstance(data, Path) else data or ()
     engine = build(load({**where, **settings})[0], create=True, tables=tables)
     for each in tools:
         engine.add_tool(each)

@@ -13,7 +13,7 @@ from talking import answered, stage
 from turnwise.engine import Engine
 from turnwise.models.fake import FakeChat
 from turnwise.turn.run import Parts
-from turnwise.turn.verify import verify
+from turnwise.turn.verify import checked, verify
 from turnwise.types import Claim, Reference, Source, TurnRequest
 
 FERRY = (
@@ -202,3 +202,17 @@ def test_a_turn_gives_its_claims_and_the_sentences_behind_them(make_parts: Calla
 def test_a_courtesy_has_no_claims(make_parts: Callable[..., Parts]) -> None:
     reply = answered(TurnRequest("thanks!"), make_parts(FakeChat(lambda _: "never asked")))
     assert (reply.claims, stage(reply, "verify").decision) == ((), "nothing to check")
+
+
+def test_a_check_that_breaks_costs_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        name, dimension = "broken", 1
+
+        def embed_query(self, text: str) -> object:
+            raise RuntimeError(text)
+
+        embed_passages = embed_query
+
+    source = Source(1, 1, "BERT", "bert.md", "", None, "BERT reads text in both directions, says the paper.")
+    assert checked("BERT looks at words from left and right alike [1].", (source,), (), Broken()) == ()
+    assert "could not be checked" in caplog.text

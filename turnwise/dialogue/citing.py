@@ -29,9 +29,12 @@ def with_sources(message: Message, locate: Locate) -> Message:
     return dataclasses.replace(message, sources=tuple(found.values()))
 
 
-_ABSTAINS = re.compile(
+_KNOWS_NOT = re.compile(
     r"i (?:do not|don['’]t) know|i(?: (?:am|was)|['’]m) (?:not able|unable) to|"
-    r"i (?:cannot|can['’]t|could not) (?:find|answer)|"
+    r"i (?:cannot|can['’]t|could not) (?:find|answer)",
+    re.I,
+)
+_NOT_IN_THE_DOCUMENTS = re.compile(  # unless it cites what it says
     r"(?:sorry|unfortunately)\b.{0,40}\b(?:no|not|n['’]t)\b|"
     r"(?:the |none of the )?(?:evidence|documents?|passages?|library|context)\b.{0,60}\b"
     r"(?:do(?:es)? not|don['’]t|doesn['’]t|no|not) (?:\w+ ){0,2}"
@@ -43,7 +46,11 @@ _ABSTAINS = re.compile(
 
 def abstains(answer: str) -> bool:
     """Whether an answer begins by saying that it cannot be one: as we say it ourselves, or as language models do."""
-    return bool(_ABSTAINS.match(answer.lstrip("*_# "))) or answer.startswith(_own_openings())
+    text = answer.lstrip("*_# ")
+    if _KNOWS_NOT.match(text) or text.startswith(_own_openings()):
+        return True
+    first = next(iter(sentences(text)), "")
+    return bool(_NOT_IN_THE_DOCUMENTS.match(first)) and not CITATION.search(first)
 
 
 @lru_cache(maxsize=1)

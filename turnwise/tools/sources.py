@@ -285,8 +285,11 @@ class Server:
             ) from error
         backend = self._engine.dialect.name
         self.dialect = _DIALECTS.get(backend, backend)
-        if sqlglot().Dialect.get(self.dialect) is None:
-            raise DataError(f"The SQL of {backend} is not known.", "Export the tables to CSV or Parquet.")
+        if backend not in _PRELUDES or sqlglot().Dialect.get(self.dialect) is None:
+            raise DataError(
+                f"Queries to {backend} cannot be kept read only and within a time.",
+                "Export its tables to CSV or Parquet, or attach PostgreSQL, MySQL, MariaDB or an SQLite file.",
+            )
         self.name = f"{backend}://{address.host or ''}/{address.database or ''}"
         self.schema = ""
 

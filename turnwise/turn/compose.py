@@ -31,6 +31,7 @@ from turnwise.types import (
 )
 
 PROMPTS = Path(__file__).parent / "prompts"
+PLAUSIBLE = 5000  # a number above is none that was given in a conversation
 LONG = 1000  # characters of an answer after which the next should be shorter
 MOST_TOPICS = 8  # topics that the note on the conversation names
 RECENT = 100  # messages whose answers an answerer is told, so as not to say them again
@@ -136,7 +137,8 @@ def _key(passage_id: int, text: str) -> int | str:
 
 def _highest(history: Sequence[Message]) -> int:
     """The highest number that was given: also to what was shown and never cited."""
-    cited = (int(number) for each in history if each.role == "assistant" for number in CITATION.findall(each.content))
+    said = (number for each in history if each.role == "assistant" for number in CITATION.findall(each.content))
+    cited = (int(number) for number in said if int(number) <= PLAUSIBLE)  # a caller's text may hold any
     shown = (source.number for each in history for source in (*each.evidence, *each.sources))
     return max((*cited, *shown), default=0)
 

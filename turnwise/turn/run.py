@@ -26,7 +26,7 @@ from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troub
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
-from turnwise.turn.verify import verify
+from turnwise.turn.verify import checked
 from turnwise.types import (
     Accepted,
     Analysis,
@@ -166,7 +166,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         with trace.stage("verify") as stage:
             sources = cited(text, prompt)
             quotes = speech.speaker in QUOTING
-            claims = await asyncio.to_thread(verify, text, sources, prompt.found, parts.senses.embedder, quotes)
+            claims = await asyncio.to_thread(checked, text, sources, prompt.found, parts.senses.embedder, quotes)
             held = sum(claim.supported for claim in claims)
             stage.decide(
                 f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check",
