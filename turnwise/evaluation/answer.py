@@ -53,7 +53,8 @@ def _engine(index: EmbeddedIndex, product: Product) -> Iterator[Engine]:
     """The product over a collection; its conversations are forgotten afterwards."""
     with TemporaryDirectory() as folder:
         store = EmbeddedStore(Database(Path(folder) / "conversations.db"))
-        yield engine_over(product.settings, index, store, product.senses, product.reranker)
+        with engine_over(product.settings, index, store, product.senses, product.reranker) as engine:
+            yield engine
 
 
 # --- conversations ------------------------------------------------------------------------------------------------
