@@ -44,6 +44,19 @@ PRODUCTS = Table(
     "products.csv",
 )
 CUSTOMERS = Table("customers", (Column("name", "text"), Column("city", "text", ("Berlin", "Paris"))), "c.csv", "c.csv")
+NUMBERED = Table(
+    "sales",
+    (
+        Column("order", "number"),
+        Column("region", "text", ("East", "North", "South")),
+        Column("product", "text", ("Chair", "Desk", "Lamp")),
+        Column("revenue", "number"),
+        Column("date", "date"),
+        Column("country", "text", ("France", "Germany")),
+    ),
+    "sales.csv",
+    "sales.csv",
+)
 ALL = (ORDERS, SALES, PRODUCTS, CUSTOMERS)
 IN_2023 = "order_date >= '2023-01-01' AND order_date < '2024-01-01'"
 
@@ -180,6 +193,31 @@ def test_lists(question: str, sql: str) -> None:
 )
 def test_what_is_not_for_the_data(question: str) -> None:
     assert read(question) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "sql"),
+    [
+        ("How many orders are there?", "SELECT COUNT(DISTINCT order) AS number_of_orders FROM sales"),
+        ("how many orders from Germany in 2023?", "SELECT COUNT(DISTINCT order) AS number_of_orders FROM sales WHERE"),
+        ("total orders", "SELECT COUNT(DISTINCT order) AS number_of_orders FROM sales"),
+        ("which region has the most orders?", "RANK() OVER (ORDER BY COUNT(DISTINCT order) DESC"),
+        ("biggest order", "SELECT order, revenue FROM sales WHERE revenue = (SELECT MAX(revenue) FROM sales)"),
+        (
+            "what is the average order?",
+            "SELECT AVG(revenue) AS average_revenue, COUNT(revenue) AS row_count FROM sales",
+        ),
+        ("average revenue per order", "SELECT AVG(revenue) AS average_revenue, COUNT(revenue) AS row_count FROM sales"),
+        ("what is the revenue of order 3?", "FROM sales WHERE order = 3"),
+    ],
+)
+def test_a_column_that_numbers_the_rows_is_counted_and_never_added_up(question: str, sql: str) -> None:
+    assert sql in read(question, NUMBERED)
+
+
+def test_numbers_of_many_are_added_up() -> None:
+    monthly = Table("months", (Column("month", "text"), Column("orders", "number")), "", "")
+    assert "SUM(orders)" in read("how many orders were placed?", monthly)
 
 
 def test_a_question_that_fits_two_tables_alike_is_left() -> None:

@@ -73,6 +73,9 @@ _TOKEN = re.compile(
     r"|([^\W_]+)(?:['’]s?\b)?|(>=|<=|[<>=])"
 )
 CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_ROW_NAMES = (
+    "order invoice ticket receipt booking purchase transaction shipment payment".split()
+)  # of one, not "orders"
 _NAME_LIKE = (("name",), ("titl",), ("label",))
 
 
@@ -194,4 +197,10 @@ def _callable(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_id(column: Column) -> bool:
-    return split_name(column.name)[-1:] in (("id",), ("key",), ("number",), ("no",))
+    """Whether its numbers only tell rows apart."""
+    return split_name(column.name)[-1:] in (("id",), ("key",), ("number",), ("no",)) or numbers_rows(column)
+
+
+def numbers_rows(column: Column) -> bool:
+    """Whether a column numbers what a row is: the orders are those of the column "order"."""
+    return column.kind == "number" and column.name.lower() in _ROW_NAMES

@@ -14,7 +14,16 @@ from typing import Literal
 
 from turnwise.text import is_content, stem, words
 from turnwise.tools.question_sql import Condition, Op, Reading, as_sql, quoted_name, quoted_text
-from turnwise.tools.question_words import COMPARISONS, SYNONYMS, Mark, is_id, marks_of, names_of, split_name
+from turnwise.tools.question_words import (
+    COMPARISONS,
+    SYNONYMS,
+    Mark,
+    is_id,
+    marks_of,
+    names_of,
+    numbers_rows,
+    split_name,
+)
 from turnwise.tools.sources import Column, Table
 
 SHOWN = 5  # rows of a ranking that names no number
@@ -96,7 +105,8 @@ class _Reader:
     rank_place: int = -1
     limit: int | None = None
     ranked: bool = False  # a top or a bottom
-    rows: int = -1  # where the table is named
+    rows: int = -1  # where the table is named, or what its rows are
+    key: Column | None = None  # the column that numbers the rows, where they are named by it
     order: str = ""
     by: list[Mark] = field(default_factory=list)
     columns: list[tuple[int, Column, str]] = field(default_factory=list)  # place, column, as it was said
@@ -142,6 +152,9 @@ class _Reader:
             case "table" | "rows":
                 self.rows = place
                 self.certain += 2 * (mark.kind == "table")
+            case "column" if numbers_rows(mark.value) and self._kind(place + 1) != "number":
+                self.rows, self.key = place, mark.value
+                self.certain += 1
             case "column":
                 self.columns.append((place, mark.value, mark.said))
                 self.certain += split_name(mark.said) == split_name(mark.value.name)
@@ -333,7 +346,9 @@ class _Reader:
         return self._list(reading)
 
     def _groups(self) -> tuple[tuple[str, str], ...]:
-        of_rows = self.op == "avg" and all(mark.kind == "table" for mark in self.by)  # "average price per order"
+        of_rows = self.op == "avg" and all(  # "average price per order"
+            mark.kind == "table" or (mark.kind == "column" and numbers_rows(mark.value)) for mark in self.by
+        )
         return () if of_rows else tuple(self._group(mark) for mark in self.by)
 
     def _group(self, mark: Mark) -> tuple[str, str]:
@@ -346,6 +361,8 @@ class _Reader:
 
     def _aggregate(self, reading: Reading) -> Reading:
         groups = self._groups()
+        if self.op == "sum" and self.key and not self._numbers_named() and self._said_op() != "how much":
+            self.op = "count"  # "total orders"
         if self.op == "count":
             measure, said = self._counted()
             adds = measure is not None and measure.kind == "number" and not is_id(measure)
@@ -356,16 +373,19 @@ class _Reader:
             return replace(reading, op=op, measure=measure, said=said, groups=groups)
         measure = self._measure(self.op_place, dates=self.op in ("min", "max"))
         self._all_used(measure)
-        if self.marks[self.op_place].said.lower() == "how much" and _is_rate(measure):
+        if self._said_op() == "how much" and _is_rate(measure):
             return self._list(reading)
         return replace(reading, op=_AGGREGATES[self.op], measure=measure, groups=groups)
+
+    def _said_op(self) -> str:
+        return self.marks[self.op_place].said.lower()
 
     def _counted(self) -> tuple[Column | None, str]:
         """What is counted, and what it is called: rows, or the different values of a column."""
         after = [each for each in self.columns if each[0] > self.op_place and each[1].name not in self.used]
         if self.rows > self.op_place and (not after or self.rows < after[0][0]):
             mark = self.marks[self.rows]
-            return None, mark.said if mark.kind == "table" else f"rows of {self.table.name}"
+            return self.key, f"rows of {self.table.name}" if mark.kind == "rows" else mark.said
         if after:
             return after[0][1], after[0][2]
         if not any(mark.kind == "value" for mark in self.marks):
@@ -388,6 +408,8 @@ class _Reader:
     def _amount(self) -> Column:
         """The column of a table of sales that says how much."""
         own = split_name(self.table.name)
+        if self.key:  # "the biggest order", where a row has one amount
+            return self._only(lambda column: column.kind == "number" and not is_id(column) and not _is_rate(column))
         money = SYNONYMS[0] if set(own) & SYNONYMS[0] else set(own)
         return self._only(lambda column: column.kind == "number" and bool(set(split_name(column.name)) & money))
 
@@ -409,7 +431,8 @@ class _Reader:
             much = self._much() if self.op != "count" else None
             self._all_used(much, entity)
             said = self.marks[self.rows].said if self.rows >= 0 else f"rows of {self.table.name}"
-            return replace(ranked, op="sum" if much else "count", measure=much, said=said, groups=groups)
+            measured = much or self.key
+            return replace(ranked, op="sum" if much else "count", measure=measured, said=said, groups=groups)
         measure = self._measure(self.rank_place, dates=True)
         extreme = _EXTREMES[self.rank]
         self._all_used(measure, entity)
@@ -420,8 +443,11 @@ class _Reader:
         if self.op and _AGGREGATES.get(self.op) != extreme:
             raise _DoesNotFit
         if of_rows or ranked.limit:
-            return replace(ranked, op="list", measure=measure, shown=(*_label(self.table, measure), measure.name))
+            return replace(ranked, op="list", measure=measure, shown=(*self._label(measure), measure.name))
         return replace(reading, op=extreme, measure=measure)
+
+    def _label(self, measure: Column) -> tuple[str, ...]:
+        return (self.key.name,) if self.key else _label(self.table, measure)
 
     def _much(self) -> Column | None:
         """What "by sales" or "the highest sales" goes by in a table of sales: the amounts, else how many there are."""
