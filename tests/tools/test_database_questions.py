@@ -253,6 +253,26 @@ def test_follow_ups_lean_on_the_question_before() -> None:
     assert "COUNT(*)" in read("how many are there (orders)?")
 
 
+def test_follow_ups_rank_and_work_out_what_was_asked_before() -> None:
+    total, best = "total revenue by region", "top 2 products by revenue"
+    ranked = read("top 1 regions by revenue", NUMBERED)
+    assert read("only the top 1", NUMBERED, asked=(total,)) == ranked
+    assert read("top 1", NUMBERED, asked=(total,)) == ranked
+    assert "ORDER BY total_revenue ASC NULLS LAST, region LIMIT 2" in read(
+        "and the bottom 2?", NUMBERED, asked=(total,)
+    )
+    assert read("and the average?", NUMBERED, asked=(total,)) == read("average revenue by region", NUMBERED)
+    assert read("and the average by product?", NUMBERED, asked=(total,)) == read("average revenue by product", NUMBERED)
+    assert read("and the maximum?", NUMBERED, asked=("total revenue",)) == read("maximum revenue", NUMBERED)
+    assert read("and by region?", NUMBERED, asked=(best,)) == read(total, NUMBERED)
+    assert "LIMIT 2" in read("and in 2023?", NUMBERED, asked=(best,))
+    assert "country = 'Germany'" in read("from Germany?", NUMBERED, asked=("how many orders are there?",))
+    assert read("and the average?", NUMBERED, asked=("how many orders are there?",)) == ""
+    assert read("only the top 1", NUMBERED, asked=("total revenue",)) == ""
+    assert read("and by region?", NUMBERED, asked=("list sales in 2023",)) == ""
+    assert read("only the top 1", NUMBERED) == ""
+
+
 def test_whether_a_question_names_anything_of_the_tables() -> None:
     assert touches("how are our prices doing?", ALL)
     assert touches("is Berlin nice?", ALL)

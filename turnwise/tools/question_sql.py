@@ -21,10 +21,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question as the parts of a query. Without an operation it is only the rest of one: "and by region?"."""
+    """A question as the parts of a query. Without an operation it is only the rest of one: "and by region?".
+
+    A rest may be another operation of the same measure: "and the average?"."""
 
     table: Table
     op: Op = ""
+    other: Op = ""  # of a rest
     measure: Column | None = None  # of a count, the column whose different values are counted
     said: str = ""  # what is counted, as the question calls it
     groups: tuple[tuple[str, str], ...] = ()  # expressions and their names

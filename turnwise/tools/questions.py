@@ -36,7 +36,10 @@ _SUPERLATIVES = ("most", "least", "dearest", "cheapest", "latest", "earliest")
 _RATES = {stem(word) for word in "price cost rate rating score age percent percentage share ratio temperature".split()}
 _SUMS = re.compile(r"[%*/^+]")  # signs of a sum, which is not for a query
 _ADDED = re.compile(r"\s*\([^()]*\)(?=\W*$)")  # words that condensing a question put after it
-_LEANS = re.compile(r"^(?:and|what about|how about|only|just|now|or|in|by|per|for|since|the same)\b", re.I)
+_LEANS = re.compile(
+    r"^(?:and|what about|how about|only|just|now|or|in|from|by|per|for|since|top|bottom|the (?:same|top|bottom))\b",
+    re.I,
+)
 
 
 def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
@@ -82,11 +85,21 @@ def _fit(reading: Reading) -> tuple[bool, int, bool]:
     return bool(reading.op), reading.certain, not reading.table.view
 
 
-def _merged(base: Reading, rest: Reading) -> Reading:
-    """The earlier question with what the later one says in place of what it said of the same columns."""
+def _merged(base: Reading, rest: Reading) -> Reading | None:
+    """The earlier question with what the later one says in place of what it said of the same columns; None where that
+    makes no question. Other groups are not ranked as those before were."""
+    if base.op == "list" and (rest.groups or rest.rank or rest.other):
+        return None
+    if rest.rank and not (rest.groups or base.groups):
+        return None
+    if rest.other and (base.measure is None or base.op == "count" or base.measure.kind != "number"):
+        return None
     given = {each.column for each in rest.conditions}
     kept = tuple(each for each in base.conditions if each.column not in given)
-    return replace(base, groups=rest.groups or base.groups, conditions=(*kept, *rest.conditions))
+    merged = replace(base, op=rest.other or base.op, conditions=(*kept, *rest.conditions))
+    if rest.groups or rest.rank:
+        merged = replace(merged, groups=rest.groups or base.groups, rank=rest.rank, limit=rest.limit)
+    return merged
 
 
 # --- the sentence -------------------------------------------------------------------------------------------------
@@ -334,6 +347,8 @@ class _Reader:
 
     def _whole_reading(self) -> Reading:
         reading = Reading(self.table, conditions=tuple(self.conditions), order=self.order, certain=self.certain)
+        if not self.columns and self.rows < 0 and not self.asks and (rest := self._rest(reading)):
+            return rest
         if self.rank:
             return self._ranking(reading)
         if self.op:
@@ -344,6 +359,14 @@ class _Reader:
         if reading.groups:
             raise _DoesNotFit
         return self._list(reading)
+
+    def _rest(self, reading: Reading) -> Reading | None:
+        """What is left of an earlier question that names no measure: "only the top 3", "and the average?"."""
+        if self.ranked and not self.op and not self.by:
+            return replace(reading, rank=self.rank, limit=self.limit)
+        if self.op in _AGGREGATES and not self.rank and self._said_op() != "how much":
+            return replace(reading, other=_AGGREGATES[self.op], groups=self._groups())
+        return None
 
     def _groups(self) -> tuple[tuple[str, str], ...]:
         of_rows = self.op == "avg" and all(  # "average price per order"
