@@ -45,6 +45,7 @@ def test_the_tool_names_its_tables_and_columns(orders: Database, tmp_path: Path)
         ("how many orders are there?", "The number of orders is 6."),
         ("what is the average price?", "The average unit price is 75.9167 (over 6 rows of orders)."),
         ("what is the highest price?", "The highest unit price is 300."),
+        ("median price", "The median unit price is 40 (over 6 rows of orders)."),
         (
             "average price of books over 20",
             "The average unit price is 45.50 (over 1 row of orders, where category = 'Books' AND unit_price > 20).",
@@ -130,6 +131,7 @@ def test_an_sqlite_file_with_odd_names_and_values(tmp_path: Path) -> None:
     assert asked(database, "average unit price of order lines").text == (
         "The average unit price is 5 (over 2 rows of Order Lines)."
     )
+    assert asyncio.run(database.read("median unit price of order lines", ())) == ""  # SQLite has no median
     assert "a (1) b \\| c" in asked(database, "list order lines").text
     assert str(folder) in asked(database, "list order lines").hits[0].passage.source
 

@@ -215,6 +215,37 @@ def test_a_column_that_numbers_the_rows_is_counted_and_never_added_up(question: 
     assert sql in read(question, NUMBERED)
 
 
+STAFF = Table("staff", (Column("name", "text", ("Bob",)), Column("hire_date", "date"), Column("left", "date")), "", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "sql"),
+    [
+        ("revenue by region", NUMBERED, "SELECT region, SUM(revenue) AS total_revenue FROM sales GROUP BY region"),
+        ("revenue per country in 2023", NUMBERED, "AND date < '2024-01-01' GROUP BY country"),
+        ("what is the revenue by region?", NUMBERED, "SELECT region, SUM(revenue) AS total_revenue"),
+        ("sales by country", NUMBERED, "SELECT country, SUM(revenue) AS total_revenue FROM sales GROUP BY country"),
+        ("orders by country", NUMBERED, "SELECT country, COUNT(DISTINCT order) AS number_of_orders"),
+        ("customers by city", CUSTOMERS, "SELECT city, COUNT(*) AS number_of_customers FROM customers GROUP BY city"),
+        ("median revenue", NUMBERED, "SELECT MEDIAN(revenue) AS median_revenue, COUNT(revenue) AS row_count"),
+        ("median revenue by region", NUMBERED, "SELECT region, MEDIAN(revenue) AS median_revenue"),
+        ("staff hired in 2021", STAFF, "SELECT * FROM staff WHERE hire_date >= '2021-01-01'"),
+        ("how many staff were hired in 2021?", STAFF, "COUNT(*) AS number_of_staff FROM staff WHERE hire_date >="),
+        ("price by category", PRODUCTS, ""),
+    ],
+)
+def test_plain_words_for_sums_medians_and_dates(question: str, table: Table, sql: str) -> None:
+    read_as = read(question, table)
+    assert sql in read_as
+    assert bool(sql) == bool(read_as)
+
+
+@pytest.mark.parametrize("question", ["Who is Bob?", "show me Bob", "What is Bob?", "which Bob"])
+def test_a_value_alone_is_no_question_for_the_data(question: str) -> None:
+    assert read(question, STAFF) == ""
+    assert read("which staff is Bob?", STAFF) == "SELECT * FROM staff WHERE name = 'Bob'"
+
+
 def test_numbers_of_many_are_added_up() -> None:
     monthly = Table("months", (Column("month", "text"), Column("orders", "number")), "", "")
     assert "SUM(orders)" in read("how many orders were placed?", monthly)

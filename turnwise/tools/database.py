@@ -39,6 +39,7 @@ LONGEST_CELL = 100  # characters of a value that are shown
 ABOUT = 600  # characters of what the tool says of itself
 SAMPLES = 8  # values of a column that a language model is shown
 GRACE = 2.0  # seconds more than a query may take, for a database that does not stop by itself
+_WITH_MEDIAN = ("duckdb", "postgres")
 
 log = logging.getLogger(__name__)
 
@@ -193,6 +194,8 @@ class Database:
         dialect = next(each.source.dialect for each in self._attached if name in {table.name for table in each.tables})
         quotes = Dialect.get_or_raise(dialect).tokenizer_class.IDENTIFIERS
         tree = parse_one(sql, read=dialect if '"' in quotes else "duckdb")
+        if dialect not in _WITH_MEDIAN and tree.find(exp.Median):
+            return ""
         for identifier in tree.find_all(exp.Identifier):
             identifier.set("quoted", not _is_plain(identifier.name))
         return tree.sql(dialect)

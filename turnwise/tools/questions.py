@@ -30,7 +30,7 @@ SHOWN = 5  # rows of a ranking that names no number
 LONGEST_QUESTION = 300  # characters
 RECENT = 4  # messages of the user that a question may lean on
 
-_AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "min": "min", "max": "max"}
+_AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "median": "median", "min": "min", "max": "max"}
 _EXTREMES: dict[str, Op] = {"DESC": "max", "ASC": "min"}
 _SUPERLATIVES = ("most", "least", "dearest", "cheapest", "latest", "earliest")
 _RATES = {stem(word) for word in "price cost rate rating score age percent percentage share ratio temperature".split()}
@@ -143,7 +143,7 @@ class _Reader:
         """Note what the mark says; how many marks that took."""
         mark = self.marks[place]
         match mark.kind:
-            case "count" | "sum" | "avg" | "min" | "max":
+            case "count" | "sum" | "avg" | "median" | "min" | "max":
                 if not self.op:
                     self.op, self.op_place = mark.kind, place
                 elif {self.op, mark.kind} != {"count", "sum"}:  # "total number of"
@@ -340,6 +340,10 @@ class _Reader:
     def _dates(self) -> bool:
         return any(column.kind == "date" for column in self.table.columns)
 
+    def _dated(self) -> bool:
+        """Whether a condition is about a date that is named: "staff hired in 2021"."""
+        return any(column.kind == "date" and column.name in self.used for _, column, _ in self.columns)
+
     def _numbers_named(self) -> bool:
         return any(column.kind == "number" for _, column, _ in self.columns)
 
@@ -357,8 +361,21 @@ class _Reader:
         if not self.columns and self.rows < 0 and self.asks not in ("list", "which") and (self.by or self.conditions):
             return reading  # the rest of an earlier question
         if reading.groups:
-            raise _DoesNotFit
+            return self._added_up(reading)
         return self._list(reading)
+
+    def _added_up(self, reading: Reading) -> Reading:
+        """A bare measure with a group, "revenue by region", is its sum; "sales by region" of a table of sales too, and
+        where that has no amounts, how many there are."""
+        named = [column for _, column, _ in self.columns if column.name not in self.used]
+        if self.asks == "which" or len(named) > 1 or any(each.kind != "number" or is_id(each) for each in named):
+            raise _DoesNotFit
+        if named and _is_rate(named[0]):
+            raise _DoesNotFit
+        numbers = [column for column in self.table.columns if column.kind == "number" and not is_id(column)]
+        if not named and (self.key or not numbers):
+            return replace(reading, op="count", measure=self.key, said=self.marks[self.rows].said)
+        return replace(reading, op="sum", measure=named[0] if named else self._amount())
 
     def _rest(self, reading: Reading) -> Reading | None:
         """What is left of an earlier question that names no measure: "only the top 3", "and the average?"."""
@@ -492,10 +509,10 @@ class _Reader:
         named = list(dict.fromkeys(column.name for _, column, _ in self.columns))
         shown = [name for name in named if name not in self.used]
         if self.asks in ("list", "which"):
-            if self.rows < 0 and not self.conditions and not shown:
+            if self.rows < 0 and not named:  # a value alone: "who is Bob?"
                 raise _DoesNotFit
             return replace(reading, op="list", shown=tuple(shown), distinct=self.rows < 0 and bool(shown))
-        if not self.conditions or not (shown or (self.rows >= 0 and self.asks)):
+        if not self.conditions or not (shown or (self.rows >= 0 and (self.asks or self._dated()))):
             raise _DoesNotFit
         numbers = [column for _, column, _ in self.columns if column.kind == "number" and column.name in shown]
         if len(shown) == len(numbers) == 1 and not _is_rate(numbers[0]) and not is_id(numbers[0]):
