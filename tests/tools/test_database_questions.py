@@ -296,6 +296,7 @@ def test_follow_ups_rank_and_work_out_what_was_asked_before() -> None:
     assert read("and the average by product?", NUMBERED, asked=(total,)) == read("average revenue by product", NUMBERED)
     assert read("and the maximum?", NUMBERED, asked=("total revenue",)) == read("maximum revenue", NUMBERED)
     assert read("and by region?", NUMBERED, asked=(best,)) == read(total, NUMBERED)
+    assert read("and the average?", NUMBERED, asked=(best,)) == read("average revenue by product", NUMBERED)
     assert "LIMIT 2" in read("and in 2023?", NUMBERED, asked=(best,))
     assert "country = 'Germany'" in read("from Germany?", NUMBERED, asked=("how many orders are there?",))
     assert read("and the average?", NUMBERED, asked=("how many orders are there?",)) == ""

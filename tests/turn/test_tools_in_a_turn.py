@@ -74,6 +74,16 @@ def test_a_table_answer_is_re_formed_with_its_citation(engine: Engine) -> None:
     assert citations(again.text) == {source.number}
 
 
+def test_a_file_that_is_gone_is_told_and_documents_still_answer(sample_library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "sales.csv"
+    table.write_text(SALES)
+    with build(Settings(library=str(sample_library)), tables=[table]) as engine:
+        table.unlink()
+        chat = engine.chat()
+        assert chat.ask("total revenue by region").text.startswith("sales.csv is gone")
+        assert chat.ask("What is BERT?").text.startswith("BERT is a language model")
+
+
 def test_a_function_of_ones_own_answers(sample_library: Path) -> None:
     @turnwise.tool(when=r"weather in (?P<place>\w+)")
     def weather(place: str) -> str:

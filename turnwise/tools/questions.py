@@ -87,7 +87,7 @@ def _fit(reading: Reading) -> tuple[bool, int, bool]:
 
 def _merged(base: Reading, rest: Reading) -> Reading | None:
     """The earlier question with what the later one says in place of what it said of the same columns; None where that
-    makes no question. Other groups are not ranked as those before were."""
+    makes no question. What is worked out anew is not ranked as before."""
     if base.op == "list" and (rest.groups or rest.rank or rest.other):
         return None
     if rest.rank and not (rest.groups or base.groups):
@@ -97,7 +97,7 @@ def _merged(base: Reading, rest: Reading) -> Reading | None:
     given = {each.column for each in rest.conditions}
     kept = tuple(each for each in base.conditions if each.column not in given)
     merged = replace(base, op=rest.other or base.op, conditions=(*kept, *rest.conditions))
-    if rest.groups or rest.rank:
+    if rest.groups or rest.rank or rest.other:
         merged = replace(merged, groups=rest.groups or base.groups, rank=rest.rank, limit=rest.limit)
     return merged
 
