@@ -743,6 +743,7 @@ class Tool(Protocol):
     """Something a plan may call besides the search. Both calls are quick to give up: a turn waits for them.
 
     One whose `takes_any` is true is given what a language model plans for it, read or not.
+    One whose `reads_history` is true is given a follow-up as it was written before it is given the whole question.
     """
 
     name: str

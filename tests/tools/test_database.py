@@ -45,6 +45,7 @@ def test_the_tool_names_its_tables_and_columns(orders: Database, tmp_path: Path)
         ("how many orders are there?", "The number of orders is 6."),
         ("what is the average price?", "The average unit price is 75.9167 (over 6 rows of orders)."),
         ("what is the highest price?", "The highest unit price is 300."),
+        ("median price", "The median unit price is 40 (over 6 rows of orders)."),
         (
             "average price of books over 20",
             "The average unit price is 45.50 (over 1 row of orders, where category = 'Books' AND unit_price > 20).",
@@ -130,6 +131,7 @@ def test_an_sqlite_file_with_odd_names_and_values(tmp_path: Path) -> None:
     assert asked(database, "average unit price of order lines").text == (
         "The average unit price is 5 (over 2 rows of Order Lines)."
     )
+    assert asyncio.run(database.read("median unit price of order lines", ())) == ""  # SQLite has no median
     assert "a (1) b \\| c" in asked(database, "list order lines").text
     assert str(folder) in asked(database, "list order lines").hits[0].passage.source
 
@@ -180,8 +182,11 @@ def test_a_file_that_changes_is_seen_by_the_next_question(tmp_path: Path) -> Non
         connection.execute("INSERT INTO customers VALUES (4, 'Eco AB', 'Oslo', '2024-01-01')")
     assert asked(database, "how many customers in Oslo?").text.startswith("The number of customers is 1 ")
     os.remove(path)
-    assert asyncio.run(database.read("how many orders are there?", ())) == ""
-    assert asyncio.run(database.run("SELECT COUNT(*) FROM orders")).error
+    gone = "orders.csv is gone: the file was attached, and is there no more."
+    assert asked(database, "how many orders are there?").text == gone
+    assert asked(database, "total revenue by country").error == gone
+    assert asyncio.run(database.read("What is BERT?", ())) == ""
+    assert asyncio.run(database.run("SELECT COUNT(*) FROM orders")).error == gone
     assert asked(database, "how many customers are there?").text == "The number of customers is 4."
     orders_csv(tmp_path)
     assert asked(database, "how many orders are there?").text == "The number of orders is 6."
@@ -191,6 +196,7 @@ def test_a_file_that_changes_is_seen_by_the_next_question(tmp_path: Path) -> Non
     ("name", "content", "message"),
     [
         ("none.csv", None, "There is no file"),
+        ("", None, "is a folder"),
         ("notes.txt", b"hello", "is not of a kind that can be asked"),
         ("broken.parquet", b"PAR1 and no more", "cannot be read as a table"),
         ("broken.db", b"SQLite format 3\0 and no more", "file is not a database"),
@@ -274,6 +280,14 @@ def test_the_model_writes_the_query_from_the_schema(tmp_path: Path) -> None:
     model.replies.append("SELECT 1 AS a FROM orders LIMIT 1")
     asked(database, "and of the price of books?", [Message("user", "what is the median price?")])
     assert "Asked before: what is the median price?\nQuestion: and of the price of books?" in model.sent[1]
+
+
+def test_columns_that_a_model_gives_no_name_are_said_in_words(orders: Database) -> None:
+    for sql, text in (
+        ("SELECT COUNT(*) FROM orders", "The count is 6."),
+        ("SELECT SUM(revenue) FROM orders", "The sum of revenue is 705.50."),
+    ):
+        assert asyncio.run(orders.run(sql)).text == text
 
 
 def test_what_is_refused_or_fails_is_told_to_it_once(tmp_path: Path) -> None:

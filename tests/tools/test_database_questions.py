@@ -44,6 +44,19 @@ PRODUCTS = Table(
     "products.csv",
 )
 CUSTOMERS = Table("customers", (Column("name", "text"), Column("city", "text", ("Berlin", "Paris"))), "c.csv", "c.csv")
+NUMBERED = Table(
+    "sales",
+    (
+        Column("order", "number"),
+        Column("region", "text", ("East", "North", "South")),
+        Column("product", "text", ("Chair", "Desk", "Lamp")),
+        Column("revenue", "number"),
+        Column("date", "date"),
+        Column("country", "text", ("France", "Germany")),
+    ),
+    "sales.csv",
+    "sales.csv",
+)
 ALL = (ORDERS, SALES, PRODUCTS, CUSTOMERS)
 IN_2023 = "order_date >= '2023-01-01' AND order_date < '2024-01-01'"
 
@@ -182,6 +195,62 @@ def test_what_is_not_for_the_data(question: str) -> None:
     assert read(question) == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "sql"),
+    [
+        ("How many orders are there?", "SELECT COUNT(DISTINCT order) AS number_of_orders FROM sales"),
+        ("how many orders from Germany in 2023?", "SELECT COUNT(DISTINCT order) AS number_of_orders FROM sales WHERE"),
+        ("total orders", "SELECT COUNT(DISTINCT order) AS number_of_orders FROM sales"),
+        ("which region has the most orders?", "RANK() OVER (ORDER BY COUNT(DISTINCT order) DESC"),
+        ("biggest order", "SELECT order, revenue FROM sales WHERE revenue = (SELECT MAX(revenue) FROM sales)"),
+        (
+            "what is the average order?",
+            "SELECT AVG(revenue) AS average_revenue, COUNT(revenue) AS row_count FROM sales",
+        ),
+        ("average revenue per order", "SELECT AVG(revenue) AS average_revenue, COUNT(revenue) AS row_count FROM sales"),
+        ("what is the revenue of order 3?", "FROM sales WHERE order = 3"),
+    ],
+)
+def test_a_column_that_numbers_the_rows_is_counted_and_never_added_up(question: str, sql: str) -> None:
+    assert sql in read(question, NUMBERED)
+
+
+STAFF = Table("staff", (Column("name", "text", ("Bob",)), Column("hire_date", "date"), Column("left", "date")), "", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "sql"),
+    [
+        ("revenue by region", NUMBERED, "SELECT region, SUM(revenue) AS total_revenue FROM sales GROUP BY region"),
+        ("revenue per country in 2023", NUMBERED, "AND date < '2024-01-01' GROUP BY country"),
+        ("what is the revenue by region?", NUMBERED, "SELECT region, SUM(revenue) AS total_revenue"),
+        ("sales by country", NUMBERED, "SELECT country, SUM(revenue) AS total_revenue FROM sales GROUP BY country"),
+        ("orders by country", NUMBERED, "SELECT country, COUNT(DISTINCT order) AS number_of_orders"),
+        ("customers by city", CUSTOMERS, "SELECT city, COUNT(*) AS number_of_customers FROM customers GROUP BY city"),
+        ("median revenue", NUMBERED, "SELECT MEDIAN(revenue) AS median_revenue, COUNT(revenue) AS row_count"),
+        ("median revenue by region", NUMBERED, "SELECT region, MEDIAN(revenue) AS median_revenue"),
+        ("staff hired in 2021", STAFF, "SELECT * FROM staff WHERE hire_date >= '2021-01-01'"),
+        ("how many staff were hired in 2021?", STAFF, "COUNT(*) AS number_of_staff FROM staff WHERE hire_date >="),
+        ("price by category", PRODUCTS, ""),
+    ],
+)
+def test_plain_words_for_sums_medians_and_dates(question: str, table: Table, sql: str) -> None:
+    read_as = read(question, table)
+    assert sql in read_as
+    assert bool(sql) == bool(read_as)
+
+
+@pytest.mark.parametrize("question", ["Who is Bob?", "show me Bob", "What is Bob?", "which Bob"])
+def test_a_value_alone_is_no_question_for_the_data(question: str) -> None:
+    assert read(question, STAFF) == ""
+    assert read("which staff is Bob?", STAFF) == "SELECT * FROM staff WHERE name = 'Bob'"
+
+
+def test_numbers_of_many_are_added_up() -> None:
+    monthly = Table("months", (Column("month", "text"), Column("orders", "number")), "", "")
+    assert "SUM(orders)" in read("how many orders were placed?", monthly)
+
+
 def test_a_question_that_fits_two_tables_alike_is_left() -> None:
     twin = Table("returns", PRODUCTS.columns, "returns.csv", "returns.csv")
     assert read("what is the average price?", PRODUCTS, twin) == ""
@@ -213,6 +282,27 @@ def test_follow_ups_lean_on_the_question_before() -> None:
     assert read("and by category (revenue, France)?", asked=(first,)) == read("and by category?", asked=(first,))
     assert read("and by category (revenue, France)?") == ""
     assert "COUNT(*)" in read("how many are there (orders)?")
+
+
+def test_follow_ups_rank_and_work_out_what_was_asked_before() -> None:
+    total, best = "total revenue by region", "top 2 products by revenue"
+    ranked = read("top 1 regions by revenue", NUMBERED)
+    assert read("only the top 1", NUMBERED, asked=(total,)) == ranked
+    assert read("top 1", NUMBERED, asked=(total,)) == ranked
+    assert "ORDER BY total_revenue ASC NULLS LAST, region LIMIT 2" in read(
+        "and the bottom 2?", NUMBERED, asked=(total,)
+    )
+    assert read("and the average?", NUMBERED, asked=(total,)) == read("average revenue by region", NUMBERED)
+    assert read("and the average by product?", NUMBERED, asked=(total,)) == read("average revenue by product", NUMBERED)
+    assert read("and the maximum?", NUMBERED, asked=("total revenue",)) == read("maximum revenue", NUMBERED)
+    assert read("and by region?", NUMBERED, asked=(best,)) == read(total, NUMBERED)
+    assert read("and the average?", NUMBERED, asked=(best,)) == read("average revenue by product", NUMBERED)
+    assert "LIMIT 2" in read("and in 2023?", NUMBERED, asked=(best,))
+    assert "country = 'Germany'" in read("from Germany?", NUMBERED, asked=("how many orders are there?",))
+    assert read("and the average?", NUMBERED, asked=("how many orders are there?",)) == ""
+    assert read("only the top 1", NUMBERED, asked=("total revenue",)) == ""
+    assert read("and by region?", NUMBERED, asked=("list sales in 2023",)) == ""
+    assert read("only the top 1", NUMBERED) == ""
 
 
 def test_whether_a_question_names_anything_of_the_tables() -> None:

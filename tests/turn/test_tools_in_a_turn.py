@@ -48,6 +48,17 @@ def test_what_a_table_gave_is_worked_on_and_documents_answer_the_rest(engine: En
     assert not {source.number for source in document.sources} & {source.number for source in first.sources}
 
 
+def test_a_follow_up_of_a_table_keeps_what_was_asked(engine: Engine) -> None:
+    chat = engine.chat()
+    chat.ask("total revenue by region")
+    assert chat.ask("only the top 1").text.startswith("The region is North; the total revenue is 1500.")
+    chat = engine.chat()
+    chat.ask("total revenue by product")
+    average = chat.ask("and the average?").text
+    assert "| honey | 1000 |" in average
+    assert "| wax | 400 |" in average
+
+
 def test_a_sum_and_a_question_are_answered_side_by_side(engine: Engine) -> None:
     reply = engine.chat().ask("What is 12 * 7, and what is GPT?")
     assert reply.text.startswith("12 × 7 is 84.")
@@ -61,6 +72,16 @@ def test_a_table_answer_is_re_formed_with_its_citation(engine: Engine) -> None:
     again = chat.ask("Give me that as a list")
     assert "North" in again.text
     assert citations(again.text) == {source.number}
+
+
+def test_a_file_that_is_gone_is_told_and_documents_still_answer(sample_library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "sales.csv"
+    table.write_text(SALES)
+    with build(Settings(library=str(sample_library)), tables=[table]) as engine:
+        table.unlink()
+        chat = engine.chat()
+        assert chat.ask("total revenue by region").text.startswith("sales.csv is gone")
+        assert chat.ask("What is BERT?").text.startswith("BERT is a language model")
 
 
 def test_a_function_of_ones_own_answers(sample_library: Path) -> None:

@@ -39,6 +39,7 @@ LONGEST_CELL = 100  # characters of a value that are shown
 ABOUT = 600  # characters of what the tool says of itself
 SAMPLES = 8  # values of a column that a language model is shown
 GRACE = 2.0  # seconds more than a query may take, for a database that does not stop by itself
+_WITH_MEDIAN = ("duckdb", "postgres")
 
 log = logging.getLogger(__name__)
 
@@ -66,11 +67,14 @@ class Database:
     """
 
     name = "database"
+    reads_history = True  # so it is given a follow-up as it was written first
 
     def __init__(self, rewriter: Rewriter | None = None, timeout: float = 15.0) -> None:
         self._rewriter = rewriter
         self._timeout = timeout
         self._lock = threading.RLock()
+        self._attached: list[_Attached] = []
+        self._gone: tuple[Table, ...] = ()  # of files that were attached and are there no more
         self._keep([])
 
     @property
@@ -104,7 +108,9 @@ class Database:
             self._keep(kept)
 
     def _keep(self, attached: list[_Attached]) -> None:
+        known = (*self.tables, *self._gone)
         self._attached = attached
+        self._gone = tuple(each for each in known if each not in self.tables and _is_gone(each))
         listed = "; ".join(f"{each.name} ({', '.join(column.name for column in each.columns)})" for each in self.tables)
         self.about = one_line(f"Counts, sums, averages, rankings and lists from the attached tables: {listed}", ABOUT)
 
@@ -127,18 +133,19 @@ class Database:
         """The query that answers a question, empty where these tables cannot."""
         try:
             await asyncio.to_thread(self.refresh)
-            tables = self.tables
-            if not tables:
-                return ""
             asked = [each.content for each in history if each.role == "user"][-RECENT:]
-            if self._rewriter is not None and await asyncio.to_thread(touches, question, tables):
-                told = await self._asked(self._rewriter, question, asked)
-                if told is not None:
-                    return told
-            return await asyncio.to_thread(self._ruled, question, asked)
+            found = await self._written(question, asked) if self.tables else ""
+            return found or await asyncio.to_thread(read_question, question, self._gone, asked)
         except DataError as error:
             log.warning("the attached data was not asked: %s", error)
             return ""
+
+    async def _written(self, question: str, asked: Sequence[str]) -> str:
+        if self._rewriter is not None and await asyncio.to_thread(touches, question, self.tables):
+            told = await self._asked(self._rewriter, question, asked)
+            if told is not None:
+                return told
+        return await asyncio.to_thread(self._ruled, question, asked)
 
     async def run(self, given: str) -> StepResult:
         """What a query gives, in words and as a passage to cite. What is not one harmless SELECT is refused."""
@@ -156,6 +163,9 @@ class Database:
 
     def _run(self, given: str) -> StepResult:
         self.refresh()
+        if gone := self._named_gone(given):
+            said = f"{gone.title} is gone: the file was attached, and is there no more."
+            return StepResult(said, error=said, details={"sql": clean(given)[:LONGEST]})
         attached, tree = self._checked(given)
         sql = written(tree, attached.source.dialect)
         columns, rows = attached.source.rows(written(limited(tree, MOST_ROWS + 1), attached.source.dialect))
@@ -166,6 +176,12 @@ class Database:
         passage = _passage(sql, sentence or _lines(columns, rows, cut), tables, repr(rows))
         details = {"sql": sql, "columns": columns, "rows": len(rows), "cut": cut}
         return StepResult(text, (Hit(passage, 1.0),), details=details)
+
+    def _named_gone(self, sql: str) -> Table | None:
+        """The table of a file that is gone that a query names."""
+        known = {table.name for table in self.tables}
+        named = (table for table in self._gone if table.name not in known)
+        return next((table for table in named if re.search(rf"\bFROM \"?{re.escape(table.name)}\b", sql)), None)
 
     def _checked(self, sql: str) -> tuple[_Attached, exp.Query]:
         """The source whose tables a query names, and the query as it may be run there."""
@@ -192,6 +208,8 @@ class Database:
         dialect = next(each.source.dialect for each in self._attached if name in {table.name for table in each.tables})
         quotes = Dialect.get_or_raise(dialect).tokenizer_class.IDENTIFIERS
         tree = parse_one(sql, read=dialect if '"' in quotes else "duckdb")
+        if dialect not in _WITH_MEDIAN and tree.find(exp.Median):
+            return ""
         for identifier in tree.find_all(exp.Identifier):
             identifier.set("quoted", not _is_plain(identifier.name))
         return tree.sql(dialect)
@@ -263,6 +281,11 @@ def _source(place: str, known: Sequence[Source]) -> Source:
     return Files(tuple(dict.fromkeys((*paths, path))))
 
 
+def _is_gone(table: Table) -> bool:
+    """Whether a table was one of a file, and that is there no more."""
+    return "://" not in table.source and not Path(table.source).exists()
+
+
 def _is_plain(name: str) -> bool:
     """Whether a name needs no quotes anywhere."""
     from sqlglot.tokens import Tokenizer
@@ -323,6 +346,9 @@ def _rest(rows: Sequence[Row], cut: bool) -> str:
 
 
 def _spoken(name: str) -> str:
+    """A column's name in words; one that a database made of an expression too: "count_star()", "sum(revenue)"."""
+    name = re.sub(r"^count(?:_star)?\s*\(\s*\*?\s*\)$", "count", name, flags=re.I)
+    name = re.sub(r"^(\w+)\s*\(\"?([\w ]+)\"?\)$", r"\1 of \2", name)
     return " ".join(name.replace("_", " ").split()) or "value"
 
 

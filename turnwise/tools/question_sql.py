@@ -10,7 +10,7 @@ from typing import Literal
 from turnwise.tools.question_words import CAMEL
 from turnwise.tools.sources import Column, Table
 
-Op = Literal["", "count", "sum", "avg", "min", "max", "list"]
+Op = Literal["", "count", "sum", "avg", "median", "min", "max", "list"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question as the parts of a query. Without an operation it is only the rest of one: "and by region?"."""
+    """A question as the parts of a query. Without an operation it is only the rest of one: "and by region?".
+
+    A rest may be another operation of the same measure: "and the average?"."""
 
     table: Table
     op: Op = ""
+    other: Op = ""  # of a rest
     measure: Column | None = None  # of a count, the column whose different values are counted
     said: str = ""  # what is counted, as the question calls it
     groups: tuple[tuple[str, str], ...] = ()  # expressions and their names
@@ -43,7 +46,7 @@ def as_sql(reading: Reading) -> str:
         return _listed(reading, table, where)
     value, alias = _value(reading)
     if not reading.groups:
-        counts = reading.measure is not None and reading.op in ("sum", "avg")
+        counts = reading.measure is not None and reading.op in ("sum", "avg", "median")
         counted = f", COUNT({quoted_name(reading.measure.name)}) AS row_count" if counts and reading.measure else ""
         return f"SELECT {value} AS {alias}{counted} FROM {table}{where}"
     keys = ", ".join(expression for expression, _ in reading.groups)
@@ -82,8 +85,8 @@ def _value(reading: Reading) -> tuple[str, str]:
         counted = f"DISTINCT {quoted_name(reading.measure.name)}" if reading.measure else "*"
         return f"COUNT({counted})", f"number_of_{said}"
     assert reading.measure is not None
-    function = {"sum": "SUM", "avg": "AVG", "min": "MIN", "max": "MAX"}[reading.op]
-    called = {"sum": "total", "avg": "average", "min": "lowest", "max": "highest"}[reading.op]
+    function = {"sum": "SUM", "avg": "AVG", "median": "MEDIAN", "min": "MIN", "max": "MAX"}[reading.op]
+    called = {"sum": "total", "avg": "average", "median": "median", "min": "lowest", "max": "highest"}[reading.op]
     if reading.measure.kind == "date":
         called = {"min": "earliest", "max": "latest"}[reading.op]
     alias = re.sub(r"\W+", "_", CAMEL.sub("_", reading.measure.name).lower()).strip("_")

@@ -16,6 +16,7 @@ _MEANINGS = {
     "count": "how many|number of|total number of|count of|count",
     "sum": "how much|sum of|sum|total|total of|combined",
     "avg": "average|mean|avg|on average",
+    "median": "median",
     "min": "minimum|min",
     "max": "maximum|max",
     "most": "highest|largest|biggest|greatest|most",
@@ -73,6 +74,7 @@ _TOKEN = re.compile(
     r"|([^\W_]+)(?:['’]s?\b)?|(>=|<=|[<>=])"
 )
 CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_ROW_NAMES = ("order", "invoice", "ticket")  # of one: a column "orders" says how many
 _NAME_LIKE = (("name",), ("titl",), ("label",))
 
 
@@ -139,7 +141,17 @@ def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark |
         if stemmed in names:
             kind, value = names[stemmed]
             return length, Mark(kind, value, said)
+    if column := _dated(lower[0], table):
+        return 1, Mark("column", column, run[0])
     return 1, None
+
+
+def _dated(word: str, table: Table) -> Column | None:
+    """The date that a verb names: "hired" is hire_date."""
+    if not word.endswith("ed"):
+        return None
+    having = [column for column in table.columns if column.kind == "date" and stem(word) in split_name(column.name)]
+    return having[0] if len(having) == 1 else None
 
 
 def _is_column_here(
@@ -194,4 +206,10 @@ def _callable(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_id(column: Column) -> bool:
-    return split_name(column.name)[-1:] in (("id",), ("key",), ("number",), ("no",))
+    """Whether its numbers only tell rows apart."""
+    return split_name(column.name)[-1:] in (("id",), ("key",), ("number",), ("no",)) or numbers_rows(column)
+
+
+def numbers_rows(column: Column) -> bool:
+    """Whether a column numbers what a row is: the orders are those of the column "order"."""
+    return column.kind == "number" and column.name.lower() in _ROW_NAMES

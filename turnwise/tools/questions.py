@@ -14,20 +14,32 @@ from typing import Literal
 
 from turnwise.text import is_content, stem, words
 from turnwise.tools.question_sql import Condition, Op, Reading, as_sql, quoted_name, quoted_text
-from turnwise.tools.question_words import COMPARISONS, SYNONYMS, Mark, is_id, marks_of, names_of, split_name
+from turnwise.tools.question_words import (
+    COMPARISONS,
+    SYNONYMS,
+    Mark,
+    is_id,
+    marks_of,
+    names_of,
+    numbers_rows,
+    split_name,
+)
 from turnwise.tools.sources import Column, Table
 
 SHOWN = 5  # rows of a ranking that names no number
 LONGEST_QUESTION = 300  # characters
 RECENT = 4  # messages of the user that a question may lean on
 
-_AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "min": "min", "max": "max"}
+_AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "median": "median", "min": "min", "max": "max"}
 _EXTREMES: dict[str, Op] = {"DESC": "max", "ASC": "min"}
 _SUPERLATIVES = ("most", "least", "dearest", "cheapest", "latest", "earliest")
 _RATES = {stem(word) for word in "price cost rate rating score age percent percentage share ratio temperature".split()}
 _SUMS = re.compile(r"[%*/^+]")  # signs of a sum, which is not for a query
 _ADDED = re.compile(r"\s*\([^()]*\)(?=\W*$)")  # words that condensing a question put after it
-_LEANS = re.compile(r"^(?:and|what about|how about|only|just|now|or|in|by|per|for|since|the same)\b", re.I)
+_LEANS = re.compile(
+    r"^(?:and|what about|how about|only|just|now|or|in|from|by|per|for|since|top|bottom|the (?:same|top|bottom))\b",
+    re.I,
+)
 
 
 def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
@@ -73,11 +85,21 @@ def _fit(reading: Reading) -> tuple[bool, int, bool]:
     return bool(reading.op), reading.certain, not reading.table.view
 
 
-def _merged(base: Reading, rest: Reading) -> Reading:
-    """The earlier question with what the later one says in place of what it said of the same columns."""
+def _merged(base: Reading, rest: Reading) -> Reading | None:
+    """The earlier question with what the later one says in place of what it said of the same columns; None where that
+    makes no question. What is worked out anew is not ranked as before."""
+    if base.op == "list" and (rest.groups or rest.rank or rest.other):
+        return None
+    if rest.rank and not (rest.groups or base.groups):
+        return None
+    if rest.other and (base.measure is None or base.op == "count" or base.measure.kind != "number"):
+        return None
     given = {each.column for each in rest.conditions}
     kept = tuple(each for each in base.conditions if each.column not in given)
-    return replace(base, groups=rest.groups or base.groups, conditions=(*kept, *rest.conditions))
+    merged = replace(base, op=rest.other or base.op, conditions=(*kept, *rest.conditions))
+    if rest.groups or rest.rank or rest.other:
+        merged = replace(merged, groups=rest.groups or base.groups, rank=rest.rank, limit=rest.limit)
+    return merged
 
 
 # --- the sentence -------------------------------------------------------------------------------------------------
@@ -96,7 +118,8 @@ class _Reader:
     rank_place: int = -1
     limit: int | None = None
     ranked: bool = False  # a top or a bottom
-    rows: int = -1  # where the table is named
+    rows: int = -1  # where the table is named, or what its rows are
+    key: Column | None = None  # the column that numbers the rows, where they are named by it
     order: str = ""
     by: list[Mark] = field(default_factory=list)
     columns: list[tuple[int, Column, str]] = field(default_factory=list)  # place, column, as it was said
@@ -120,7 +143,7 @@ class _Reader:
         """Note what the mark says; how many marks that took."""
         mark = self.marks[place]
         match mark.kind:
-            case "count" | "sum" | "avg" | "min" | "max":
+            case "count" | "sum" | "avg" | "median" | "min" | "max":
                 if not self.op:
                     self.op, self.op_place = mark.kind, place
                 elif {self.op, mark.kind} != {"count", "sum"}:  # "total number of"
@@ -142,6 +165,9 @@ class _Reader:
             case "table" | "rows":
                 self.rows = place
                 self.certain += 2 * (mark.kind == "table")
+            case "column" if numbers_rows(mark.value) and self._kind(place + 1) != "number":
+                self.rows, self.key = place, mark.value
+                self.certain += 1
             case "column":
                 self.columns.append((place, mark.value, mark.said))
                 self.certain += split_name(mark.said) == split_name(mark.value.name)
@@ -314,6 +340,10 @@ class _Reader:
     def _dates(self) -> bool:
         return any(column.kind == "date" for column in self.table.columns)
 
+    def _dated(self) -> bool:
+        """Whether a condition is about a date that is named: "staff hired in 2021"."""
+        return any(column.kind == "date" and column.name in self.used for _, column, _ in self.columns)
+
     def _numbers_named(self) -> bool:
         return any(column.kind == "number" for _, column, _ in self.columns)
 
@@ -321,6 +351,8 @@ class _Reader:
 
     def _whole_reading(self) -> Reading:
         reading = Reading(self.table, conditions=tuple(self.conditions), order=self.order, certain=self.certain)
+        if not self.columns and self.rows < 0 and not self.asks and (rest := self._rest(reading)):
+            return rest
         if self.rank:
             return self._ranking(reading)
         if self.op:
@@ -329,11 +361,34 @@ class _Reader:
         if not self.columns and self.rows < 0 and self.asks not in ("list", "which") and (self.by or self.conditions):
             return reading  # the rest of an earlier question
         if reading.groups:
-            raise _DoesNotFit
+            return self._added_up(reading)
         return self._list(reading)
 
+    def _added_up(self, reading: Reading) -> Reading:
+        """A bare measure with a group, "revenue by region", is its sum; "sales by region" of a table of sales too, and
+        where that has no amounts, how many there are."""
+        named = [column for _, column, _ in self.columns if column.name not in self.used]
+        if self.asks == "which" or len(named) > 1 or any(each.kind != "number" or is_id(each) for each in named):
+            raise _DoesNotFit
+        if named and _is_rate(named[0]):
+            raise _DoesNotFit
+        numbers = [column for column in self.table.columns if column.kind == "number" and not is_id(column)]
+        if not named and (self.key or not numbers):
+            return replace(reading, op="count", measure=self.key, said=self.marks[self.rows].said)
+        return replace(reading, op="sum", measure=named[0] if named else self._amount())
+
+    def _rest(self, reading: Reading) -> Reading | None:
+        """What is left of an earlier question that names no measure: "only the top 3", "and the average?"."""
+        if self.ranked and not self.op and not self.by:
+            return replace(reading, rank=self.rank, limit=self.limit)
+        if self.op in _AGGREGATES and not self.rank and self._said_op() != "how much":
+            return replace(reading, other=_AGGREGATES[self.op], groups=self._groups())
+        return None
+
     def _groups(self) -> tuple[tuple[str, str], ...]:
-        of_rows = self.op == "avg" and all(mark.kind == "table" for mark in self.by)  # "average price per order"
+        of_rows = self.op == "avg" and all(  # "average price per order"
+            mark.kind == "table" or (mark.kind == "column" and numbers_rows(mark.value)) for mark in self.by
+        )
         return () if of_rows else tuple(self._group(mark) for mark in self.by)
 
     def _group(self, mark: Mark) -> tuple[str, str]:
@@ -346,6 +401,8 @@ class _Reader:
 
     def _aggregate(self, reading: Reading) -> Reading:
         groups = self._groups()
+        if self.op == "sum" and self.key and not self._numbers_named() and self._said_op() != "how much":
+            self.op = "count"  # "total orders"
         if self.op == "count":
             measure, said = self._counted()
             adds = measure is not None and measure.kind == "number" and not is_id(measure)
@@ -356,16 +413,19 @@ class _Reader:
             return replace(reading, op=op, measure=measure, said=said, groups=groups)
         measure = self._measure(self.op_place, dates=self.op in ("min", "max"))
         self._all_used(measure)
-        if self.marks[self.op_place].said.lower() == "how much" and _is_rate(measure):
+        if self._said_op() == "how much" and _is_rate(measure):
             return self._list(reading)
         return replace(reading, op=_AGGREGATES[self.op], measure=measure, groups=groups)
+
+    def _said_op(self) -> str:
+        return self.marks[self.op_place].said.lower()
 
     def _counted(self) -> tuple[Column | None, str]:
         """What is counted, and what it is called: rows, or the different values of a column."""
         after = [each for each in self.columns if each[0] > self.op_place and each[1].name not in self.used]
         if self.rows > self.op_place and (not after or self.rows < after[0][0]):
             mark = self.marks[self.rows]
-            return None, mark.said if mark.kind == "table" else f"rows of {self.table.name}"
+            return self.key, f"rows of {self.table.name}" if mark.kind == "rows" else mark.said
         if after:
             return after[0][1], after[0][2]
         if not any(mark.kind == "value" for mark in self.marks):
@@ -388,6 +448,8 @@ class _Reader:
     def _amount(self) -> Column:
         """The column of a table of sales that says how much."""
         own = split_name(self.table.name)
+        if self.key:  # "the biggest order", where a row has one amount
+            return self._only(lambda column: column.kind == "number" and not is_id(column) and not _is_rate(column))
         money = SYNONYMS[0] if set(own) & SYNONYMS[0] else set(own)
         return self._only(lambda column: column.kind == "number" and bool(set(split_name(column.name)) & money))
 
@@ -409,7 +471,8 @@ class _Reader:
             much = self._much() if self.op != "count" else None
             self._all_used(much, entity)
             said = self.marks[self.rows].said if self.rows >= 0 else f"rows of {self.table.name}"
-            return replace(ranked, op="sum" if much else "count", measure=much, said=said, groups=groups)
+            measured = much or self.key
+            return replace(ranked, op="sum" if much else "count", measure=measured, said=said, groups=groups)
         measure = self._measure(self.rank_place, dates=True)
         extreme = _EXTREMES[self.rank]
         self._all_used(measure, entity)
@@ -420,8 +483,11 @@ class _Reader:
         if self.op and _AGGREGATES.get(self.op) != extreme:
             raise _DoesNotFit
         if of_rows or ranked.limit:
-            return replace(ranked, op="list", measure=measure, shown=(*_label(self.table, measure), measure.name))
+            return replace(ranked, op="list", measure=measure, shown=(*self._label(measure), measure.name))
         return replace(reading, op=extreme, measure=measure)
+
+    def _label(self, measure: Column) -> tuple[str, ...]:
+        return (self.key.name,) if self.key else _label(self.table, measure)
 
     def _much(self) -> Column | None:
         """What "by sales" or "the highest sales" goes by in a table of sales: the amounts, else how many there are."""
@@ -443,10 +509,10 @@ class _Reader:
         named = list(dict.fromkeys(column.name for _, column, _ in self.columns))
         shown = [name for name in named if name not in self.used]
         if self.asks in ("list", "which"):
-            if self.rows < 0 and not self.conditions and not shown:
+            if self.rows < 0 and not named:  # a value alone: "who is Bob?"
                 raise _DoesNotFit
             return replace(reading, op="list", shown=tuple(shown), distinct=self.rows < 0 and bool(shown))
-        if not self.conditions or not (shown or (self.rows >= 0 and self.asks)):
+        if not self.conditions or not (shown or (self.rows >= 0 and (self.asks or self._dated()))):
             raise _DoesNotFit
         numbers = [column for _, column, _ in self.columns if column.kind == "number" and column.name in shown]
         if len(shown) == len(numbers) == 1 and not _is_rate(numbers[0]) and not is_id(numbers[0]):

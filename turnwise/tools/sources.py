@@ -363,6 +363,8 @@ def _sqlalchemy() -> Any:
 
 def kind_of(path: Path) -> Literal["table", "sqlite"]:
     """What kind of data a file holds. Raises DataError where it is none."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder.", "Give each file by itself: CSV, TSV, Parquet or SQLite.")
     if not path.is_file():
         raise DataError(f"There is no file {path}.", "Give a CSV, TSV, Parquet or SQLite file, or postgres://…")
     beginning = _magic(path)

@@ -146,7 +146,8 @@ def _open_question(meaning: Meaning, found: QueryAnalysis, tools: Sequence[Tool]
 async def _step(question: str, as_written: str, history: Sequence[Message], tools: Sequence[Tool]) -> Step:
     """The first tool that takes a question, as it stands alone or as it was written ("half of that"); else a search."""
     for tool in tools:
-        for text in dict.fromkeys(filter(None, (question, as_written))):
+        texts = (as_written, question) if getattr(tool, "reads_history", False) else (question, as_written)
+        for text in dict.fromkeys(filter(None, texts)):
             if given := await _reading(tool, text, history):
                 return Step(tool.name, given)
     return Step("rag", question)
