@@ -21,7 +21,7 @@ from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
-from turnwise.models.local import WINDOW, LocalChat
+from turnwise.models.local import ANSWER, WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
@@ -173,11 +173,12 @@ def chat_models(
 
 
 def _local(settings: Settings) -> LocalChat:
+    unset = settings.max_tokens == Settings().max_tokens
     return LocalChat(
         None if settings.model == "local" else Path(settings.model),
         settings.temperature,
         settings.top_p,
-        settings.max_tokens,
+        ANSWER if unset else settings.max_tokens,
         settings.model_timeout,
         settings.top_k,
         settings.repeat_penalty,

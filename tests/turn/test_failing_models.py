@@ -193,3 +193,13 @@ def test_a_bug_in_a_model_is_reported_without_its_inside(make_parts: MakeParts) 
     assert isinstance(end, Failed)
     assert "secret" not in str(end.error)
     assert parts.store.conversation(conversation).turns[0].status == "failed"
+
+
+def test_an_answer_that_was_cut_is_kept_and_its_reader_is_told(with_model: WithModel) -> None:
+    with FakeOpenAI(words("BERT is a language", finish_reason="length")) as provider:
+        parts, conversation = with_model(provider.url), uuid.uuid4().hex
+        reply = answered(TurnRequest(QUESTION, conversation_id=conversation), parts)
+    assert reply.text == "BERT is a language"
+    assert reply.notice == "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones."
+    (turn,) = parts.store.conversation(conversation).turns
+    assert (turn.status, turn.record["notice"]) == ("answered", reply.notice)

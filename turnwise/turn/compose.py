@@ -106,7 +106,8 @@ def sent(history: Sequence[Message], asked: Message, locate: Locate, budget: Bud
 def budget_for(model: ChatModel, settings: Settings) -> Budget:
     """What fits the model in use: as it is set, as the model says, else as most models have it."""
     window = settings.context_tokens or getattr(model, "window", 0) or WINDOW
-    return Budget(window, settings.max_tokens, settings.history_messages, getattr(model, "count", None) or tokens)
+    answer = getattr(model, "max_tokens", 0) or settings.max_tokens
+    return Budget(window, answer, settings.history_messages, getattr(model, "count", None) or tokens)
 
 
 @lru_cache(maxsize=1)
