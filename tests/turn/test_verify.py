@@ -13,7 +13,7 @@ from talking import answered, stage
 from turnwise.engine import Engine
 from turnwise.models.fake import FakeChat
 from turnwise.turn.run import Parts
-from turnwise.turn.verify import verify
+from turnwise.turn.verify import grounds, verify
 from turnwise.types import Claim, Reference, Source, TurnRequest
 
 FERRY = (
@@ -202,3 +202,16 @@ def test_a_turn_gives_its_claims_and_the_sentences_behind_them(make_parts: Calla
 def test_a_courtesy_has_no_claims(make_parts: Callable[..., Parts]) -> None:
     reply = answered(TurnRequest("thanks!"), make_parts(FakeChat(lambda _: "never asked")))
     assert (reply.claims, stage(reply, "verify").decision) == ((), "nothing to check")
+
+
+def test_the_trace_says_what_the_claims_were_held_against() -> None:
+    sum_alone, cites, bare = (
+        Claim("2 + 2 = 4", (), True, 1.0),
+        Claim("So", (1,), True, 1.0),
+        Claim("So", (), False, 0.0),
+    )
+    assert grounds([sum_alone], ["2 + 2 = 4"]) == "by what the tools gave"
+    assert grounds([cites, bare]) == "by the words of the passages they cite"
+    assert grounds([cites, sum_alone], ["4"]) == "by the words of the passages they cite and what the tools gave"
+    assert grounds([bare]) == "they cite nothing"
+    assert grounds([]) == "the answer states nothing"

@@ -26,7 +26,7 @@ from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troub
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
-from turnwise.turn.verify import verify
+from turnwise.turn.verify import grounds, verify
 from turnwise.types import (
     Accepted,
     Analysis,
@@ -170,7 +170,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             held = sum(claim.supported for claim in claims)
             stage.decide(
                 f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check",
-                "by the words of the passages they cite" if claims else "the answer states nothing",
+                grounds(claims, prompt.found),
             )
         yield trace.last()
 
