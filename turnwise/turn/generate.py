@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Sequence
 
+from turnwise.dialogue.opening import Opening
 from turnwise.errors import ModelError, ModelGarbled
 from turnwise.text import CITATION
 from turnwise.types import ChatModel, Cut, Prompt, QueryPlan
@@ -40,8 +41,7 @@ class Speech:
             self.speaker = model.name
             spoke = False
             try:
-                checked = self._prompt.form in IN_FEWER_WORDS and model is not self._models[-1]
-                async for piece in self._still_cited(model) if checked else model.stream(self._prompt):
+                async for piece in self._said_by(model):
                     spoke = spoke or bool(piece.strip())
                     self._cut = isinstance(piece, Cut)
                     yield piece
@@ -53,6 +53,13 @@ class Speech:
                     raise
                 log.warning("%s did not answer: %s", model.name, error)
                 self._silent.append(error)
+
+    def _said_by(self, model: ChatModel) -> AsyncIterator[str]:
+        """What a model says, looked through where there is another to answer in its place."""
+        if model is self._models[-1]:
+            return model.stream(self._prompt)
+        fewer = self._prompt.form in IN_FEWER_WORDS
+        return _to_the_point(self._still_cited(model) if fewer else model.stream(self._prompt), model.name)
 
     async def _still_cited(self, model: ChatModel) -> AsyncIterator[str]:
         """The last answer as the model puts it, whole, since only then it is known to have kept the citations."""
@@ -82,3 +89,17 @@ class Speech:
         if not self._silent:
             return ""
         return f"{self._silent[0]} This answer is made of sentences from the documents instead. {self._silent[0].hint}"
+
+
+async def _to_the_point(pieces: AsyncIterator[str], name: str) -> AsyncIterator[str]:
+    """The answer without an "Okay, I understand" before it; where nothing follows, there is none."""
+    opening, spoke = Opening(), False
+    async for piece in pieces:
+        last = isinstance(piece, Cut)
+        text = opening.feed(piece) + (opening.close() if last else "")
+        spoke = spoke or bool(text.strip())
+        yield Cut(text) if last else text
+    if rest := opening.close():
+        yield rest
+    elif opening.dropped and not spoke:
+        raise ModelGarbled(f"{name} only said that it was ready.", "Ask again, or try another model.")
