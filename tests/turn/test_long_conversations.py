@@ -137,7 +137,7 @@ def test_the_trace_says_how_much_was_sent_and_how_much_of_it_again(make_parts: M
     replies = [answered(TurnRequest(each, conversation_id=conversation), parts) for each in ("What is BERT?", "Why?")]
     first, second = (stage(reply, "compose").details for reply in replies)
     assert (first["messages"], first["window"], first["reused"], first["compacted"]) == (2, 4096, 0.0, False)
-    assert first["snippets_added"] == 6
+    assert first["snippets_added"] == 5
     before, whole = (Budget().size(prompt.messages) for prompt in model.prompts)
     assert (first["tokens"], second["tokens"]) == (before, whole)
     assert second["reused"] == round(before / whole, 3) > 0.5

@@ -99,12 +99,15 @@ class OpenAIChat:
         """What is slow and need not wait for the first question: the client, for the first event loop that asks."""
         self._spare = self._new_client()
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError.
 
         It ends in a `Cut` where the model had no more tokens, and where it did not stop by itself.
         """
-        spoken, ended, thought, left = Spoken(), "", 0, self._longest
+        return self._spoken(prompt, self._longest)
+
+    async def _spoken(self, prompt: Prompt, longest: int) -> AsyncGenerator[str, None]:
+        spoken, ended, thought, left = Spoken(), "", 0, longest
         with self._breaker.call(self.name):
             async with aclosing(self._deltas(prompt)) as deltas:
                 async for delta, reason in deltas:
@@ -119,7 +122,7 @@ class OpenAIChat:
                     if left <= 0:
                         ended = LENGTH
                         break
-                    if thought > THOUGHTS * self._longest:
+                    if thought > THOUGHTS * longest:
                         raise self._silent(LENGTH)
             if left > 0 and (text := spoken.end()):
                 yield text
@@ -133,7 +136,8 @@ class OpenAIChat:
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages, of which little more than `limit` characters are read. Raises a ModelError."""
         reply = ""
-        async with aclosing(self.stream(Prompt(tuple(messages), "", (), (), ()))) as spoken:
+        longest = max(self._longest, limit + 1)
+        async with aclosing(self._spoken(Prompt(tuple(messages), "", (), (), ()), longest)) as spoken:
             async for piece in spoken:
                 reply += piece
                 if len(reply) > limit:
