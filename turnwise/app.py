@@ -12,6 +12,7 @@ from turnwise import postgres
 from turnwise.config import Settings, data_folder
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.presets import load_preset
+from turnwise.dialogue.tokens import longest_answer
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
@@ -21,7 +22,7 @@ from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
-from turnwise.models.local import WINDOW, LocalChat
+from turnwise.models.local import ANSWER, WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.sqlite import Database
@@ -158,13 +159,14 @@ def chat_models(
         return (_local(settings), extractive)
     if not settings.endpoint:
         return (extractive,)
+    known = settings.context_tokens  # an endpoint may refuse what could outgrow its window
     model = OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
         settings.model,
         settings.temperature,
         settings.top_p,
-        settings.max_tokens,
+        min(settings.max_tokens, longest_answer(known)) if known else settings.max_tokens,
         settings.model_timeout,
         sampling_extras(settings.top_k, settings.repeat_penalty),
         breaker,
@@ -173,11 +175,12 @@ def chat_models(
 
 
 def _local(settings: Settings) -> LocalChat:
+    unset = settings.max_tokens == Settings().max_tokens
     return LocalChat(
         None if settings.model == "local" else Path(settings.model),
         settings.temperature,
         settings.top_p,
-        settings.max_tokens,
+        ANSWER if unset else settings.max_tokens,
         settings.model_timeout,
         settings.top_k,
         settings.repeat_penalty,

@@ -40,7 +40,9 @@ class Settings:
     top_p: float = _setting(0.9, "Nucleus sampling sent to the model.")
     top_k: int = _setting(50, "The same by rank, where the provider has it. 0: not sent.")
     repeat_penalty: float = _setting(1.15, "Penalty for repeating words, where the provider has it. 0: not sent.")
-    max_tokens: int = _setting(2000, "Longest answer asked of the model.")
+    max_tokens: int = _setting(
+        2000, "Longest answer asked of the model, in tokens; of a local one 512 unless this is set."
+    )
 
     embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
     embed: str = _setting("quick", "Who makes the vectors of documents: quick, or quality (four times slower).")

@@ -824,9 +824,16 @@ class Index(Protocol):
     def close(self) -> None: ...
 
 
+class Cut(str):
+    """The last piece of an answer that was cut at the longest that was asked for: its words, if any."""
+
+    __slots__ = ()
+
+
 class ChatModel(Protocol):
     """Who writes an answer. One that knows may also have `window: int`, the tokens it takes with its answer (0: it does
-    not know), and `count(text: str) -> int`, the tokens of a text. Both are asked for every turn."""
+    not know), `max_tokens: int`, the longest answer it gives (0: as set), and `count(text: str) -> int`, the tokens of
+    a text. All are asked for every turn. An answer that did not come to its end may end in a `Cut`."""
 
     name: str
 

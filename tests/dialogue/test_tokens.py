@@ -90,10 +90,12 @@ def test_a_third_of_what_is_left_of_a_shortened_text_is_its_end() -> None:
     assert short.endswith(" word998 word999")
 
 
-def test_the_answer_keeps_its_room_but_never_more_than_half_the_window() -> None:
+def test_the_answer_keeps_its_room_but_never_more_than_half_the_window_and_a_quarter_of_a_small_one() -> None:
     assert Budget(8192, answer=2000).room == 6192
-    assert Budget(2048, answer=2000).room == 1024
-    assert Budget(100, answer=2000).room == SMALLEST // 2
+    assert Budget(8192, answer=8000).room == 4096
+    assert Budget(4096, answer=2000).room == 3072
+    assert Budget(4096, answer=500).room == 3596
+    assert Budget(100, answer=2000).room == SMALLEST * 3 // 4
 
 
 def test_messages_take_room_for_what_stands_around_them() -> None:

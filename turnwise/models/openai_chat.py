@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from turnwise.models.breaker import Breaker
 from turnwise.models.thoughts import Spoken
-from turnwise.models.wire import DONE, Complaint, Unreadable, pieces, words_of
-from turnwise.types import Message, Prompt
+from turnwise.models.wire import DONE, LENGTH, Complaint, Unreadable, pieces, words_of
+from turnwise.types import Cut, Message, Prompt
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncAPIResponse, AsyncOpenAI
@@ -28,6 +28,8 @@ CONNECT_SECONDS = 5.0
 KEPT_SECONDS = 30.0  # for which an idle connection is kept for the next question
 DRAIN_SECONDS = 0.1  # for a stream that has said it is done to end, so that its connection can be kept
 RETRIES = 2
+LETTERS, SPARE = 8, 400  # characters that a token may stand for, and that are read beyond: a server may never stop
+THOUGHTS = 4  # times as much may be thought as said
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds; the longest that is waited before the first retry, and before any
 PASSING = (408, 409, 429)  # refusals that may be gone in a moment
 HINTS = {
@@ -82,6 +84,7 @@ class OpenAIChat:
         self._model = model
         self._extras = {} if self._host.endswith(STRICT_HOSTS) else dict(extras or {})
         self._parameters = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, **self._extras}
+        self._longest = LETTERS * max_tokens + SPARE
         self._timeout = timeout
         self._breaker = breaker or Breaker()
         self._proxies = proxies
@@ -97,20 +100,35 @@ class OpenAIChat:
         self._spare = self._new_client()
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
-        """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError."""
-        return self._said(prompt)
+        """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError.
 
-    async def _said(self, prompt: Prompt, small: bool = False) -> AsyncGenerator[str, None]:
+        It ends in a `Cut` where the model had no more tokens, and where it did not stop by itself.
+        """
+        return self._said(prompt, self._longest)
+
+    async def _said(self, prompt: Prompt, longest: int, small: bool = False) -> AsyncGenerator[str, None]:
         """Of `small` work an empty answer is no failure of the endpoint: the few words may all go into thoughts."""
-        spoken, ended = Spoken(), ""
+        spoken, ended, thought, left = Spoken(), "", 0, longest
         with self._breaker.call(self.name):
             async with aclosing(self._deltas(prompt)) as deltas:
                 async for delta, reason in deltas:
                     ended = ended or reason
-                    if text := spoken.add(delta):
+                    text = spoken.add(delta)[:left]
+                    if spoken.began:
+                        left -= max(1, len(text))
+                    else:
+                        thought += max(1, len(delta))  # an event without words may be a thought too
+                    if text:
                         yield text
-            if text := spoken.end():
+                    if left <= 0:
+                        ended = LENGTH
+                        break
+                    if thought > THOUGHTS * longest:
+                        raise self._silent(LENGTH)
+            if left > 0 and (text := spoken.end()):
                 yield text
+            if spoken.began and ended == LENGTH:
+                yield Cut()
             if not spoken.began and not (small and ended):
                 raise self._silent(ended)
             if not ended:
@@ -121,7 +139,8 @@ class OpenAIChat:
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
         """The reply to these messages, of which little more than `limit` characters are read. Raises a ModelError."""
         reply = ""
-        async with aclosing(self._said(Prompt(tuple(messages), "", (), (), ()), small=True)) as spoken:
+        longest = max(self._longest, limit + 1)
+        async with aclosing(self._said(Prompt(tuple(messages), "", (), (), ()), longest, small=True)) as spoken:
             async for piece in spoken:
                 reply += piece
                 if len(reply) > limit:
@@ -286,7 +305,7 @@ class OpenAIChat:
 
     def _silent(self, ended: str) -> ModelGarbled:
         hint = OTHER_HINT if ended else HINTS[404]
-        if ended == "length":
+        if ended == LENGTH:
             hint = "Raise TURNWISE_MAX_TOKENS: the model spent them all on thinking."
         return ModelGarbled(f"{self.name} sent an empty answer.", hint)
 

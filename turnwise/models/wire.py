@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 DONE = "[DONE]"
+LENGTH = "length"  # why an answer ended that had no more tokens
 LONGEST = 4_000_000  # bytes of one event, or of an answer that is not streamed
 
 

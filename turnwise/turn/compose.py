@@ -34,6 +34,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 PLAUSIBLE = 5000  # a number above is none that was given in a conversation
 LONG = 1000  # characters of an answer after which the next should be shorter
 MOST_TOPICS = 8  # topics that the note on the conversation names
+SHARE = 4  # one part in so many of the space for messages is the most that the evidence of one turn takes
 RECENT = 100  # messages whose answers an answerer is told, so as not to say them again
 
 
@@ -66,7 +67,8 @@ def compose(
     passages = {each.number: each.passage for each in evidence if each.number not in telling.visible}
     new = tuple(to_source(number, passage, "") for number, passage in passages.items())
     earlier = (system, *telling.messages())
-    current = _fitted(Told(question, new, note, opens=not turns), budget.room - budget.size(earlier), budget)
+    left = budget.room - budget.size(earlier)
+    current = _fitted(Told(question, new, note, opens=not turns), left, space // SHARE, budget)
     messages = (*earlier, *current.asked())
     return Prompt(
         messages=messages,
@@ -86,6 +88,7 @@ def compose(
             "messages": len(messages),
             "tokens": budget.size(messages),
             "window": budget.window,
+            "question_cut": question != message,
             "snippets_added": len(current.evidence),
             "turns_in_short": telling.short,
             **_reused(messages, (system, *before.messages()), turns[-1] if turns else None, budget),
@@ -107,7 +110,8 @@ def sent(history: Sequence[Message], asked: Message, locate: Locate, budget: Bud
 def budget_for(model: ChatModel, settings: Settings) -> Budget:
     """What fits the model in use: as it is set, as the model says, else as most models have it."""
     window = settings.context_tokens or getattr(model, "window", 0) or WINDOW
-    return Budget(window, settings.max_tokens, settings.history_messages, getattr(model, "count", None) or tokens)
+    answer = getattr(model, "max_tokens", 0) or settings.max_tokens
+    return Budget(window, answer, settings.history_messages, getattr(model, "count", None) or tokens)
 
 
 @lru_cache(maxsize=1)
@@ -187,14 +191,18 @@ def cited(text: str, prompt: Prompt) -> tuple[Source, ...]:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def _fitted(turn: Told, space: int, budget: Budget) -> Told:
-    """The current turn in the space that is left: the question, then the note, then as many passages as fit, the best
-    first. Where they do not all fit, one that takes more than half the space loses its middle."""
+def _fitted(turn: Told, space: int, share: int, budget: Budget) -> Told:
+    """The current turn in the space that is left: the question, then the note, then as many passages as fit there and
+    into the share of one turn, the best first. Where they do not all fit, one that takes more than half of that loses
+    its middle."""
+    if budget.size(turn.asked()) > space:
+        left = space - budget.size(replace(turn, evidence=(), note="").asked())
+        turn = replace(turn, note=budget.shortened(turn.note, left // 3))
+    bare = budget.size(replace(turn, evidence=()).asked())
+    space = min(space, bare + share)
     if budget.size(turn.asked()) <= space:
         return turn
-    left = space - budget.size(replace(turn, evidence=(), note="").asked())
-    turn = replace(turn, note=budget.shortened(turn.note, left // 3))
-    most = left // 2 if len(turn.evidence) > 1 else left
+    most = (space - bare) // 2 if len(turn.evidence) > 1 else space - bare
     passages = [replace(each, text=budget.shortened(each.text, most)) for each in turn.evidence]
     for count in range(len(passages), 0, -1):
         fitted = replace(turn, evidence=tuple(passages[:count]))

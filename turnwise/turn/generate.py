@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Sequence
 
+from turnwise.dialogue.opening import Opening
 from turnwise.errors import ModelError, ModelGarbled
 from turnwise.text import CITATION
-from turnwise.types import ChatModel, Prompt, QueryPlan
+from turnwise.types import ChatModel, Cut, Prompt, QueryPlan
 
 # Another form of the last answer. Where its sentences stay as they are no model is asked, which could only change them;
 # where they become fewer, a model's words are taken if they still cite what the answer rested on.
 WORD_FOR_WORD = ("list", "table", "repeat")
 IN_FEWER_WORDS = ("shorter", "simpler")
+CUT_SHORT = "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones."
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +28,7 @@ class Speech:
         self._word_for_word = prompt.form in WORD_FOR_WORD and len(models) > 1
         self._models = models[-1:] if self._word_for_word else models
         self._silent: list[ModelError] = []
+        self._cut = False
         self.speaker = ""
 
     async def pieces(self) -> AsyncIterator[str]:
@@ -38,9 +41,9 @@ class Speech:
             self.speaker = model.name
             spoke = False
             try:
-                checked = self._prompt.form in IN_FEWER_WORDS and model is not self._models[-1]
-                async for piece in self._still_cited(model) if checked else model.stream(self._prompt):
+                async for piece in self._said_by(model):
                     spoke = spoke or bool(piece.strip())
+                    self._cut = isinstance(piece, Cut)
                     yield piece
                 if not spoke:
                     raise ModelGarbled(f"{model.name} sent an empty answer.", "Ask again, or try another model.")
@@ -51,13 +54,23 @@ class Speech:
                 log.warning("%s did not answer: %s", model.name, error)
                 self._silent.append(error)
 
+    def _said_by(self, model: ChatModel) -> AsyncIterator[str]:
+        """What a model says, looked through where there is another to answer in its place."""
+        if model is self._models[-1]:
+            return model.stream(self._prompt)
+        fewer = self._prompt.form in IN_FEWER_WORDS
+        return _to_the_point(self._still_cited(model) if fewer else model.stream(self._prompt), model.name)
+
     async def _still_cited(self, model: ChatModel) -> AsyncIterator[str]:
         """The last answer as the model puts it, whole, since only then it is known to have kept the citations."""
-        text = "".join([piece async for piece in model.stream(self._prompt)])
+        pieces = [piece async for piece in model.stream(self._prompt)]
+        text = "".join(pieces)
         before = set(CITATION.findall(self._prompt.said[-1]))
         if text.strip() and before and not before & set(CITATION.findall(text)):
             raise ModelGarbled(f"{model.name} left out what the answer rests on.", "Ask again, or try another model.")
         yield text
+        if pieces and isinstance(pieces[-1], Cut):
+            yield Cut()
 
     @property
     def reason(self) -> str:
@@ -69,7 +82,24 @@ class Speech:
 
     @property
     def notice(self) -> str:
-        """What a reader should know: that the model they chose did not answer, and what they got instead."""
+        """What a reader should know: that the answer is not whole, or that the model they chose did not answer, and
+        what they got instead."""
+        if self._cut:
+            return CUT_SHORT
         if not self._silent:
             return ""
         return f"{self._silent[0]} This answer is made of sentences from the documents instead. {self._silent[0].hint}"
+
+
+async def _to_the_point(pieces: AsyncIterator[str], name: str) -> AsyncIterator[str]:
+    """The answer without an "Okay, I understand" before it; where nothing follows, there is none."""
+    opening, spoke = Opening(), False
+    async for piece in pieces:
+        last = isinstance(piece, Cut)
+        text = opening.feed(piece) + (opening.close() if last else "")
+        spoke = spoke or bool(text.strip())
+        yield Cut(text) if last else text
+    if rest := opening.close():
+        yield rest
+    elif opening.dropped and not spoke:
+        raise ModelGarbled(f"{name} only said that it was ready.", "Ask again, or try another model.")

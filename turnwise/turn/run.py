@@ -26,7 +26,7 @@ from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troub
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
-from turnwise.turn.verify import checked
+from turnwise.turn.verify import checked, grounds
 from turnwise.types import (
     Accepted,
     Analysis,
@@ -49,6 +49,10 @@ from turnwise.types import (
 )
 
 FILTERED = "Nothing was found among the documents that the filter lets through."
+SHORTENED = (
+    "Your message is too long for the model’s window: it was shown without its middle. Shorten it, or set "
+    "TURNWISE_CONTEXT_TOKENS if the model takes more."
+)
 QUOTING = ("no model", "extractive")  # speakers whose words are the library's or the conversation's
 
 log = logging.getLogger(__name__)
@@ -138,7 +142,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             )
             memory.shown, memory.note = prompt.shown, prompt.note
             short = "; what came before was put in short" if prompt.details["compacted"] else ""
-            reason = f"numbered for the whole conversation{short}"
+            cut = "; the middle of the question was left out" if prompt.details["question_cut"] else ""
+            reason = f"numbered for the whole conversation{short}{cut}"
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", reason, **prompt.details)
         yield trace.last()
 
@@ -170,7 +175,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             held = sum(claim.supported for claim in claims)
             stage.decide(
                 f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check",
-                "by the words of the passages they cite" if claims else "the answer states nothing",
+                grounds(claims, prompt.found),
             )
         yield trace.last()
 
@@ -183,6 +188,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             kept = "stored" if memory.conversation_id else "not stored"
             why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             stage.decide(kept, why, suggestions=tried)
+        shortened = SHORTENED if cut and speech.speaker not in QUOTING else ""
         filtered = FILTERED if searched and not hits and request.where else ""
         reply = Reply(
             conversation_id=memory.conversation_id,
@@ -196,7 +202,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             plan=planned,
             claims=claims,
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
-            notice=" ".join(filter(None, (speech.notice, filtered, troubles(planned)))),
+            notice=" ".join(filter(None, (speech.notice, shortened, filtered, troubles(planned)))),
         )
         await memory.complete(reply)
         yield Answered(reply)

@@ -101,6 +101,15 @@ def verify(
     return tuple(claims)
 
 
+def grounds(claims: Sequence[Claim], found: Sequence[str] = ()) -> str:
+    """What the claims were held against, in words."""
+    if not claims:
+        return "the answer states nothing"
+    cites = any(claim.numbers for claim in claims)
+    against = [*(["the words of the passages they cite"] if cites else []), *(["what the tools gave"] if found else [])]
+    return f"by {' and '.join(against)}" if against else "they cite nothing"
+
+
 def _states(said: str) -> bool:
     """Whether a sentence without a citation states something: a question, an opening or a courtesy does not."""
     if said.endswith(("?", "？", ":", "：")) or (len(words(said)) < FEW and not _UNSPACED.search(said)):
