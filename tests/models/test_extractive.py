@@ -221,6 +221,31 @@ def test_a_numbered_list_of_a_model_becomes_points_without_numbers() -> None:
     assert reform(numbered, "list").splitlines()[-2:] == ["- BERT reads both ways. [1]", "- GPT writes text. [2]"]
 
 
+TABLE = "| region | total revenue |\n| --- | --- |\n| North | 400.50 |\n| South | 90 |\n\n[1]"
+
+
+def test_a_table_keeps_its_figures_and_its_citation_in_every_form() -> None:
+    assert {reform(TABLE, form) for form in ("shorter", "simpler", "table", "repeat")} == {TABLE}
+    assert reform(TABLE, "list") == "- North: 400.50 [1]\n- South: 90 [1]"
+
+
+def test_a_long_table_is_made_shorter_by_its_last_rows() -> None:
+    rows = [f"| place {number} | {number} |" for number in range(9)]
+    long = "\n".join(["| place | total |", "| --- | --- |", *rows, "", "[1]"])
+    assert reform(long, "shorter") == "\n".join(["| place | total |", "| --- | --- |", *rows[:5], "", "[1]"])
+
+
+@pytest.mark.parametrize("form", ["shorter", "simpler"])
+def test_a_list_made_shorter_is_its_first_half_in_order(form: str) -> None:
+    steps = [f"{number}. Do the {name} thing. [1]" for number, name in enumerate(("very first", "next", "third"), 1)]
+    assert reform("\n".join(steps), form) == "\n".join(steps[:2])
+
+
+def test_steps_are_told_apart_whatever_they_end_with() -> None:
+    steps = "1. Load the kiln. [1]\n2. Heat it to 600 °C. [1]\n3. Let it cool. [1]"
+    assert reform(steps, "list") == "- Load the kiln. [1]\n- Heat it to 600 °C. [1]\n- Let it cool. [1]"
+
+
 def test_what_needs_a_language_model_is_said_to() -> None:
     assert "language model" in reform(ANSWER, "rewrite")
 

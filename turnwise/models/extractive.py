@@ -29,6 +29,7 @@ from turnwise.types import ConversationState, Evidence, Hit, Prompt, Reranker
 LONGEST_ANSWER = 4  # sentences
 SHORT_ANSWER = 2  # of a definition, after a long answer, and for each side of a comparison or part of a question
 MOST_STEPS = 8
+FEW_ROWS = 5  # of a table that is made shorter
 READ_CLOSELY = 7  # sentences that the judge reads, after their words were compared with the question's
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
 BEHIND = 0.1  # what it costs a sentence for each passage that the search found more fitting than its own
@@ -74,6 +75,7 @@ _WANTS = (
     (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
 )
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
 @dataclass(slots=True)
@@ -435,16 +437,30 @@ def _unknown(question: str, prompt: Prompt) -> str:
 def reform(answer: str, form: str) -> str:
     """The last answer in another form, with its citations."""
     said = [point.removeprefix(AGAIN) for point in points(answer)]
+    rows = _TABLE.search(answer)
+    if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):
+        return answer
     if form == "list":
         return "\n".join(f"- {point}" for point in said)
     if form == "table":
-        rows = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
-        body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in rows if row)
+        cells = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
+        body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in cells if row)
         return f"| Point | Source |\n|---|---|\n{body}"
-    if form == "repeat":
-        return answer
-    if form == "shorter":
-        return said[0] if said else answer
-    if form == "simpler":
-        return "\n".join(f"- {point}" for point in sorted(said, key=len)[: max(1, (len(said) + 1) // 2)]) or answer
+    if form in ("shorter", "simpler"):
+        lines = answer.splitlines()
+        if rows:
+            return _first_of(lines, [line for line in rows[2].splitlines() if line], FEW_ROWS)
+        items = [line for line in lines if _ITEM.match(line)]
+        if len(items) > 1:
+            return _first_of(lines, items, max(2, (len(items) + 1) // 2))
+        if form == "shorter":
+            return said[0] if said else answer
+        plain = set(sorted(said, key=len)[: max(1, (len(said) + 1) // 2)])
+        return "\n".join(f"- {point}" for point in said if point in plain) or answer
     return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."
+
+
+def _first_of(lines: Sequence[str], items: Sequence[str], count: int) -> str:
+    """An answer with only the first rows of its table or items of its list."""
+    left_out = set(items[count:]) - set(items[:count])
+    return "\n".join(line for line in lines if line not in left_out)
