@@ -16,6 +16,7 @@ from turnwise.text import (
     is_specific,
     one_line,
     phrases,
+    points,
     said_stems,
     sentences,
     stem,
@@ -40,6 +41,9 @@ from turnwise.text import (
         ("A line\ngoes on. Then another.", ["A line\ngoes on.", "Then another."]),
         ("A paragraph\n\nAnother", ["A paragraph", "Another"]),
         ("Das ist alt. Ärger kommt. École.", ["Das ist alt.", "Ärger kommt.", "École."]),
+        ("Fire to 600 °C. Then wait.", ["Fire to 600 °C.", "Then wait."]),
+        ("窑炉很热。它要冷却！好吗？好", ["窑炉很热。", "它要冷却！", "好吗？", "好"]),
+        ("窑炉很热。 [1] 它要冷却。[2]", ["窑炉很热。 [1]", "它要冷却。[2]"]),
         ("", []),
         (" \n ", []),
     ],
@@ -69,6 +73,8 @@ def test_a_citation_stays_with_its_sentence(text: str, expected: list[str]) -> N
         ("Steps:\n1. First.\n2. Second.", ["Steps:", "1. First.", "2. Second."]),
         ("1) First.\n2) Second.", ["1) First.", "2) Second."]),
         ("- One. [1]\n- Two. [2]", ["- One. [1]", "- Two. [2]"]),
+        ("4. Fire to 600 °C. [1]\n5. Wait.", ["4. Fire to 600 °C. [1]", "5. Wait."]),
+        ("1. Take vitamin C. [1]\n2. Wait.", ["1. Take vitamin C. [1]", "2. Wait."]),
     ],
 )
 def test_an_item_of_a_list_is_a_sentence_with_its_number(text: str, expected: list[str]) -> None:
@@ -187,3 +193,24 @@ TOOLS: list[Callable[[str], object]] = [sentences, phrases, subject, content_ste
 def test_no_text_takes_long(tool: Callable[[str], object], text: str) -> None:
     with within(5):
         tool(text)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (
+            "| area | total |\n| --- | --- |\n| North | 400.50 |\n| South | 9 |\n\n[1]",
+            ["North: 400.50 [1]", "South: 9 [1]"],
+        ),
+        ("| a | b | c |\n|---|---|---|\n| x | 1 | 2 |\n\n[1]", ["x: b 1, c 2 [1]"]),
+        (
+            "| a | b |\n|---|---|\n| x | 1 |\n| y | 2 |\n\nThese are the first 2 of 9 rows.\n\n[3]",
+            ["x: 1 [3]", "y: 2 [3]", "These are the first 2 of 9 rows. [3]"],
+        ),
+        ("| Point | Source |\n|---|---|\n| A is b. | [1] |", ["A is b. [1]"]),
+        ("Hello there.\n\nIt is so.\n\n[1]", ["Hello there.", "It is so. [1]"]),
+        ("[1]", ["[1]"]),
+    ],
+)
+def test_the_rows_of_a_table_are_points_with_the_citation_that_follows_it(table: str, expected: list[str]) -> None:
+    assert points(table) == expected

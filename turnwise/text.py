@@ -57,10 +57,11 @@ _COMPOUND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]{0,3}(?:\s{0,3}\[\d{1,4}\]){0,9}\s+(?!\[\d{1,4}\])"
+    r"|(?<=[。！？])[”’」』）)]{0,3}(?:\s{0,3}\[\d{1,4}\]){0,9}\s*(?!\[\d{1,4}\]|[。！？”’」』）)])"
     r"|\n{2,}|\n(?=[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])\s)"
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|\b[A-Z]"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must) (?:(?:the|an?|my|your) )?$", re.I)
@@ -69,8 +70,10 @@ _AFTER_VERB = re.compile(
 )
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the heads of a table and its rows
 LONGEST_REMEMBERED = 4000  # characters of a message whose stems are remembered
 CITATION = re.compile(r"\[(\d{1,4})\]")
+_CITATIONS_ALONE = re.compile(r"(?:\s*\[\d{1,4}\])+\s*")
 
 
 @lru_cache(maxsize=65536)
@@ -174,8 +177,9 @@ def sentences(text: str) -> list[str]:
     for end in _SENTENCE_END.finditer(text):
         before = text[max(start, end.start() - 12) : end.start()]
         after = text[end.end() : end.end() + 2].lstrip("\"'“‘([")
-        goes_on = not end[0].startswith("\n") and (after[:1].islower() or _ABBREVIATION.search(before))
-        if not goes_on:
+        ends = end[0].startswith("\n") or before.endswith(("。", "！", "？"))
+        ends = ends or ("\n" in end[0] and bool(_ITEM.match(text[end.end() : end.end() + 8])))
+        if ends or not (after[:1].islower() or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()
     pieces.append(text[start:].strip())
@@ -183,20 +187,47 @@ def sentences(text: str) -> list[str]:
 
 
 def points(answer: str) -> list[str]:
-    """What an answer says, point by point, each with its citations: its sentences, items, or rows of a table."""
+    """What an answer says, point by point, each with its citations: its sentences, items, or rows of a table.
+
+    Citations that stand alone after a table are those of all its rows.
+    """
     found: list[str] = []
     prose: list[str] = []
-    for line in answer.splitlines():
+    heads: list[str] = []
+    rows = 0  # points of the table that was read last, and of what was said since
+    lines = answer.splitlines()
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
         if not line.startswith("|"):
             prose.append(line)
             continue
+        if any(each.strip() for each in prose):
+            rows = 0
         found += sentences("\n".join(prose))
         prose.clear()
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if not set("".join(cells)) <= set("-: |") and cells[-1] != "Source":
-            found.append(" ".join(cells).strip())
-    found += sentences("\n".join(prose))
+        if _RULE.fullmatch(below.strip()):
+            heads, rows = cells, 0
+        elif not set("".join(cells)) <= set("-: |") and cells[-1] != "Source":
+            found.append(_row(heads, cells))
+            rows += 1
+    for sentence in sentences("\n".join(prose)):
+        if not (found and _CITATIONS_ALONE.fullmatch(sentence)):
+            found.append(sentence)
+            rows += bool(rows)
+            continue
+        last = max(1, rows)
+        found[-last:] = [point if CITATION.search(point) else f"{point} {sentence}" for point in found[-last:]]
     return [" ".join(_ITEM.sub("", point).split()) for point in found]
+
+
+def _row(heads: list[str], cells: list[str]) -> str:
+    """A row of a table as a point: "North: 400.50", with the heads of its columns where it has several."""
+    first, *rest = cells
+    if not rest or len(heads) != len(cells) or heads[-1] == "Source":
+        return " ".join(cells).strip()
+    if len(rest) == 1:
+        return f"{first}: {rest[0]}"
+    return f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], rest, strict=True))
 
 
 def uncited(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from spoken import leans, said
 
 from turnwise.dialogue.rules import LEANING, OTHER_LANGUAGE, by_last_question, by_rules
@@ -36,3 +37,23 @@ def test_in_another_language_the_last_questions_words_count_a_little() -> None:
     assert (found.query, found.method) == ("Wie schnell ist er?", "literal")
     assert found.added == (Term("Gradientenabstieg", OTHER_LANGUAGE),)
     assert by_last_question("Wie?", [], "de").added == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "more", "query"),
+    [
+        ("de", "Was ist ein Brennofen?", "Erzähl mir mehr!", "Erzähl mir mehr: Brennofen"),
+        ("fr", "Qu’est-ce que BERT ?", "Dis-m'en plus", "Dis-m’en plus: BERT"),
+        ("es", "¿Qué es BERT?", "Cuéntame más", "Cuéntame más: BERT"),
+        ("pt", "O que é BERT?", "Conte mais", "Conte mais: BERT"),
+        ("zh", "什么是窑炉？", "告诉我更多", "告诉我更多: 什么是窑炉"),
+        ("ja", "窯とは何ですか？", "もっと詳しく教えて", "もっと詳しく教えて: 窯とは何ですか"),
+        ("fr", "Qu’est-ce que BERT ?", "mais pourquoi ?", "mais pourquoi ?"),
+        ("de", "Was ist BERT?", "und mehr zu GPT", "und mehr zu GPT"),
+    ],
+)
+def test_more_in_another_language_is_asked_of_the_last_subject(code: str, asked: str, more: str, query: str) -> None:
+    seen = said(asked, "Es ist so. [1]")
+    assert by_last_question(more, seen, code).query == query
+    if query != more:  # also where more was asked for before
+        assert by_last_question(more, [*seen, *said(more, "Noch etwas. [1]")], code).query == query

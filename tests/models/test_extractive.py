@@ -221,6 +221,31 @@ def test_a_numbered_list_of_a_model_becomes_points_without_numbers() -> None:
     assert reform(numbered, "list").splitlines()[-2:] == ["- BERT reads both ways. [1]", "- GPT writes text. [2]"]
 
 
+TABLE = "| region | total revenue |\n| --- | --- |\n| North | 400.50 |\n| South | 90 |\n\n[1]"
+
+
+def test_a_table_keeps_its_figures_and_its_citation_in_every_form() -> None:
+    assert {reform(TABLE, form) for form in ("shorter", "simpler", "table", "repeat")} == {TABLE}
+    assert reform(TABLE, "list") == "- North: 400.50 [1]\n- South: 90 [1]"
+
+
+def test_a_long_table_is_made_shorter_by_its_last_rows() -> None:
+    rows = [f"| place {number} | {number} |" for number in range(9)]
+    long = "\n".join(["| place | total |", "| --- | --- |", *rows, "", "[1]"])
+    assert reform(long, "shorter") == "\n".join(["| place | total |", "| --- | --- |", *rows[:5], "", "[1]"])
+
+
+@pytest.mark.parametrize("form", ["shorter", "simpler"])
+def test_a_list_made_shorter_is_its_first_half_in_order(form: str) -> None:
+    steps = [f"{number}. Do the {name} thing. [1]" for number, name in enumerate(("very first", "next", "third"), 1)]
+    assert reform("\n".join(steps), form) == "\n".join(steps[:2])
+
+
+def test_steps_are_told_apart_whatever_they_end_with() -> None:
+    steps = "1. Load the kiln. [1]\n2. Heat it to 600 °C. [1]\n3. Let it cool. [1]"
+    assert reform(steps, "list") == "- Load the kiln. [1]\n- Heat it to 600 °C. [1]\n- Let it cool. [1]"
+
+
 def test_what_needs_a_language_model_is_said_to() -> None:
     assert "language model" in reform(ANSWER, "rewrite")
 
@@ -310,3 +335,91 @@ def test_not_knowing_is_said_in_the_language_of_the_user(answerer: ExtractiveAns
     assert abstains(answer)
     assert abstains(answerer.answer(dataclasses.replace(asked, said=(answer,))))
     assert not abstains(answerer.answer(prompt("Who published GPT?", GPT)))
+
+
+# --- scripts without spaces, and other languages ------------------------------------------------------------------
+
+KILN = "窑炉是用来烧制陶瓷的炉子。素烧一次的费用是三十元。烧完以后要等十二个小时。"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("什么是窑炉？", "窑炉是用来烧制陶瓷的炉子。 [1]"),
+        ("素烧一次的费用是多少？", "素烧一次的费用是三十元。 [1]"),
+    ],
+)
+def test_a_question_in_a_script_without_spaces_is_answered_by_its_characters(
+    answerer: ExtractiveAnswerer, question: str, answer: str
+) -> None:
+    text = dataclasses.replace(prompt(question, KILN), language="zh")
+    titled = Evidence(1, Hit(dataclasses.replace(text.evidence[0].passage, title="陶瓷"), 1.0))
+    assert answerer.answer(dataclasses.replace(text, evidence=(titled,))) == answer
+
+
+def test_half_of_a_question_is_no_answer_in_a_script_without_spaces(answerer: ExtractiveAnswerer) -> None:
+    asked = dataclasses.replace(prompt("窑炉的老板叫什么名字？", KILN), language="zh")
+    assert abstains(answerer.answer(asked))
+
+
+def test_more_in_a_script_without_spaces_is_what_was_not_said(answerer: ExtractiveAnswerer) -> None:
+    asked = prompt("告诉我更多", KILN, search="告诉我更多: 什么是窑炉", said=("窑炉是用来烧制陶瓷的炉子。 [1]",))
+    answer = answerer.answer(dataclasses.replace(asked, language="zh"))
+    assert answer == "素烧一次的费用是三十元。 [1] 烧完以后要等十二个小时。 [1]"
+
+
+def test_more_in_german_is_more_about_the_subject(answerer: ExtractiveAnswerer) -> None:
+    text = "Ein Brennofen ist ein Ofen. Der Brennofen steht im Keller."
+    asked = prompt(
+        "Erzähl mir mehr", text, search="Erzähl mir mehr: Brennofen", said=("Ein Brennofen ist ein Ofen. [1]",)
+    )
+    assert answerer.answer(dataclasses.replace(asked, language="de")) == "Der Brennofen steht im Keller. [1]"
+
+
+# --- what is missing, and what was said ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_side_of_a_comparison_about_which_nothing_was_found_is_named(answerer: ExtractiveAnswerer, code: str) -> None:
+    asked = prompt("Compare BERT, a language model, with Llama 3", BERT, GPT, sides=("BERT", "Llama 3"))
+    answer = answerer.answer(dataclasses.replace(asked, language=code))
+    assert answer.startswith("**BERT**: BERT is a language model")
+    assert "Llama 3" in answer.split("\n\n")[-1]
+    assert not abstains(answer)
+    assert "**Llama 3**" not in answer
+    assert "GPT" not in answer.split("**BERT**")[1]
+
+
+def test_two_questions_with_one_answer_are_answered_once(answerer: ExtractiveAnswerer) -> None:
+    asked = dataclasses.replace(
+        prompt("What is BERT, and what is BERT?", BERT), asked=("Who published BERT in 2018?",) * 2
+    )
+    assert answerer.answer(asked).count("Researchers at Google published BERT") == 1
+    assert not abstains(answerer.answer(asked).split("\n\n")[-1])
+
+
+@pytest.mark.parametrize("question", ["What is BERT?", "so what's BERT again?"])
+def test_a_definition_that_is_asked_for_again_is_said_again(answerer: ExtractiveAnswerer, question: str) -> None:
+    said = "BERT is a language model that reads text in both directions. [1]"
+    assert answerer.answer(prompt(question, BERT, said=(said,))) == f"As I said: {said}"
+
+
+def test_another_example_is_another_or_said_to_be_missing(answerer: ExtractiveAnswerer) -> None:
+    first, second = "For example, a metaphor calls time a thief.", "A metaphor, for example, calls life a journey."
+    ask, search = "another example", "another example of a metaphor"
+    found = answerer.answer(prompt(ask, f"{first} {second}", search=search, said=(f"{first} [1]",)))
+    assert found == f"{second} [1]"
+    missing = answerer.answer(prompt(ask, first, search=search, said=(f"{first} [1]",)))
+    assert missing.startswith("The passages I found for this hold no more than I have said.")
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "I don’t know: the documents do not answer “Who?”. The nearest is BERT.",
+        "Hello. Ask me anything about the documents in this library.",
+    ],
+)
+def test_what_was_no_answer_is_not_given_another_form(answerer: ExtractiveAnswerer, last: str) -> None:
+    asked = dataclasses.replace(prompt("as a list", said=(last,)), form="list")
+    assert answerer.answer(asked) == "There is no answer to re-form yet. Ask something first."

@@ -26,6 +26,14 @@ _SCRIPTS = (
     ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
 )
 _LATIN = re.compile("[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]+(?:’[a-zA-Z]+)?")
+_MORE = re.compile(
+    r"\b(?:mehr|weiter|genauer|näher|details|noch|sonst|plus|davantage|détails?|continuez?|développez?|autre|más|"
+    r"detalles?|sigue|continúa|profundiza|amplía|mais(?! (?:pourquoi|comment|où|quand|qui|combien))|"
+    r"detalhes?|continu[ea]|prossiga|aprofunde)\b"
+    r"|更多|继续|繼續|接着|接著|多[说說讲講]|详细|詳細|展开|展開|还有|還有|もっと|もう少し|さらに|詳し|くわし|続け|続き|他には|ほかには",
+    re.I,
+)
+_ROOM = re.compile(r"\.\{|\[\^")  # for a name, in a pattern
 _ENDS = ' \t\n?!.,;:¿¡。？！、，…～~"“”„«»()'
 
 
@@ -159,6 +167,14 @@ def matches(message: str, code: str) -> Iterator[tuple[str, str, re.Match[str]]]
         found = pattern.fullmatch(text)
         if found:
             yield family, operation, found
+
+
+def wants_more(message: str, code: str) -> bool:
+    """Whether a message in another language than English names nothing and only wants more of what was said."""
+    text = tidy(message)
+    known = language(code).continues if code in CODES and len(text) <= LONGEST else ()
+    nameless = (each for each in known if not _ROOM.search(each.pattern))
+    return bool(_MORE.search(text)) and any(pattern.fullmatch(text) for pattern in nameless)
 
 
 def says(code: str, what: str, **values: str) -> str:

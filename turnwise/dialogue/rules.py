@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_WORDS
+from turnwise.dialogue.language import tidy, wants_more
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
 from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, words
@@ -62,11 +63,14 @@ def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Cond
 def by_last_question(message: str, seen: Sequence[Message], language: str) -> Condensed:
     """A follow-up in a language that the rules do not know: as it stands, with the last question's words beside it."""
     small = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
-    asked = (content_words(each.content) for each in reversed(seen) if each.role == "user")
-    named = ([word for word in found if word.lower() not in small] for found in asked)
-    added = dict.fromkeys(next(filter(None, named), ()))
+    questions = [each.content for each in seen if each.role == "user" and not wants_more(each.content, language)]
+    named = ([word for word in content_words(each) if word.lower() not in small] for each in reversed(questions))
+    added = list(dict.fromkeys(next(filter(None, named), ())))[:MOST_WORDS]
+    terms = tuple(Term(word, OTHER_LANGUAGE) for word in added)
+    if added and wants_more(message, language):  # it names nothing that could be searched
+        return Condensed(f"{tidy(message)}: {' '.join(added)}", terms, "rules", "it only asks for more of the last")
     reason = "it is not in English: searched as it stands, with a light weight on the words of the last question"
-    return Condensed(message, tuple(Term(word, OTHER_LANGUAGE) for word in list(added)[:MOST_WORDS]), "literal", reason)
+    return Condensed(message, terms, "literal", reason)
 
 
 # --- which words are missing --------------------------------------------------------------------------------------

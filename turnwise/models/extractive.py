@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
-from turnwise.dialogue.language import says
+from turnwise.dialogue.language import CODES, language, says, wants_more
 from turnwise.text import (
     content_stems,
     is_specific,
@@ -29,12 +29,14 @@ from turnwise.types import ConversationState, Evidence, Hit, Prompt, Reranker
 LONGEST_ANSWER = 4  # sentences
 SHORT_ANSWER = 2  # of a definition, after a long answer, and for each side of a comparison or part of a question
 MOST_STEPS = 8
+FEW_ROWS = 5  # of a table that is made shorter
 READ_CLOSELY = 7  # sentences that the judge reads, after their words were compared with the question's
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
 BEHIND = 0.1  # what it costs a sentence for each passage that the search found more fitting than its own
 LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
 ANSWERS = 0.3  # score from which a sentence counts as an answer
 CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
+UNJUDGED = 0.3  # what a sentence must hold more of the question's words where no judge can read it
 REPEATED = 0.15  # by how much a sentence that was said before must answer better than a new one
 SAID = 0.5  # share of a sentence's pairs of words in one that was said, from which it says the same
 REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
@@ -42,12 +44,13 @@ LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
     r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does )(?:an? |the )?[“\"]?(.+?)[”\"]?"
-    r"(?: about| mean)?\??$",
+    r"(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 _EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
+_ANOTHER = re.compile(r"\b(?:another|other|further|more|different|second) (?:\w+ )?examples?\b", re.I)
 _GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 _LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
@@ -74,6 +77,12 @@ _WANTS = (
     (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
 )
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
+_SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
+    "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
+    "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
+)
+_TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
 @dataclass(slots=True)
@@ -108,7 +117,8 @@ class ExtractiveAnswerer:
 
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
-            return reform(prompt.said[-1], prompt.form)
+            nothing = abstains(prompt.said[-1]) or prompt.said[-1] in _own_words()
+            return says(prompt.language, "nothing_to_reform") if nothing else reform(prompt.said[-1], prompt.form)
         worked_out = _worked_out(prompt)
         pool = candidates(prompt)
         if worked_out and not pool:
@@ -116,12 +126,12 @@ class ExtractiveAnswerer:
         parts, unknown = [worked_out] if worked_out else [], []
         for question in prompt.asked:
             chosen = self.choose(question, pool, prompt)
-            if chosen:
-                parts.append(_written(question, chosen, pool, prompt))
-            else:
+            if not chosen:
                 unknown.append(question)
-            for each in chosen:
-                each.said = True  # so that the next part does not say it again
+            elif not any(_cited(chosen[0]) in part for part in parts):  # else the part before has answered this one too
+                parts.append(_written(question, chosen, pool, prompt))
+            for each in pool:
+                each.said = each.said or any(_cited(each) in part for part in parts)  # so that no part says it again
         parts += [_unknown(question, prompt) for question in unknown[:2]]
         return "\n\n".join(parts)
 
@@ -137,25 +147,33 @@ class ExtractiveAnswerer:
         What was said before is left out, except for the one sentence that answers clearly better than anything new, and
         has a word of what the user asks now: words from the conversation alone are no reason to say it again.
         """
-        more = _only_more(prompt.question)
-        self._score(" ".join(filter(is_specific, words(question))) or question if more else question, pool, prompt)
-        asked_now = content_stems(prompt.question)
+        more = _only_more(prompt)
+        self._score(_subject(question, prompt) if more else question, pool, prompt)
+        asked_now = _asked_stems(prompt.question)
         good = [each for each in pool if each.score >= (CONTINUES if more or prompt.sides else ANSWERS)]
-        if _EXAMPLE.search(prompt.question):
-            good = [each for each in good if _GIVES_EXAMPLE.search(each.text)] or good
+        examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
+        if _ANOTHER.search(prompt.question):
+            good = [each for each in examples if not each.said]
+        elif _EXAMPLE.search(prompt.question):
+            good = examples or good
         together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
         cost = {id(each): 0.0 if together else each.behind for each in good}
         good.sort(key=lambda each: cost[id(each)] - each.score)
         new = _distinct([each for each in good if not each.said])
-        old = [each for each in good if each.said and (not asked_now or asked_now & content_stems(each.text))]
+        old = [each for each in good if each.said and (not asked_now or asked_now & _stems(each.text))]
+        definition = _DEFINITION.match(question.strip())
+        if definition and (defining := [each for each in old if _defines(definition[1], each.text)]):
+            return sorted(defining, key=lambda each: not _defines(definition[1], each.text, " (?:an?|the|one of)"))[:1]
         if old and not more and (not new or old[0].score > new[0].score + REPEATED):
             return old[:1]
         if prompt.sides:
             return _of_each_side(new, prompt.sides)
+        if more and not new:
+            new = _unread(pool)
         if new:
-            best, number = new[0].score - cost[id(new[0])], new[0].evidence.number
+            best, number = new[0].score - cost.get(id(new[0]), 0.0), new[0].evidence.number
             lag = {True: NEAR, False: NEAR if more else ELSEWHERE}
-            new = [e for e in new if best - (e.score - cost[id(e)]) <= lag[e.evidence.number == number]]
+            new = [e for e in new if best - (e.score - cost.get(id(e), 0.0)) <= lag[e.evidence.number == number]]
         return new[: _length(question, prompt)]
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
@@ -164,6 +182,10 @@ class ExtractiveAnswerer:
         for each in pool:
             each.score = 0.0
         likely = sorted(pool, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
+        if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
+            for each in (each for each in pool if _UNSPACED.search(each.text)):
+                each.score = by_words[id(each)] - UNJUDGED
+            likely = [each for each in likely if not _UNSPACED.search(each.text)]
         likely = likely[:READ_CLOSELY]
         read = [replace(each.evidence.passage, text=each.text) for each in likely]
         for each, logit in zip(likely, self._judge.scores(question, read), strict=True):
@@ -212,16 +234,46 @@ def statements(text: str) -> Iterator[str]:
             columns = heads[-len(cells) :]  # the head of the first column may be empty
             yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False)) + "."
     for sentence in sentences("\n".join(prose)):
-        ended = sentence.rstrip("\"'”’)").endswith((".", "!", "?"))
-        if len(words(sentence)) >= 4 and (ended or _ITEM.match(sentence)):
+        ended = sentence.rstrip("\"'”’)」』）").endswith((".", "!", "?", "。", "！", "？"))
+        if len(_units(sentence)) >= 4 and (ended or _ITEM.match(sentence)):
             yield without_citations(sentence)  # a number in a document's own brackets is no citation of ours
 
 
 @lru_cache(maxsize=REMEMBERED)
 def shingles(sentence: str) -> frozenset[tuple[str, ...]]:
     """A sentence's pairs of neighbouring stems, for telling whether it was said before."""
-    stems = [stem(word) for word in words(sentence)]
-    return frozenset(pairwise(stems))
+    return frozenset(pairwise(map(stem, _units(sentence))))
+
+
+def _units(text: str) -> list[str]:
+    """The words of a text, or the characters where it puts no spaces between words."""
+    if not _UNSPACED.search(text):
+        return words(text)
+    return [unit for word in words(text) for unit in (word if _UNSPACED.match(word) else (word,))]
+
+
+def _stems(text: str) -> frozenset[str]:
+    """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
+    if not _UNSPACED.search(text):
+        return said_stems(text)
+    runs = _UNSPACED.findall(text)
+    pairs = {first + second for run in runs for first, second in pairwise(run)}
+    return said_stems(_UNSPACED.sub(" ", text)).union("".join(runs), pairs)
+
+
+def _asked_stems(question: str) -> set[str]:
+    """What a question asks about; of a run of characters without spaces its pairs, without the small words."""
+    if not _UNSPACED.search(question):
+        return content_stems(question)
+    runs = [run for found in _UNSPACED.findall(question) for run in _SMALL.split(found) if run]
+    pairs = {first + second for run in runs for first, second in pairwise(run)}
+    return content_stems(_UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
+
+
+def _unread(pool: Sequence[Candidate]) -> list[Candidate]:
+    """What the passages that were quoted hold besides, where no judge can read it."""
+    quoted = {each.evidence.number for each in pool if each.said}
+    return [e for e in pool if e.evidence.number in quoted and not e.said and _UNSPACED.search(e.text)]
 
 
 def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
@@ -245,21 +297,21 @@ def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Can
 
 def _own_stems(sides: Sequence[str]) -> list[set[str]]:
     """The words of each side of a comparison, without those that all have, unless it has no other."""
-    stems = [content_stems(side) for side in sides]
+    stems = [{stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides]
     shared = set.intersection(*stems)
     return [each - shared or each for each in stems]
 
 
 def _of_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
-    said = content_stems(candidate.text)
-    return all(stems & said for stems in own)
+    said = _stems(candidate.text)
+    return all(stems <= said for stems in own)
 
 
 def _side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
     """The side that a sentence is about: by its own words, else by what stands above it, the nearest first."""
     passage = candidate.evidence.passage
     for text in (candidate.text, passage.heading.rpartition(" > ")[2], passage.heading, passage.title):
-        named = [place for place, stems in enumerate(own) if stems & content_stems(text)]
+        named = [place for place, stems in enumerate(own) if stems and stems <= _stems(text)]
         if len(named) == 1:
             return named[0]
     return None
@@ -269,21 +321,20 @@ def _length(question: str, prompt: Prompt) -> int:
     """How many sentences: few for a definition, for one of several questions, and after a long answer."""
     long_before = prompt.state is not None and prompt.state.last_response_length > LONG
     short = len(prompt.asked) > 1 or long_before or _DEFINITION.match(question.strip())
-    return SHORT_ANSWER if short and not _only_more(prompt.question) else LONGEST_ANSWER
+    return SHORT_ANSWER if short and not _only_more(prompt) else LONGEST_ANSWER
 
 
-def _about(candidate: Candidate) -> set[str]:
+def _about(candidate: Candidate) -> frozenset[str]:
     passage = candidate.evidence.passage
-    return content_stems(f"{candidate.text} {passage.title} {passage.heading}")
+    return _stems(f"{candidate.text} {passage.title} {passage.heading}")
 
 
 def _by_words(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
     """How much of the question each sentence holds (0 to 1), rare words counting more; its heading helps a little."""
-    wanted = content_stems(question)
-    held = {id(each): said_stems(each.text) for each in pool}
+    wanted = _asked_stems(question)
+    held = {id(each): _stems(each.text) for each in pool}
     around = {
-        each.evidence.number: said_stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}")
-        for each in pool
+        each.evidence.number: _stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}") for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
     weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) for key in wanted}
@@ -341,7 +392,7 @@ def _worked_out(prompt: Prompt) -> str:
 def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
     """The sentences in a readable form: steps, side by side, or paragraphs."""
     if prompt.sides:
-        return _side_by_side(chosen, prompt.sides)
+        return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if _HOW_TO.search(question) else []
     if len(steps) > 1:
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
@@ -371,15 +422,18 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
     return "\n\n".join(paragraphs)
 
 
-def _side_by_side(chosen: Sequence[Candidate], sides: Sequence[str]) -> str:
-    """What is said of both sides, or of neither by name; then what is said of each under its name."""
-    own = _own_stems(sides)
+def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
+    """What is said of both sides, or of neither by name; then what is said of each under its name, or that nothing
+    was found about it."""
+    own = _own_stems(prompt.sides)
     about = [(None if _of_all(each, own) else _side_of(each, own), each) for each in chosen]
     both = [each for place, each in about if place is None]
     parts = [_paragraphs(both)] if both else []
-    for side, name in enumerate(sides):
+    for side, name in enumerate(prompt.sides):
         if mine := [each for place, each in about if place == side]:
             parts.append(f"**{name[:1].upper()}{name[1:]}**: {_paragraphs(mine)}")
+        elif not any(own[side] <= _about(each) for each in pool):
+            parts.append(says(prompt.language, "no_side", about=one_line(name, 80)))
     return "\n\n".join(parts)
 
 
@@ -413,16 +467,25 @@ def _tidy(sentence: str) -> str:
     return " ".join(_ITEM.sub("", sentence).split())
 
 
-def _only_more(question: str) -> bool:
+def _only_more(prompt: Prompt) -> bool:
     """Whether the user names nothing and only wants to hear more."""
-    return bool(_MORE.search(question)) and not any(map(is_specific, words(question)))
+    if prompt.language == "en" or prompt.language not in CODES:
+        return bool(_MORE.search(prompt.question)) and not any(map(is_specific, words(prompt.question)))
+    return wants_more(prompt.question, prompt.language)
+
+
+def _subject(question: str, prompt: Prompt) -> str:
+    """What a question for more, completed from the conversation, is about."""
+    if prompt.language == "en" or prompt.language not in CODES:
+        return " ".join(filter(is_specific, words(question))) or question
+    return question.rpartition(": ")[2]
 
 
 def _unknown(question: str, prompt: Prompt) -> str:
     """That the documents do not answer, what was looked for, and what came nearest."""
     if not prompt.evidence:
         return says(prompt.language, "nothing_found", question=one_line(question, 120))
-    if prompt.said and _only_more(prompt.question):
+    if prompt.said and (_only_more(prompt) or _ANOTHER.search(prompt.question)):
         opening = says(prompt.language, "no_more")
     else:
         again = any(map(abstains, prompt.said))
@@ -432,19 +495,39 @@ def _unknown(question: str, prompt: Prompt) -> str:
     return f"{opening} {says(prompt.language, 'nearest', place=one_line(place, 100))}" if place else opening
 
 
+@lru_cache(maxsize=1)
+def _own_words() -> frozenset[str]:
+    """The courtesies that Turnwise says by itself, which are no answers."""
+    return frozenset(text for code in CODES for text in language(code).says.values() if "{" not in text)
+
+
 def reform(answer: str, form: str) -> str:
     """The last answer in another form, with its citations."""
     said = [point.removeprefix(AGAIN) for point in points(answer)]
+    rows = _TABLE.search(answer)
+    if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):
+        return answer
     if form == "list":
         return "\n".join(f"- {point}" for point in said)
     if form == "table":
-        rows = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
-        body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in rows if row)
+        cells = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
+        body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in cells if row)
         return f"| Point | Source |\n|---|---|\n{body}"
-    if form == "repeat":
-        return answer
-    if form == "shorter":
-        return said[0] if said else answer
-    if form == "simpler":
-        return "\n".join(f"- {point}" for point in sorted(said, key=len)[: max(1, (len(said) + 1) // 2)]) or answer
+    if form in ("shorter", "simpler"):
+        lines = answer.splitlines()
+        if rows:
+            return _first_of(lines, [line for line in rows[2].splitlines() if line], FEW_ROWS)
+        items = [line for line in lines if _ITEM.match(line)]
+        if len(items) > 1:
+            return _first_of(lines, items, max(2, (len(items) + 1) // 2))
+        if form == "shorter":
+            return said[0] if said else answer
+        plain = set(sorted(said, key=len)[: max(1, (len(said) + 1) // 2)])
+        return "\n".join(f"- {point}" for point in said if point in plain) or answer
     return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."
+
+
+def _first_of(lines: Sequence[str], items: Sequence[str], count: int) -> str:
+    """An answer with only the first rows of its table or items of its list."""
+    left_out = set(items[count:]) - set(items[:count])
+    return "\n".join(line for line in lines if line not in left_out)
