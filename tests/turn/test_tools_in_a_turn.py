@@ -12,6 +12,7 @@ import turnwise
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.types import StepResult
 
 SALES = "region,product,revenue\nNorth,honey,1200\nSouth,honey,800\nNorth,wax,300\nSouth,wax,500\n"
 
@@ -72,3 +73,41 @@ def test_a_function_of_ones_own_answers(sample_library: Path) -> None:
     with build(Settings(library=str(sample_library))) as engine:
         engine.add_tool(weather)
         assert engine.chat().ask("What is the weather in Riverside?").text == "It is sunny in Riverside."
+
+
+def test_where_a_tool_fails_the_library_is_searched(sample_library: Path) -> None:
+    @turnwise.tool(when=r"BERT")
+    def lookup(question: str) -> str:  # noqa: ARG001
+        """Looks something up."""
+        raise ConnectionError("no line")
+
+    @turnwise.tool(when=r"GPT")
+    def nothing(question: str) -> None:
+        """Gives nothing."""
+
+    with build(Settings(library=str(sample_library))) as engine:
+        engine.add_tool(lookup)
+        engine.add_tool(nothing)
+        reply = engine.chat().ask("What is BERT?")
+        assert reply.text.startswith("BERT is a language model")
+        assert "lookup: no line" in reply.notice
+        both = engine.chat().ask("What is overfitting, and what is GPT?")
+        assert "GPT is a family of language models" in both.text
+        assert "None" not in both.text
+        assert "nothing gave nothing" in both.notice
+
+
+def test_where_a_table_cannot_be_asked_the_library_is_searched(sample_library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "sales.csv"
+    table.write_text(SALES)
+    with build(Settings(library=str(sample_library)), tables=[table]) as engine:
+        database = next(tool for tool in engine._parts.tools if tool.name == "database")
+        database.run = broken  # type: ignore[method-assign]
+        reply = engine.chat().ask("What is the total revenue by region?")
+    assert reply.plan is not None
+    assert [step.input for step in reply.plan.searched] == ["What is the total revenue by region?"]
+    assert "The query failed." in reply.notice
+
+
+async def broken(given: str) -> StepResult:  # noqa: ARG001
+    return StepResult(error="The query failed.")

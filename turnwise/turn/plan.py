@@ -110,18 +110,21 @@ def _needed(part: str, step: Step, meaning: Meaning) -> str:
 
 def with_answer(message: str, meaning: Meaning, found: QueryAnalysis) -> QueryPlan:
     """The steps of an analysis, each search with all that is known of what to look for, and last the answer."""
-    steps = [replace(step, query=_search(step, meaning)) if step.tool == "rag" else step for step in found.steps]
+    steps = [
+        replace(step, query=_search(question, step, meaning))  # of a tool: what is searched where it fails
+        for question, step in zip(found.sub_queries, found.steps, strict=True)
+    ]
     steps.append(Step("answer", after=tuple(range(len(steps)))))
     return QueryPlan("", message, tuple(steps), found.reasoning)
 
 
-def _search(step: Step, meaning: Meaning) -> SearchQuery:
+def _search(question: str, step: Step, meaning: Meaning) -> SearchQuery:
     """What a search looks for: where it asks all that the message asks, the conversation helps; a part stands alone."""
     condensed, search = meaning.condensed, meaning.search
-    if step.input == condensed.query and not step.role:
+    if question == condensed.query and not step.role:
         return search
     unsure = condensed.method == "literal" and not step.role  # words that may be meant, and are in no question
-    return SearchQuery(step.input, search.added if unsure else (), where=search.where)
+    return SearchQuery(question, search.added if unsure else (), where=search.where)
 
 
 # --- memories -----------------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                     yield StepDone(place, as_asked(planned).steps[place], result)
             planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
-            searched = [step.input for step in planned.steps if step.tool == "rag"]
+            searched = [step.input for step in planned.searched]
             called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in parts.tools}]
             came = [*([f"{len(hits)} passages"] if searched else []), *called]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
