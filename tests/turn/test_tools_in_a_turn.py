@@ -111,3 +111,15 @@ def test_where_a_table_cannot_be_asked_the_library_is_searched(sample_library: P
 
 async def broken(given: str) -> StepResult:  # noqa: ARG001
     return StepResult(error="The query failed.")
+
+
+def test_of_very_many_questions_the_first_six_are_answered_and_the_reader_is_told(engine: Engine) -> None:
+    six = "What is BERT? What is GPT? What is attention? What is overfitting? What is backpropagation? What is edifest?"
+    reply = engine.chat().ask(six)
+    assert "know" not in reply.text
+    assert len(reply.sources) == 6
+    assert not reply.notice
+    more = engine.chat().ask(f"{six} What is regression? Where is Edicenter?")
+    assert more.text == reply.text
+    assert more.notice == "Only the first 6 of 8 questions were answered."
+    assert "it asks 8 things, of which the first 6 are answered" in stage(more, "plan").reason

@@ -12,7 +12,6 @@ from turnwise.dialogue.writing import coordinated, parallel, points_back, writte
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 
-MOST = 4  # questions of a message that are asked one by one; further ones stay with the last
 LONGEST = 400  # characters of a message that is taken apart
 SHORTEST = 3  # words of a question that can stand beside another
 
@@ -79,9 +78,7 @@ def several(message: str, code: str = "en") -> tuple[str, ...]:
     """The questions of a message as they are written, each with the statements before it."""
     read = code in CODES and len(message) <= LONGEST
     asked = _with_statements(list(_pieces(message, code)), code) if read else []
-    if len(asked) < 2:
-        return (message,)
-    return tuple(asked if len(asked) <= MOST else [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])])
+    return tuple(asked) if len(asked) > 1 else (message,)
 
 
 def completed(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from turnwise.types import (
 )
 
 LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
+MOST = 6  # questions of a message that are answered, the first
 LISTED = 30  # questions that a memory of all lists at most
 NEEDED = {"arithmetic": "calculator", "data": "database"}  # the tools that an intent asks for
 
@@ -70,7 +71,18 @@ def _say(message: str, words: str, reason: str) -> QueryPlan:
 
 
 def asks(meaning: Meaning) -> tuple[str, ...]:
-    """The questions of a message, each of which stands alone."""
+    """The questions of a message that are answered, each of which stands alone."""
+    return _every(meaning)[:MOST]
+
+
+def left_out(meaning: Meaning, plan: QueryPlan) -> str:
+    """What a reader should know of the questions of a message that a plan has no steps for."""
+    every = len(_every(meaning))
+    parts = [step for step in plan.steps if step.tool != "answer" and not step.role]
+    return f"Only the first {MOST} of {every} questions were answered." if every > MOST == len(parts) else ""
+
+
+def _every(meaning: Meaning) -> tuple[str, ...]:
     condensed = meaning.condensed
     if condensed.method == "caller":
         return (condensed.query,)
@@ -82,7 +94,9 @@ def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequenc
     readings of a message are searched besides."""
     compared = next((found for part in parts if (found := sides(part))), ())
     readings = meaning.condensed.candidates if len(parts) == 1 else ()
-    reasons = [f"it asks {len(parts)} things"] if len(parts) > 1 else []
+    every_part = len(_every(meaning))
+    left = f", of which the first {len(parts)} are answered" if every_part > len(parts) else ""
+    reasons = [f"it asks {every_part} things{left}"] if len(parts) > 1 else []
     reasons += [f"the {step.tool} takes “{one_line(step.input)}”" for step in steps if step.tool != "rag"]
     if compared:
         reasons.append(f"a comparison: also one search each for “{'” and “'.join(compared)}”")

@@ -19,7 +19,7 @@ from turnwise.guard.shape import check_request
 from turnwise.turn.compose import budget_for, cited, compose, sent
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
-from turnwise.turn.plan import Meaning
+from turnwise.turn.plan import Meaning, left_out
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
@@ -196,7 +196,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             plan=planned,
             claims=claims,
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
-            notice=" ".join(filter(None, (speech.notice, filtered, troubles(planned)))),
+            notice=" ".join(filter(None, (speech.notice, filtered, left_out(meaning, planned), troubles(planned)))),
         )
         await memory.complete(reply)
         yield Answered(reply)
