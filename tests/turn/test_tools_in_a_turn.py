@@ -123,3 +123,46 @@ def test_of_very_many_questions_the_first_six_are_answered_and_the_reader_is_tol
     assert more.text == reply.text
     assert more.notice == "Only the first 6 of 8 questions were answered."
     assert "it asks 8 things, of which the first 6 are answered" in stage(more, "plan").reason
+
+
+@pytest.mark.parametrize(
+    ("message", "tools", "said"),
+    [
+        ("What is BERT? Total revenue by region.", "rag database", ("BERT is a language model", "1500")),
+        (
+            "What is BERT, what is 15% of 300 and total revenue by region?",
+            "rag calculator database",
+            ("BERT is a language model", "15 % of 300 is 45.", "1500"),
+        ),
+        (
+            "total revenue by region, and how does BERT compare to GPT?",
+            "database rag rag rag",
+            ("1500", "transformers"),
+        ),
+        ("What is 15% of 300 and 20% of 50?", "calculator calculator", ("is 45.", "is 10.")),
+        ("5 miles in kilometers and 3 kg in pounds", "calculator calculator", ("8.04672", "6.61387")),
+        ("How do BERT and GPT differ, and 12 * 7?", "rag calculator rag rag", ("is 84.", "transformers")),
+    ],
+)
+def test_a_part_that_a_tool_reads_is_one_of_its_own(
+    engine: Engine, message: str, tools: str, said: tuple[str, ...]
+) -> None:
+    reply = engine.chat().ask(message)
+    assert reply.plan is not None
+    assert [step.tool for step in reply.plan.steps] == [*tools.split(), "answer"]
+    assert all(words in reply.text for words in said)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What are the advantages and disadvantages of BERT?",
+        "What is attention and 15% of 300 of its heads?",
+        "What depends on both BERT and 15% of 300?",
+        "Tell me about honey and wax",
+    ],
+)
+def test_a_question_stays_whole_where_what_is_left_of_it_is_none(engine: Engine, message: str) -> None:
+    plan = engine.chat().ask(message).plan
+    assert plan is not None
+    assert [step.input for step in plan.searched] == [message]

@@ -79,7 +79,7 @@ def left_out(meaning: Meaning, plan: QueryPlan) -> str:
     """What a reader should know of the questions of a message that a plan has no steps for."""
     every = len(_every(meaning))
     parts = [step for step in plan.steps if step.tool != "answer" and not step.role]
-    return f"Only the first {MOST} of {every} questions were answered." if every > MOST == len(parts) else ""
+    return f"Only the first {MOST} of {every} questions were answered." if every > MOST <= len(parts) else ""
 
 
 def _every(meaning: Meaning) -> tuple[str, ...]:
@@ -94,9 +94,9 @@ def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequenc
     readings of a message are searched besides."""
     compared = next((found for part in parts if (found := sides(part))), ())
     readings = meaning.condensed.candidates if len(parts) == 1 else ()
-    every_part = len(_every(meaning))
-    left = f", of which the first {len(parts)} are answered" if every_part > len(parts) else ""
-    reasons = [f"it asks {every_part} things{left}"] if len(parts) > 1 else []
+    more = max(0, len(_every(meaning)) - MOST)
+    left = f", of which the first {len(parts)} are answered" if more else ""
+    reasons = [f"it asks {len(parts) + more} things{left}"] if len(parts) > 1 else []
     reasons += [f"the {step.tool} takes “{one_line(step.input)}”" for step in steps if step.tool != "rag"]
     if compared:
         reasons.append(f"a comparison: also one search each for “{'” and “'.join(compared)}”")
