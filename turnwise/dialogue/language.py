@@ -26,6 +26,7 @@ _SCRIPTS = (
     ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
 )
 _LATIN = re.compile("[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]+(?:’[a-zA-Z]+)?")
+_FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|exp|sqrt)(?=\s?[(\d])", re.I)  # of a sum, and of no language
 _ENDS = ' \t\n?!.,;:¿¡。？！、，…～~"“”„«»()'
 
 
@@ -90,7 +91,7 @@ def _told(text: str, spoken: str = "") -> str | None:
     The language that was spoken before has the advantage, where the text shows anything of it.
     """
     scripts = Counter({code: len(script.findall(text)) for code, script in _SCRIPTS})
-    found = _LATIN.findall(text.replace("'", "’"))
+    found = _LATIN.findall(_FUNCTION.sub(" ", text).replace("'", "’"))
     if scripts.total() and scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
         return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
     return _by_words(found, spoken)
