@@ -492,6 +492,11 @@ class StepResult:
     ms: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)  # the query that was run, the sum as it was read
 
+    @property
+    def failed(self) -> bool:
+        """Whether something went wrong that no words of its own tell of."""
+        return bool(self.error) and not self.text
+
     def outline(self) -> dict[str, Any]:
         """What a reader wants to know of it, as JSON: how many passages there are, and not the passages."""
         came = {"text": self.text, "found": len(self.hits), "error": self.error, "ms": self.ms}
@@ -518,6 +523,18 @@ class QueryPlan:
     @property
     def completed(self) -> bool:
         return self.current_step == len(self.steps)
+
+    @property
+    def searched(self) -> tuple[Step, ...]:
+        """The searches of the library: those that are planned, and those in place of tools that failed."""
+        found = []
+        for place, step in enumerate(self.steps):
+            result = self.result(place)
+            if step.tool == "rag":
+                found.append(step)
+            elif step.query and result and result.failed and not step.after:
+                found.append(Step("rag", step.query.question, step.query))
+        return tuple(found)
 
     def result(self, place: int) -> StepResult | None:
         return self.results[place] if place < len(self.results) else None

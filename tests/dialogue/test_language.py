@@ -307,3 +307,11 @@ def test_a_correction_in_another_language_keeps_the_question() -> None:
     condensed = condense(message, history, understand(message, history))
     assert condensed.query == message
     assert "Fotos" in {term.text for term in condensed.added}
+
+
+@pytest.mark.parametrize("message", ["sin(30)", "sin 30", "what is sin(30)?"])
+def test_a_function_of_a_sum_tells_no_language(message: str) -> None:
+    assert read_language(message) == "en"
+    assert read_language(message, ["What is BERT?"]) == "en"
+    assert read_language("sin(30)", ["Was ist BERT?"]) == "de"
+    assert read_language("¿Qué es BERT sin 30 capas?") == "es"

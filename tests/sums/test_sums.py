@@ -20,7 +20,8 @@ SUMS = """
     1,500 * 2 | 3² | 2½ * 4 | how many cm in an inch? | how many minutes are in 3 hours | 5 ft 3 in to cm | 3 in to cm |
     average of 3, 4 and 5 | the sum of 3 and 4 | calculate 10/4 | -5 + 3 | 2**10 | 110 million / 2 | 12 000 + 5 |
     sqrt(16) + 2 | 20 square meters in square feet | 100 KM in miles | increase 80 by 15 % | 60 mph in km/h |
-    3/4 of 100 | convert 3 smoots to km | $80/3 | please calculate 2 + 2 | so what is 2 * 3?
+    3/4 of 100 | convert 3 smoots to km | $80/3 | please calculate 2 + 2 | so what is 2 * 3? |
+    1/0 | what is 1/0? | 2+2=5? | is 2 + 2 = 5? | 10 % 3 | 10%3
 """
 LEANING = """
     how much is that times 3? | what is it plus 10? | what is 15% of that? | double it | and times 3? | add 20 to that |
@@ -35,7 +36,7 @@ OTHERS = """
     to what extent? | what is GPT-3? | 3 of 4 | what is it? | How many parameters in BERT? | 9 to 5 | from 9 to 5 |
     how many days are in the course? | plus one | what is 15 %? | why 2 + 2? | times are hard | in short | as a list |
     3 tımes 4 | 5 mıllion | 1 in 10 | en español | add it to that | over | 5 - 10 minutes | 12 / 05 / 2024 |
-    why is 2 + 2 = 4?
+    why is 2 + 2 = 4? | x = 5 | what is n = 5? | 9/01 | is BERT = 5?
 """
 IN_OTHER_LANGUAGES = {
     "de": "wie viel ist 1,5 + 2,5? | was ist 15 % von 80? | wie viel Prozent von 80 sind 12? | 3 mal 4 | 15 % davon",

@@ -64,6 +64,8 @@ def talk(*messages: str, before: tuple[str, ...] = ()) -> list[str]:
         ("2^√2", "2^√(2) is about 2.66514."),
         ("cube root of 27", "∛(27) is 3."),
         ("17 mod 5", "17 mod 5 is 2."),
+        ("10 % 3", "10 mod 3 is 1."),
+        ("2+2=5?", "2 + 2 is 4."),
         ("1,500 * 2", "1,500 × 2 is 3,000."),
         ("average of 3, 4 and 5", "(3 + 4 + 5) / 3 is 4."),
         ("$80 plus 15 %", "$80 + 15 % is $92."),
@@ -106,6 +108,8 @@ def test_the_result_tells_how_the_sum_was_read() -> None:
     ("message", "why"),
     [
         ("10 / 0", "zero"),
+        ("1/0", "zero"),
+        ("what is 1/0?", "zero"),
         ("5 mod 0", "zero"),
         ("0 ^ -1", "zero"),
         ("0 ^ (-1/5)", "zero"),

@@ -323,3 +323,20 @@ def test_two_subjects_that_share_a_word_can_be_compared(talk: Talk) -> None:
         -1
     ]
     assert reply.condensed_query == "What's the difference between few-shot learning and multi-task learning?"
+
+
+@pytest.mark.parametrize("message", ["Who works in IT?", "Who leads the IT department?", "Is IT important in the US?"])
+def test_it_in_capitals_is_no_pronoun(talk: Talk, message: str) -> None:
+    assert talk("What is BERT?", message)[-1].condensed_query == message
+
+
+def test_it_in_capitals_is_a_pronoun_where_all_is_in_capitals(talk: Talk) -> None:
+    assert talk("What is BERT?", "WHO MADE IT?")[-1].condensed_query == "WHO MADE BERT?"
+    assert talk("What is BERT?", "How is it used in IT?")[-1].condensed_query == "How is BERT used in IT?"
+
+
+def test_it_in_a_later_sentence_means_what_that_message_names(talk: Talk) -> None:
+    message = "Define overfitting. Then give 3 ways to prevent it."
+    reply = talk("What is BERT?", "How is it trained?", message)[-1]
+    assert reply.condensed_query == "Define overfitting. give 3 ways to prevent overfitting."
+    assert {source.title for source in reply.sources} == {"Overfitting and regularisation"}

@@ -12,6 +12,7 @@ import turnwise
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.types import StepResult
 
 SALES = "region,product,revenue\nNorth,honey,1200\nSouth,honey,800\nNorth,wax,300\nSouth,wax,500\n"
 
@@ -93,3 +94,96 @@ def test_a_function_of_ones_own_answers(sample_library: Path) -> None:
     with build(Settings(library=str(sample_library))) as engine:
         engine.add_tool(weather)
         assert engine.chat().ask("What is the weather in Riverside?").text == "It is sunny in Riverside."
+
+
+def test_where_a_tool_fails_the_library_is_searched(sample_library: Path) -> None:
+    @turnwise.tool(when=r"BERT")
+    def lookup(question: str) -> str:  # noqa: ARG001
+        """Looks something up."""
+        raise ConnectionError("no line")
+
+    @turnwise.tool(when=r"GPT")
+    def nothing(question: str) -> None:
+        """Gives nothing."""
+
+    with build(Settings(library=str(sample_library))) as engine:
+        engine.add_tool(lookup)
+        engine.add_tool(nothing)
+        reply = engine.chat().ask("What is BERT?")
+        assert reply.text.startswith("BERT is a language model")
+        assert "lookup: no line" in reply.notice
+        both = engine.chat().ask("What is overfitting, and what is GPT?")
+        assert "GPT is a family of language models" in both.text
+        assert "None" not in both.text
+        assert "nothing gave nothing" in both.notice
+
+
+def test_where_a_table_cannot_be_asked_the_library_is_searched(sample_library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "sales.csv"
+    table.write_text(SALES)
+    with build(Settings(library=str(sample_library)), tables=[table]) as engine:
+        database = next(tool for tool in engine._parts.tools if tool.name == "database")
+        database.run = broken  # type: ignore[method-assign]
+        reply = engine.chat().ask("What is the total revenue by region?")
+    assert reply.plan is not None
+    assert [step.input for step in reply.plan.searched] == ["What is the total revenue by region?"]
+    assert "The query failed." in reply.notice
+
+
+async def broken(given: str) -> StepResult:  # noqa: ARG001
+    return StepResult(error="The query failed.")
+
+
+def test_of_very_many_questions_the_first_six_are_answered_and_the_reader_is_told(engine: Engine) -> None:
+    six = "What is BERT? What is GPT? What is attention? What is overfitting? What is backpropagation? What is edifest?"
+    reply = engine.chat().ask(six)
+    assert "know" not in reply.text
+    assert len(reply.sources) == 6
+    assert not reply.notice
+    more = engine.chat().ask(f"{six} What is regression? Where is Edicenter?")
+    assert more.text == reply.text
+    assert more.notice == "Only the first 6 of 8 questions were answered."
+    assert "it asks 8 things, of which the first 6 are answered" in stage(more, "plan").reason
+
+
+@pytest.mark.parametrize(
+    ("message", "tools", "said"),
+    [
+        ("What is BERT? Total revenue by region.", "rag database", ("BERT is a language model", "1500")),
+        (
+            "What is BERT, what is 15% of 300 and total revenue by region?",
+            "rag calculator database",
+            ("BERT is a language model", "15 % of 300 is 45.", "1500"),
+        ),
+        (
+            "total revenue by region, and how does BERT compare to GPT?",
+            "database rag rag rag",
+            ("1500", "transformers"),
+        ),
+        ("What is 15% of 300 and 20% of 50?", "calculator calculator", ("is 45.", "is 10.")),
+        ("5 miles in kilometers and 3 kg in pounds", "calculator calculator", ("8.04672", "6.61387")),
+        ("How do BERT and GPT differ, and 12 * 7?", "rag calculator rag rag", ("is 84.", "transformers")),
+    ],
+)
+def test_a_part_that_a_tool_reads_is_one_of_its_own(
+    engine: Engine, message: str, tools: str, said: tuple[str, ...]
+) -> None:
+    reply = engine.chat().ask(message)
+    assert reply.plan is not None
+    assert [step.tool for step in reply.plan.steps] == [*tools.split(), "answer"]
+    assert all(words in reply.text for words in said)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What are the advantages and disadvantages of BERT?",
+        "What is attention and 15% of 300 of its heads?",
+        "What depends on both BERT and 15% of 300?",
+        "Tell me about honey and wax",
+    ],
+)
+def test_a_question_stays_whole_where_what_is_left_of_it_is_none(engine: Engine, message: str) -> None:
+    plan = engine.chat().ask(message).plan
+    assert plan is not None
+    assert [step.input for step in plan.searched] == [message]

@@ -34,6 +34,7 @@ _MORE = re.compile(
     re.I,
 )
 _ROOM = re.compile(r"\.\{|\[\^")  # for a name, in a pattern
+_FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|exp|sqrt)(?=\s?[(\d])", re.I)  # of a sum, and of no language
 _ENDS = ' \t\n?!.,;:¿¡。？！、，…～~"“”„«»()'
 
 
@@ -98,7 +99,7 @@ def _told(text: str, spoken: str = "") -> str | None:
     The language that was spoken before has the advantage, where the text shows anything of it.
     """
     scripts = Counter({code: len(script.findall(text)) for code, script in _SCRIPTS})
-    found = _LATIN.findall(text.replace("'", "’"))
+    found = _LATIN.findall(_FUNCTION.sub(" ", text).replace("'", "’"))
     if scripts.total() and scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
         return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
     return _by_words(found, spoken)

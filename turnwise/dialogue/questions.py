@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 
 from turnwise.dialogue.intent import is_question
 from turnwise.dialogue.language import CODES, language, named
@@ -12,7 +13,6 @@ from turnwise.dialogue.writing import coordinated, parallel, points_back, writte
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 
-MOST = 4  # questions of a message that are asked one by one; further ones stay with the last
 LONGEST = 400  # characters of a message that is taken apart
 SHORTEST = 3  # words of a question that can stand beside another
 
@@ -30,6 +30,7 @@ _JOINT = re.compile(
     rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when) {_AUXILIARY} (?:the\b|[A-Z])|"
     rf"(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
 )
+_LISTED = re.compile(r"[,;]? and (?:also |then )?|[,;] ", re.I)
 _HELD_TOGETHER = re.compile(r"\b(?:between|whether|both|either|depend(?:s|ing)? on)\b", re.I)
 _SHORTENED = re.compile(r"^(\w+)['’]s\b")  # "What's"
 _CLAUSE = re.compile(r"^(?:when|where|which) (?:it|they|he|she|i|we|you|the)\b", re.I)  # "When I apply, ..."
@@ -79,9 +80,7 @@ def several(message: str, code: str = "en") -> tuple[str, ...]:
     """The questions of a message as they are written, each with the statements before it."""
     read = code in CODES and len(message) <= LONGEST
     asked = _with_statements(list(_pieces(message, code)), code) if read else []
-    if len(asked) < 2:
-        return (message,)
-    return tuple(asked if len(asked) <= MOST else [*asked[: MOST - 1], " ".join(asked[MOST - 1 :])])
+    return tuple(asked) if len(asked) > 1 else (message,)
 
 
 def completed(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:
@@ -94,6 +93,31 @@ def completed(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:
         else:
             whole[-1] += f" {each}"
     return tuple(dict.fromkeys(whole))
+
+
+def sentence_parts(message: str) -> tuple[str, ...]:
+    """The sentences of a message, as a tool may read each."""
+    if len(message) > LONGEST:
+        return (message,)
+    return tuple(each for marked in _AFTER_MARK.split(message) for each in sentences(marked))
+
+
+def listed_parts(sentence: str) -> tuple[str, ...]:
+    """What "and" and commas join in a sentence, as a tool may read each; the sentence where it holds them together."""
+    held = len(sentence) > LONGEST or _HELD_TOGETHER.search(sentence)
+    return (sentence,) if held else tuple(filter(None, _LISTED.split(sentence)))
+
+
+def beside(parts: Sequence[str], taken: Collection[str], glue: str) -> tuple[str, ...]:
+    """Parts of a message, of which tools take some: those, and what stands between them as one question each. Nothing
+    where that is no question, or no tool takes any."""
+    whole: list[str] = []
+    for own, run in groupby(parts, key=taken.__contains__):
+        said = list(run)
+        whole += said if own else [glue.join(said)]
+        if not own and not _asks(whole[-1]):
+            return ()
+    return tuple(whole) if taken else ()
 
 
 def in_one(asked: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.language import CODES, LONGEST, language, read_language, tidy
-from turnwise.dialogue.writing import one_sided
+from turnwise.dialogue.writing import one_sided, without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, phrases, said_stems, stem, words
 from turnwise.types import Message
 
@@ -186,9 +186,15 @@ def opens_subject(message: str) -> bool:
     return not found.keys() & {*POINTING, "definite", "nothing_specific"}
 
 
+def names(message: str) -> bool:
+    """Whether a message does no more than ask for something by its name: "Define overfitting." """
+    found = signs(message, set(), set())
+    return "named" in found and not found.keys() & POINTING
+
+
 def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
     """The signs that a message leans on the conversation or stands by itself, each with the words that show it."""
-    text = message.strip()
+    text = without_lookalikes(message).strip()
     found: dict[str, str] = {}
 
     def note(name: str, match: re.Match[str] | None) -> None:

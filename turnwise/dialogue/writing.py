@@ -23,6 +23,7 @@ _PRONOUN = re.compile(
     r"|\b(it|they|them|him)\s*[?.!]?$|^(it|this|that|they|he|she)\b",
     re.I,
 )
+_LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
 _POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
 _SEVERAL = ("they", "them", "these", "those", "their")
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
@@ -199,6 +200,11 @@ def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> 
     return spans
 
 
+def without_lookalikes(message: str) -> str:
+    """The message with other letters for IT and US, which are no pronouns where not all is in capitals."""
+    return message if message.isupper() else _LOOKALIKE.sub("Xx", message)
+
+
 def _pronoun(message: str) -> str:
     """The word that a phrase takes the place of, in lower case; empty where there is none."""
     found = _pointing(message)
@@ -208,6 +214,7 @@ def _pronoun(message: str) -> str:
 def _pointing(message: str) -> re.Match[str] | None:
     """The pronoun that a phrase can take the place of: one whose own sentence or clause is not preceded by another that
     names what it may stand for."""
+    message = without_lookalikes(message)
     found = _POSSESSIVE.search(message) or _PRONOUN.search(message)
     before = message[: found.start(found.lastindex or 0)] if found else ""
     clause = max(before.rfind(mark) for mark in ".?!;,")

@@ -34,7 +34,7 @@ _ASKS = re.compile(
     r"cu[aá]nto (?:es|son|da)|calcula|convierte|quanto (?:é|são|dá)|calcule|converta) |"
     r"(?:计算|計算して|算一下|計算) ?)|"
     r"(?:what(?:['’]s| is| are| do you get for)|what(?= (?:percent|per cent|%))|was (?:ist|sind|macht|ergibt)|"
-    r"wie ?viel(?= prozent)|qu(?:el|e) est|(?:qué|cuál) es|qual é|o que é) ",
+    r"wie ?viel(?= prozent)|qu(?:el|e) est|(?:qué|cuál) es|qual é|o que é|is(?= [^=]*\d\s?=)) ",
     re.I,
 )
 _END = re.compile(
@@ -42,6 +42,9 @@ _END = re.compile(
     r"|(?:等于|等於|是)(?:多少|几|幾|什么)?$|(?:は|って)?(?:いくつ|いくら|何|なに)?(?:ですか|になりますか|でしょうか)?$",
     re.I,
 )
+_CLAIMED = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # "2 + 2 = 5?": what it is said to be
+_REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")
+_BY_ZERO = re.compile(r"\d+/0+")  # no date, and no name
 # How a message begins that goes on from the last answer: "times 3", "in miles"
 _GOES_ON = re.compile(
     r"[*/^]|\+ |(?:plus|minus|times|multiplied by|divided by|squared|cubed|to the power of|mal|geteilt durch|fois|"
@@ -71,11 +74,14 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
         return None
     text = _LEAD.sub("", tidied(message))
     asked = _ASKS.match(text)
-    rest = tidied(_END.sub("", text[asked.end() :] if asked else text))
+    rest = _CLAIMED.sub("", tidied(_END.sub("", text[asked.end() :] if asked else text)))
+    if remainder := _REMAINDER.fullmatch(rest):
+        rest = f"{remainder[1]} mod {remainder[2]}"
     bare = not asked and bool(_GOES_ON.match(rest)) and not re.fullmatch(r"\w+ [A-Z]", rest)  # "in C" names a language
     try:
         tree = parsed(f"that {rest}" if bare else rest, code)
-        tight = not (asked and asked["sure"]) and _only_tight(rest, code)
+        sure = (asked and asked["sure"]) or _BY_ZERO.fullmatch(rest)
+        tight = not sure and _only_tight(rest, code)
     except NoSum:
         return None
     return Sum(tree, bare) if not tight and _is_sum(tree, bool(asked)) else None

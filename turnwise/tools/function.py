@@ -52,7 +52,7 @@ class FunctionTool:
             result = work.result()
             if inspect.isawaitable(result):  # of an async function behind a plain one
                 result = await asyncio.wait_for(result, self._patience)
-            said = uncited(clean(str(result))[:LONGEST])
+            said = "" if result is None else uncited(clean(str(result))[:LONGEST])
         except (Exception, SystemExit) as error:
             return StepResult(error=f"{self.name}: {one_line(str(error), 200) or type(error).__name__}")
         except asyncio.CancelledError:

@@ -55,7 +55,7 @@ def compose(
     form = next((step.input for step in plan.steps if step.tool == "reform"), "")
     last = with_sources(found, locate) if form and (found := _last_answer(history)) else None
     evidence = _evidence_of(last) if last else _numbered(hits, known, _highest(history))
-    asked = tuple(step.input for step in plan.steps if step.tool == "rag" and not step.role) or (message,)
+    asked = tuple(step.input for step in plan.searched if not step.role) or (message,)
     worked_out = tuple(result.text for result in plan.results if result and result.text)
     state = understood.state if understood else None
 

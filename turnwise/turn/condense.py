@@ -19,10 +19,10 @@ from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.questions import completed, in_one, several
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
-from turnwise.dialogue.signs import opens_subject
+from turnwise.dialogue.signs import names, opens_subject
 from turnwise.dialogue.window import LONGEST, window
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_words, one_line, stem, words
+from turnwise.text import content_words, one_line, sentences, stem, words
 from turnwise.types import (
     EVERYTHING,
     Condensed,
@@ -190,7 +190,10 @@ def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
     before; the others lean on those before them."""
     question = _question(message, understanding)
     english = understanding.intent == "follow_up" and understanding.language == "en"
-    return several(question) if english else (question,)
+    if not english:
+        return (question,)
+    asked, said = several(question), tuple(sentences(question))
+    return said if len(asked) == 1 < len(said) and names(said[0]) else asked
 
 
 def _with_rest(first: Condensed, message: str, understanding: Understanding) -> Condensed:

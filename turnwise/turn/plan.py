@@ -23,6 +23,7 @@ from turnwise.types import (
 )
 
 LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
+MOST = 6  # questions of a message that are answered, the first
 LISTED = 30  # questions that a memory of all lists at most
 NEEDED = {"arithmetic": "calculator", "data": "database"}  # the tools that an intent asks for
 
@@ -70,7 +71,18 @@ def _say(message: str, words: str, reason: str) -> QueryPlan:
 
 
 def asks(meaning: Meaning) -> tuple[str, ...]:
-    """The questions of a message, each of which stands alone."""
+    """The questions of a message that are answered, each of which stands alone."""
+    return _every(meaning)[:MOST]
+
+
+def left_out(meaning: Meaning, plan: QueryPlan) -> str:
+    """What a reader should know of the questions of a message that a plan has no steps for."""
+    every = len(_every(meaning))
+    parts = [step for step in plan.steps if step.tool != "answer" and not step.role]
+    return f"Only the first {MOST} of {every} questions were answered." if every > MOST <= len(parts) else ""
+
+
+def _every(meaning: Meaning) -> tuple[str, ...]:
     condensed = meaning.condensed
     if condensed.method == "caller":
         return (condensed.query,)
@@ -82,7 +94,9 @@ def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequenc
     readings of a message are searched besides."""
     compared = next((found for part in parts if (found := sides(part))), ())
     readings = meaning.condensed.candidates if len(parts) == 1 else ()
-    reasons = [f"it asks {len(parts)} things"] if len(parts) > 1 else []
+    more = max(0, len(_every(meaning)) - MOST)
+    left = f", of which the first {len(parts)} are answered" if more else ""
+    reasons = [f"it asks {len(parts) + more} things{left}"] if len(parts) > 1 else []
     reasons += [f"the {step.tool} takes “{one_line(step.input)}”" for step in steps if step.tool != "rag"]
     if compared:
         reasons.append(f"a comparison: also one search each for “{'” and “'.join(compared)}”")
@@ -110,18 +124,21 @@ def _needed(part: str, step: Step, meaning: Meaning) -> str:
 
 def with_answer(message: str, meaning: Meaning, found: QueryAnalysis) -> QueryPlan:
     """The steps of an analysis, each search with all that is known of what to look for, and last the answer."""
-    steps = [replace(step, query=_search(step, meaning)) if step.tool == "rag" else step for step in found.steps]
+    steps = [
+        replace(step, query=_search(question, step, meaning))  # of a tool: what is searched where it fails
+        for question, step in zip(found.sub_queries, found.steps, strict=True)
+    ]
     steps.append(Step("answer", after=tuple(range(len(steps)))))
     return QueryPlan("", message, tuple(steps), found.reasoning)
 
 
-def _search(step: Step, meaning: Meaning) -> SearchQuery:
+def _search(question: str, step: Step, meaning: Meaning) -> SearchQuery:
     """What a search looks for: where it asks all that the message asks, the conversation helps; a part stands alone."""
     condensed, search = meaning.condensed, meaning.search
-    if step.input == condensed.query and not step.role:
+    if question == condensed.query and not step.role:
         return search
     unsure = condensed.method == "literal" and not step.role  # words that may be meant, and are in no question
-    return SearchQuery(step.input, search.added if unsure else (), where=search.where)
+    return SearchQuery(question, search.added if unsure else (), where=search.where)
 
 
 # --- memories -----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from turnwise.config import Settings
 from turnwise.dialogue.proposing import LONGEST_REPLY, Refused, may_need_steps, proposed
+from turnwise.dialogue.questions import beside, listed_parts, sentence_parts
 from turnwise.dialogue.rewriting import request
 from turnwise.dialogue.window import window
 from turnwise.errors import TurnwiseError
@@ -53,8 +54,10 @@ class QueryAnalyzer:
             return QueryAnalysis("simple", ("rag",) if inputs else (), inputs, ready.reason, searched)
         parts = asks(meaning)
         as_written = query if len(parts) == 1 and meaning.condensed.method != "caller" else ""
-        reading = (_step(part, as_written, chat_history, tools) for part in parts)
-        found = by_form(query, meaning, parts, await asyncio.gather(*reading))
+        steps = await asyncio.gather(*(_step(part, as_written, chat_history, tools) for part in parts))
+        apart = [await _apart(part, step, meaning, tools) for part, step in zip(parts, steps, strict=True)]
+        every = dict(pair for pairs in apart for pair in pairs)
+        found = by_form(query, meaning, tuple(every), tuple(every.values()))
         if self._rewriter is None or not _open_question(meaning, found, tools):
             return found
         return await self._by_model(self._rewriter, chat_history, tools, meaning, found)
@@ -151,6 +154,18 @@ async def _step(question: str, as_written: str, history: Sequence[Message], tool
             if given := await _reading(tool, text, history):
                 return Step(tool.name, given)
     return Step("rag", question)
+
+
+async def _apart(question: str, step: Step, meaning: Meaning, tools: Sequence[Tool]) -> tuple[tuple[str, Step], ...]:
+    """The parts of a question that no tool takes as a whole, each with its step, where tools take some of them as they
+    stand: "What is BERT? Total revenue by region." The question itself where they do not."""
+    if step.tool == "rag" and meaning.condensed.method != "caller" and meaning.understood.language == "en":
+        for parts, glue in ((sentence_parts(question), " "), (listed_parts(question), " and ")):
+            steps = [await _step(part, "", (), tools) for part in parts] if len(parts) > 1 else []
+            taken = {part: each for part, each in zip(parts, steps, strict=False) if each.tool != "rag"}
+            if whole := beside(parts, taken, glue):
+                return tuple((part, taken.get(part) or Step("rag", part)) for part in whole)
+    return ((question, step),)
 
 
 async def _read_by_tool(step: Step, history: Sequence[Message], tools: Sequence[Tool]) -> Step:

@@ -108,7 +108,18 @@ class _Worker:
         self.broken: list[Exception] = []
 
     async def done(self, plan: QueryPlan, place: int) -> StepResult:
-        """What a step gives. It never raises, but for being cancelled."""
+        """What a step gives; where a tool failed and says nothing, what the library has on its question. It never
+        raises, but for being cancelled."""
+        result, step = await self._done(plan, place), plan.steps[place]
+        if step.tool == "rag" or not result.failed or not step.query or step.after:
+            return result
+        try:
+            return dataclasses.replace(result, hits=(await self._search(plan, place)).hits)
+        except Exception:
+            log.warning("the search for “%s” in place of the %s failed", step.input, step.tool, exc_info=True)
+            return result
+
+    async def _done(self, plan: QueryPlan, place: int) -> StepResult:
         step, started = plan.steps[place], time.perf_counter()
         do = self._search if step.tool == "rag" else self._call
         try:
@@ -180,7 +191,7 @@ def _words(plan: QueryPlan, place: int) -> str:
     result = plan.result(place)
     if result and result.text:
         return result.text
-    if not result or not result.hits:
+    if not result or result.failed or not result.hits:
         raise _NothingThere(f"it needs what step {place + 1} gives, and that gave nothing")
     best = result.hits[0].passage
     asked = content_stems(plan.steps[place].input) - content_stems(best.title)  # of which every sentence speaks
@@ -204,9 +215,10 @@ async def _read_after(tool: Tool, plan: QueryPlan, place: int) -> str:
 def gathered(plan: QueryPlan, k: int) -> list[Hit]:
     """All that the steps found, none twice: what tools read, then at most k passages, two more where there were several
     searches; each search gets its turn at handing one in."""
-    results = [(step.tool, result) for step, result in zip(plan.steps, plan.results, strict=False) if result]
-    read = [hit for tool, result in results if tool != "rag" for hit in result.hits]
-    rankings = [list(result.hits) for tool, result in results if tool == "rag"]
+    done = zip(plan.steps, plan.results, strict=False)
+    results = [(step.tool == "rag" or result.failed, result) for step, result in done if result]
+    read = [hit for searched, result in results if not searched for hit in result.hits]
+    rankings = [list(result.hits) for searched, result in results if searched]
     wanted = min(k if len(rankings) == 1 else k + 2, MOST)
     best: dict[int, Hit] = {}
     for hit in _in_turn(rankings):
@@ -217,7 +229,7 @@ def gathered(plan: QueryPlan, k: int) -> list[Hit]:
 def troubles(plan: QueryPlan) -> str:
     """What a reader should know of steps that failed and have not said so themselves, in a sentence each."""
     done = zip(plan.steps, plan.results, strict=False)
-    failed = [(step, result) for step, result in done if result and result.error and not result.text]
+    failed = [(step, result) for step, result in done if result and result.failed]
     doing = {"rag": "The search for"}
     return " ".join(
         f"{doing.get(step.tool, f'The {step.tool} on')} “{one_line(step.input)}” failed: {result.error.rstrip('.')}."

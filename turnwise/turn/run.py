@@ -19,7 +19,7 @@ from turnwise.guard.shape import check_request
 from turnwise.turn.compose import budget_for, cited, compose, sent
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
-from turnwise.turn.plan import Meaning
+from turnwise.turn.plan import Meaning, left_out
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
@@ -124,7 +124,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                     yield StepDone(place, as_asked(planned).steps[place], result)
             planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
-            searched = [step.input for step in planned.steps if step.tool == "rag"]
+            searched = [step.input for step in planned.searched]
             called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in parts.tools}]
             came = [*([f"{len(hits)} passages"] if searched else []), *called]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
@@ -202,7 +202,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             plan=planned,
             claims=claims,
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
-            notice=" ".join(filter(None, (speech.notice, shortened, filtered, troubles(planned)))),
+            notice=" ".join(
+                filter(None, (speech.notice, shortened, filtered, left_out(meaning, planned), troubles(planned)))
+            ),
         )
         await memory.complete(reply)
         yield Answered(reply)

@@ -13,6 +13,7 @@ from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_court
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
+from turnwise.dialogue.writing import without_lookalikes
 from turnwise.text import without_citations
 from turnwise.types import Condenser, Embedder, FollowUp, Message, Prediction, Understanding
 
@@ -59,7 +60,7 @@ def understand(
         embed = senses.embedder.embed_query if senses.embedder else None
         since = last_change(message, history, embed) if language == "en" and reading.intent is None else 0
         if senses.condenser and recent and language == "en":
-            prediction = senses.condenser.predict(asked, window(message, history, since))
+            prediction = senses.condenser.predict(without_lookalikes(asked), window(message, history, since))
         if reading.intent in ("clarify", "refer_back"):
             follow_up = _decided(recent, 0.9, f"it {reading.reason}")
         else:
