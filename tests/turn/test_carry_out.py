@@ -228,12 +228,12 @@ def test_a_step_that_fails_says_so_and_the_others_go_on(monkeypatch: pytest.Monk
         tools=tools,
     )
     errors = [came(plan, place).error for place in range(6)]
-    assert errors[:2] == ["this is too much", "it took longer than 0.01 seconds"]
+    assert errors[:2] == ["it broke (RuntimeError)", "it took longer than 0.01 seconds"]
     assert errors[2]
     assert errors[3:] == ["The database cannot be read.", "", ""]
     assert [hit.passage.title for hit in gathered(plan, 6)] == ["BERT"]
     assert troubles(plan).startswith(
-        "The broken on “this” failed: this is too much. The hanging on “that” failed: it took"
+        "The broken on “this” failed: it broke (RuntimeError). The hanging on “that” failed: it took"
     )
     assert "The search for “what is damaged” failed: The database cannot be read." in troubles(plan)
 

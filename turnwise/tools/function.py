@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import logging
 import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from turnwise.errors import ToolError
-from turnwise.text import clean, one_line, uncited
+from turnwise.text import clean, uncited
 from turnwise.types import Message, StepResult, Tool
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 20.0  # seconds that a function may take
 LONGEST = 20_000  # characters of what it gives
@@ -54,7 +57,9 @@ class FunctionTool:
                 result = await asyncio.wait_for(result, self._patience)
             said = "" if result is None else uncited(clean(str(result))[:LONGEST])
         except (Exception, SystemExit) as error:
-            return StepResult(error=f"{self.name}: {one_line(str(error), 200) or type(error).__name__}")
+            log.warning("the tool %s broke", self.name, exc_info=True)
+            kind = str(error) if isinstance(error, ToolError) else type(error).__name__
+            return StepResult(error=f"{self.name} broke ({kind}).")  # the words of an error may hold a secret
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise  # it is the turn that was broken off

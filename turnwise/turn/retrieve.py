@@ -132,7 +132,11 @@ class _Worker:
             log.warning("the %s step “%s” failed", step.tool, step.input, exc_info=not isinstance(error, TurnwiseError))
             if step.tool == "rag":
                 self.broken.append(error)
-            return StepResult(error=str(error) or type(error).__name__, ms=_since(started))
+            # The words of other errors are for the log: they may hold an address, a path or a password.
+            told = (
+                str(error) if isinstance(error, TurnwiseError | TimeoutError) else f"it broke ({type(error).__name__})"
+            )
+            return StepResult(error=told, ms=_since(started))
 
     async def _search(self, plan: QueryPlan, place: int) -> StepResult:
         step, shelves = _filled(plan, place), self._shelves
