@@ -74,8 +74,28 @@ def test_an_answer_is_held_back_for_a_few_characters_only() -> None:
     assert [opening.feed("I'm ready to begin."), opening.close()] == ["I'm ready to begin.", ""]
 
 
+def test_an_ending_of_several_signs_is_one() -> None:
+    assert shown("I understand", "!", ". ") == shown("I understand!. ") == ""
+
+
 pieces = st.sampled_from(
-    ["Okay", ", ", "I understand", ". ", "\n", "I'm ready to begin", "BERT", "Sure", "!", " ", "a" * 50]
+    [
+        "Okay",
+        ", ",
+        "I understand",
+        ". ",
+        ".",
+        "…",
+        "?",
+        ":",
+        "\n",
+        "I'm ready to begin",
+        "BERT",
+        "Sure",
+        "!",
+        " ",
+        "a" * 50,
+    ]
 )
 
 

@@ -31,12 +31,10 @@ _GIVEN = (
 )
 _READY = (
     r"ready\s+(?:to\s+(?:begin|start|help|assist|answer|go|proceed|continue)\b|for\s+(?:your|the)\b|when(?:ever)?\b"
-    r"|and\b)[^.!?:;\[\]\n]*|ready"
+    r"|and\b)[^.!?…:;\[\]\n]*|ready"
 )
-_UNDERSTOOD = (
-    rf"(?:understand|(?:have |['’]ve )?(?:understood|read))(?:\s+{_GIVEN})?(?:(?:,|\s+and|,\s+and)\s+I[^.!?:;\[\]\n]*)?"
-)
-_OFFER = r"(?:I(?:['’]m| am) (?:here|happy) to (?:help|assist)|how (?:can|may) I (?:help|assist))\b[^.!?:;\[\]\n]*"
+_UNDERSTOOD = rf"(?:understand|(?:have |['’]ve )?(?:understood|read))(?:\s+{_GIVEN})?(?:(?:,|\s+and|,\s+and)\s+I[^.!?…:;\[\]\n]*)?"
+_OFFER = r"(?:I(?:['’]m| am) (?:here|happy) to (?:help|assist)|how (?:can|may) I (?:help|assist))\b[^.!?…:;\[\]\n]*"
 _SAID = rf"(?:(?:I(?:['’]m| am) )?(?:{_READY})|I ?{_UNDERSTOOD}|{_OFFER})"
 _ALONE = r"(?:okay|ok|alright|all right|understood|got it|noted)"
 _END = r"(?:[.!?…]+|(?=\n))"
@@ -77,8 +75,10 @@ def _undecided(text: str) -> bool:
     """Whether it may still become such a sentence: as far as it goes, it begins like one and has no end."""
     if len(text) > LONGEST:
         return False
+    if _ALL.match(text):
+        return True
     led = _LED.match(text)
     rest = " ".join(text[led.end() if led else 0 :].lower().replace("’", "'").split())
     if any(each.startswith(rest) for each in (*_LEADS, *_CORES)):
         return True
-    return any(rest.startswith(each) for each in _CORES) and not re.search(r"[.!?:;\[\n].", rest)
+    return any(rest.startswith(each) for each in _CORES) and not re.search(r"[.!?…][^.!?…]|[:;\[\n].", rest)
