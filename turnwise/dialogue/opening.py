@@ -33,7 +33,10 @@ _READY = (
     r"ready\s+(?:to\s+(?:begin|start|help|assist|answer|go|proceed|continue)\b|for\s+(?:your|the)\b|when(?:ever)?\b"
     r"|and\b)[^.!?…:;\[\]\n]*|ready"
 )
-_UNDERSTOOD = rf"(?:understand|(?:have |['’]ve )?(?:understood|read))(?:\s+{_GIVEN})?(?:(?:,|\s+and|,\s+and)\s+I[^.!?…:;\[\]\n]*)?"
+_UNDERSTOOD = (
+    rf"(?:understand|(?:have |['’]ve )?(?:understood|read))(?:\s+{_GIVEN})?"
+    r"(?:(?:,|\s+and|,\s+and)\s+I[^.!?…:;\[\]\n]*)?"
+)
 _OFFER = r"(?:I(?:['’]m| am) (?:here|happy) to (?:help|assist)|how (?:can|may) I (?:help|assist))\b[^.!?…:;\[\]\n]*"
 _SAID = rf"(?:(?:I(?:['’]m| am) )?(?:{_READY})|I ?{_UNDERSTOOD}|{_OFFER})"
 _ALONE = r"(?:okay|ok|alright|all right|understood|got it|noted)"
