@@ -68,7 +68,8 @@ def engine_over(
 ) -> Engine:
     """An engine over an index and a store that are open."""
     data = data or DataTool()
-    extractive = ExtractiveAnswerer(OnnxReranker(threads=settings.threads))
+    quick = reranker if reranker and settings.rerank == "quick" else OnnxReranker(threads=settings.threads)
+    extractive = ExtractiveAnswerer(quick)  # the same network judges sentences: its weights are read once
     models = chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,
