@@ -327,6 +327,14 @@ def test_a_comparison_stands_side_by_side(answerer: ExtractiveAnswerer) -> None:
     assert answer.index("**BERT**") < answer.index("**GPT**")
 
 
+def test_at_most_two_sentences_of_a_comparison_are_about_both_sides(answerer: ExtractiveAnswerer) -> None:
+    both = " ".join(f"BERT and GPT both {verb} text." for verb in ("read", "store", "split", "count", "weigh"))
+    asked = prompt("How do BERT and GPT both treat text?", both, f"{GPT} GPT writes text.", sides=("BERT", "GPT"))
+    answer = answerer.answer(asked)
+    assert answer.count("BERT and GPT both") == 2
+    assert "**GPT**: " in answer
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_not_knowing_is_said_in_the_language_of_the_user(answerer: ExtractiveAnswerer, code: str) -> None:
     asked = dataclasses.replace(prompt("Zebras?", GPT), language=code)

@@ -290,8 +290,9 @@ def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Can
     """The best that are about both sides of a comparison, and the best about each alone; none twice."""
     own = _own_stems(sides)
     best = [each for each in ranked if _of_all(each, own)][:SHORT_ANSWER]
+    alone = [each for each in ranked if not _of_all(each, own)]
     for place in range(len(own)):
-        best += [each for each in ranked if _side_of(each, own) == place and each not in best][:SHORT_ANSWER]
+        best += [each for each in alone if _side_of(each, own) == place][:SHORT_ANSWER]
     return best
 
 
