@@ -158,11 +158,15 @@ def test_of_very_many_questions_the_first_six_are_answered_and_the_reader_is_tol
         (
             "total revenue by region, and how does BERT compare to GPT?",
             "database rag rag rag",
-            ("1500", "transformers"),
+            ("1500", "GPT differs from BERT in direction"),
         ),
         ("What is 15% of 300 and 20% of 50?", "calculator calculator", ("is 45.", "is 10.")),
         ("5 miles in kilometers and 3 kg in pounds", "calculator calculator", ("8.04672", "6.61387")),
-        ("How do BERT and GPT differ, and 12 * 7?", "rag calculator rag rag", ("is 84.", "transformers")),
+        (
+            "How do BERT and GPT differ, and 12 * 7?",
+            "rag calculator rag rag",
+            ("is 84.", "GPT differs from BERT in direction"),
+        ),
     ],
 )
 def test_a_part_that_a_tool_reads_is_one_of_its_own(
