@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnwise.citations import bibliography
+    from turnwise.conversation import Conversation, Turn
     from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
     from turnwise.models.fake import FakeChat
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from turnwise.turn.condense import QueryCondenser
     from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
     from turnwise.types import (
-        Conversation,
         ConversationPhase,
         ConversationState,
         Message,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         Reply,
         Source,
         Tool,
-        Turn,
         TurnRequest,
     )
 
@@ -84,6 +83,8 @@ def open(library: str | Path, tools: Iterable[Tool | Callable[..., Any]] = (), *
 
 _HOMES = {
     "Chat": "engine",
+    "Conversation": "conversation",
+    "Turn": "conversation",
     "ConversationTracker": "dialogue.tracker",
     "Engine": "engine",
     "FakeChat": "models.fake",

@@ -75,7 +75,7 @@ def engine_over(
         settings,
         index,
         store,
-        GuardrailPipeline(settings.max_message),
+        GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=senses.embedder),
         models,
         dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
         query_condenser(settings, models[0], breaker),

@@ -75,6 +75,11 @@ class Settings:
     suggestions: int = _setting(3, "Most questions suggested after an answer, each seen to be answerable. 0: none.")
     preset: str = _setting("general", "Topics and guidance: general, tutor, academic, support, or a file of your own.")
 
+    guard: str = _setting(
+        "general",
+        "Rails around a turn: general, customer_service, tutor, academic, strict, off, or a file of yours.",
+    )
+
     style: str = _setting(
         "", "Citation style of the sources: apa, ieee, any other CSL style, or a .csl file. Empty: none."
     )

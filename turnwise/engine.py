@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnwise.config import Settings
+from turnwise.conversation import Conversation
 from turnwise.documents import ingest
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import ToolError, TurnwiseError
@@ -25,7 +26,6 @@ from turnwise.types import (
     Analysis,
     Answered,
     ChatModel,
-    Conversation,
     ConversationStore,
     Failed,
     Filter,

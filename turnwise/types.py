@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from turnwise.conversation import Conversation, TurnStatus
+
     Vectors = npt.NDArray[np.float32]  # one row a text, each of length 1
 
 Role = Literal["system", "user", "assistant"]
@@ -256,56 +258,7 @@ class Message:
     note: str = ""
 
 
-TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A prompt and its response (None until there is one), as the store keeps them."""
-
-    prompt: str
-    response: str | None
-    timestamp: float
-    number: int
-    status: TurnStatus
-    sources: tuple[Source, ...] = ()
-    record: dict[str, Any] = field(default_factory=dict)  # the reply as JSON: condensed_query, follow_up, state, trace
-    error: dict[str, Any] | None = None
-    evidence: tuple[Source, ...] = ()  # what a model was shown with the prompt, and
-    note: str = ""  # what else it was told
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """The turns of one conversation, oldest first."""
-
-    id: str
-    turns: tuple[Turn, ...]
-    created_at: float
-    last_activity: float
-
-    def messages(self) -> tuple[Message, ...]:
-        """The history a new turn reads. A blocked prompt never becomes context; an unanswered one was still said."""
-        said: list[Message] = []
-        for turn in self.turns:
-            if turn.status in ("blocked", "pending"):
-                continue
-            said.append(Message("user", turn.prompt, at=turn.timestamp, evidence=turn.evidence, note=turn.note))
-            if turn.status == "answered" and turn.response:
-                said.append(Message("assistant", turn.response, turn.sources, turn.timestamp))
-        return tuple(said)
-
-
 # --- what a turn decides -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A rail's judgement."""
-
-    action: Literal["allow", "block"]
-    rail: str = ""
-    reason: str = ""
 
 
 # new_question stands alone; follow_up leans on what was said; clarify corrects or narrows the last question ("no, I

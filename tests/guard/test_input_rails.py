@@ -10,7 +10,7 @@ from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_conversation_id, check_filter, check_shape
 from turnwise.types import Filter
 
-GUARD = GuardrailPipeline(16_000)
+GUARD = GuardrailPipeline(max_message=16_000)
 
 
 # --- shape --------------------------------------------------------------------------------------------------------
@@ -84,7 +84,8 @@ def test_a_filter_takes_dates_and_beginnings_of_them_only(name: str) -> None:
 )
 def test_plain_commands_to_drop_the_instructions_are_blocked(content: str) -> None:
     verdict = GUARD.check_input(content)
-    assert (verdict.action, verdict.rail) == ("block", "injection")
+    assert verdict.blocked
+    assert verdict.details["injection"].state == "found"
     assert verdict.reason
 
 

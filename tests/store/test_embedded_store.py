@@ -104,7 +104,13 @@ def test_a_turn_is_accepted_and_finished(store: EmbeddedStore) -> None:
         record,
         None,
     )
-    assert start <= found.created_at <= turn.timestamp <= found.last_activity <= time.time()
+    assert (
+        start
+        <= found.created_at.timestamp()
+        <= turn.timestamp.timestamp()
+        <= found.last_activity.timestamp()
+        <= time.time()
+    )
 
 
 def test_a_conversation_goes_on_that_began_before_it_was_kept_what_was_shown(database: Database) -> None:
@@ -123,7 +129,7 @@ def test_the_history_of_the_next_turn_has_sources_but_no_records(store: Embedded
     accepted = store.accept("c", "Why?")
     assert [turn.number for turn in accepted.turns] == [1, 2]
     assert [turn.record for turn in accepted.turns] == [{}, {}]
-    at = accepted.turns[0].timestamp
+    at = accepted.turns[0].timestamp.timestamp()
     asked, answered = accepted.messages()
     assert asked == Message("user", "What floats?", at=at)
     assert answered == Message("assistant", "Oil [3].", (SOURCE,), at)

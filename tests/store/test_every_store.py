@@ -137,7 +137,13 @@ def test_a_turn_is_accepted_and_finished(store: ConversationStore) -> None:
         record,
         None,
     )
-    assert start <= found.created_at <= turn.timestamp <= found.last_activity <= time.time()
+    assert (
+        start
+        <= found.created_at.timestamp()
+        <= turn.timestamp.timestamp()
+        <= found.last_activity.timestamp()
+        <= time.time()
+    )
 
 
 def test_the_history_of_the_next_turn_has_sources_but_no_records(store: ConversationStore) -> None:
@@ -145,7 +151,7 @@ def test_the_history_of_the_next_turn_has_sources_but_no_records(store: Conversa
     store.finish("c", 1, "answered", "Oil [3].", [SOURCE], {"trace": ["long"]})
     accepted = store.accept("c", "Why?")
     assert [turn.record for turn in accepted.turns] == [{}, {}]
-    at = accepted.turns[0].timestamp
+    at = accepted.turns[0].timestamp.timestamp()
     assert accepted.messages() == (
         Message("user", "What floats?", at=at),
         Message("assistant", "Oil [3].", (SOURCE,), at),

@@ -75,7 +75,7 @@ def make_parts(sample_engine: Engine) -> Callable[..., Parts]:
 
     def make_parts(*models: ChatModel, **settings: Any) -> Parts:
         chosen = replace(sample_engine.settings, **settings)
-        guard = GuardrailPipeline(chosen.max_message)
+        guard = GuardrailPipeline(max_message=chosen.max_message)
         return Parts(chosen, sample_engine.index, sample_engine.store, guard, models)
 
     return make_parts

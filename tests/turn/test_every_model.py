@@ -33,6 +33,7 @@ from talking import citations, collected, of_kind
 
 from turnwise.app import build
 from turnwise.config import Settings
+from turnwise.conversation import Turn
 from turnwise.engine import Engine
 from turnwise.models.local import LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
@@ -47,7 +48,6 @@ from turnwise.types import (
     Prompt,
     StageTrace,
     Trace,
-    Turn,
     TurnEvent,
     TurnRequest,
 )

@@ -13,10 +13,11 @@ import pytest
 from fake_openai import FakeOpenAI, endless
 from talking import answered, collected, failed, until_accepted, until_said
 
+from turnwise.conversation import Turn
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.run import Parts, run_turn
-from turnwise.types import Answered, Prompt, Turn, TurnRequest
+from turnwise.types import Answered, Prompt, TurnRequest
 
 MakeParts = Callable[..., Parts]
 

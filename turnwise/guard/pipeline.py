@@ -1,26 +1,170 @@
-"""The rails around a turn, usable alone: what may come in, and what may go out while it streams."""
+"""The rails around an exchange, usable alone: what may come in, what documents may say, and what may go out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+import contextvars
+import dataclasses
+import logging
+import queue
+import threading
+import time
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from turnwise.guard.injection import injection
+from turnwise.conversation import Conversation, Turn
+from turnwise.guard.injection import InjectionRail
 from turnwise.guard.output import OutputGuard
+from turnwise.guard.preset import GuardPreset, load_guard
+from turnwise.guard.reading import read
 from turnwise.guard.shape import check_shape
-from turnwise.types import Verdict
+from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
+from turnwise.types import Embedder, Message
+
+log = logging.getLogger(__name__)
+LONGEST = 100_000  # characters of a message, where nobody says otherwise
 
 
 class GuardrailPipeline:
-    """Judges messages and answers offline. These rails lower a risk; they do not promise to stop every attack."""
+    """Judges messages, passages and answers offline. Rails lower a risk; they do not promise to stop every attack.
 
-    def __init__(self, max_message: int) -> None:
+    Given a conversation, it judges the exchange and keeps its turns: an allowed message becomes a prompt that waits, a
+    blocked one is recorded as blocked, a checked answer completes the turn. With `keep_turns` off that is the caller's.
+    """
+
+    def __init__(
+        self,
+        preset: GuardPreset | str = "general",
+        *,
+        max_message: int = LONGEST,
+        embedder: Embedder | None = None,
+        rails: Iterable[Rail] = (),
+        keep_turns: bool = True,
+    ) -> None:
+        self.preset = load_guard(preset) if isinstance(preset, str) else preset
         self._max_message = max_message
+        self._keep_turns = keep_turns
+        self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder), *rails)
 
-    def check_input(self, content: str) -> Verdict:
-        """Allow or block a message. Raises InputError where it cannot be read at all: empty, too long, not text."""
+    @classmethod
+    def from_preset(cls, name: str, **options: Any) -> GuardrailPipeline:
+        """The pipeline that a preset describes: customer_service, tutor, academic, strict, general, off, or a file."""
+        return cls(load_guard(name), **options)
+
+    def check_input(self, content: str, conversation: Conversation | None = None) -> GuardResult:
+        """Judge a message. Raises InputError where it cannot be read at all: empty, too long, not text."""
+        if content is None:
+            raise ValueError("There is nothing to check: content is None.")
         check_shape(content, self._max_message)
-        return injection(content)
+        if conversation is None:
+            return self.judge_input(content)
+        by_hand = _waits(conversation, content)  # the caller has added this prompt already
+        earlier = conversation.turns[:-1] if by_hand else conversation.turns
+        refused = [turn.prompt for turn in earlier if turn.status == "blocked" and turn.prompt is not None]
+        history = Conversation(conversation.id, turns=earlier).messages()
+        result = dataclasses.replace(self.judge_input(content, history, refused), conversation_id=conversation.id)
+        if self._keep_turns or by_hand:
+            _record(conversation, result, content, by_hand)
+        return result
+
+    async def acheck_input(self, content: str, conversation: Conversation | None = None) -> GuardResult:
+        return await asyncio.to_thread(self.check_input, content, conversation)
+
+    def judge_input(
+        self, content: str, history: Sequence[Message] = (), blocked: Sequence[str] = (), trusted: bool = True
+    ) -> GuardResult:
+        """Judge a message by what was said before it, and keep nothing."""
+        case = Case(read(content), history, blocked, trusted)
+        return self._result("input", content, run_rails(self._input, case, self.preset.deadline))
 
     def open_output(self, citable: Collection[int]) -> OutputGuard:
         """A guard for one streamed answer that may cite these numbers."""
         return OutputGuard(citable)
+
+    def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
+        action: Action = max((each.action for each in findings), key=SEVERITY.__getitem__, default="allow")
+        acting = [each for each in findings if each.action != "allow"]
+        shadow = action if self.preset.shadow else None
+        if shadow and shadow != "allow":
+            log.info("only watching: would %s because %s", shadow, "; ".join(each.reason for each in acting))
+        taken = [span for each in findings if each.action == "redact" for span in each.spans]
+        return GuardResult(
+            pipeline_type=side,
+            action="allow" if shadow else action,
+            sanitized=content if shadow else redacted(content, taken),
+            details={each.rail: each for each in findings},
+            warnings=tuple(each.reason for each in acting if each.action in ("warn", "redact")),
+            reasons=tuple(each.reason for each in acting if each.action == "block"),
+            shadow=shadow,
+        )
+
+
+def run_rails(rails: Sequence[Rail], case: Case, deadline: float) -> list[Finding]:
+    """What each rail finds, in order. They run in a thread of their own: one that hangs is left behind at its deadline,
+    and those after it go on in another."""
+    findings: list[Finding] = []
+    while len(findings) < len(rails):
+        done: queue.SimpleQueue[Finding] = queue.SimpleQueue()
+        left = rails[len(findings) :]
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(_work, left, case, done), daemon=True).start()
+        for rail in left:
+            try:
+                findings.append(done.get(timeout=deadline))
+            except queue.Empty:
+                log.warning("the rail %s was cut off after %g seconds", rail.name, deadline)
+                findings.append(_unjudged(rail, "timed out", f"did not answer in {deadline:g} seconds", deadline))
+                break
+    return findings
+
+
+def _work(rails: Sequence[Rail], case: Case, done: queue.SimpleQueue[Finding]) -> None:
+    for rail in rails:
+        start = time.perf_counter()
+        try:
+            found = rail.check(case)
+        except Exception as error:
+            log.exception("the rail %s failed", rail.name)
+            found = _unjudged(rail, "failed", f"failed ({type(error).__name__})", 0.0)
+        took = (time.perf_counter() - start) * 1000
+        done.put(dataclasses.replace(found, fails=rail.fails, latency_ms=round(took, 3)))
+
+
+def _unjudged(rail: Rail, state: Any, why: str, seconds: float) -> Finding:
+    action = "block" if rail.fails == "closed" else "allow"
+    reason = f"the rail {rail.name} {why}"
+    return Finding(rail.name, action, reason=reason, state=state, fails=rail.fails, latency_ms=seconds * 1000)  # type: ignore[arg-type]
+
+
+def redacted(text: str, spans: Iterable[Span]) -> str:
+    """The text with these parts taken out, each named by what it was."""
+    pieces, end = [], 0
+    for span in sorted(spans, key=lambda each: (each.start, -each.end)):
+        if span.start < end:  # inside another, or overlapping it
+            end = max(end, span.end)
+            continue
+        pieces += [text[end : span.start], f"[{span.kind} removed]"]
+        end = span.end
+    return "".join([*pieces, text[end:]])
+
+
+def _waits(conversation: Conversation, content: str) -> bool:
+    last = conversation.turns[-1] if conversation.turns else None
+    return last is not None and last.status == "pending" and last.prompt == content
+
+
+def _record(conversation: Conversation, result: GuardResult, content: str, by_hand: bool) -> None:
+    """Keep the prompt as it may be kept: the sanitized text of one that may go on, and a blocked one as blocked."""
+    turn = conversation.turns.pop() if by_hand else Turn(content)
+    if result.blocked:
+        noted = {**turn.metadata, "reasons": list(result.reasons)}
+        conversation.add_turn(content, None, turn.timestamp, noted, "blocked")
+    else:
+        conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
+
+
+def _input_rails(preset: GuardPreset, embedder: Embedder | None) -> list[Rail]:
+    rails: list[Rail] = []
+    if (options := preset.options("input", "injection")) is not None:
+        rails.append(InjectionRail(options, embedder))
+    return rails

@@ -27,6 +27,7 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from turnwise.citations import bibliography, find_style
+from turnwise.conversation import Turn
 from turnwise.engine import Engine, TurnFailed
 from turnwise.server.library import describe_library, example_questions
 from turnwise.server.markdown import render
@@ -45,7 +46,6 @@ from turnwise.types import (
     Source,
     StageDone,
     StepDone,
-    Turn,
     TurnEvent,
     TurnRequest,
 )
@@ -224,8 +224,8 @@ def native_router(engine: Engine) -> APIRouter:
         return Json(
             {
                 "id": found.id,
-                "created_at": found.created_at,
-                "last_activity": found.last_activity,
+                "created_at": found.created_at.timestamp(),
+                "last_activity": found.last_activity.timestamp(),
                 "turn_count": len(found.turns),
                 "turns": [describe_turn(turn) for turn in turns[-limit:]],
             }
@@ -288,4 +288,5 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
     """A stored turn as the API gives it, its answer also as HTML."""
     html = render(turn.response, {source.number for source in turn.sources}) if turn.response else ""
     told = dataclasses.asdict(dataclasses.replace(turn, evidence=()))
-    return {**{key: value for key, value in told.items() if key not in ("evidence", "note")}, "html": html}
+    kept = {key: value for key, value in told.items() if key not in ("evidence", "note", "metadata")}
+    return {**kept, "timestamp": turn.timestamp.timestamp(), "html": html}

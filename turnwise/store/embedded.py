@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from turnwise.conversation import Conversation, TurnStatus
 from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, LibraryError, NotText
 from turnwise.sqlite import Database, reported
 from turnwise.store.owner import at_work, this_process
 from turnwise.store.rows import dump, dump_shown, title, to_turn
-from turnwise.types import Conversation, Source, TurnStatus
+from turnwise.types import Source
 
 
 class EmbeddedStore:
@@ -125,7 +126,10 @@ class EmbeddedStore:
                 " FROM turns WHERE conversation_id = ? ORDER BY number",
                 (conversation_id,),
             )
-            return Conversation(conversation_id, tuple(map(to_turn, rows)), found["created_at"], found["last_activity"])
+            turns = map(to_turn, rows)
+            return Conversation(
+                conversation_id, turns=turns, created_at=found["created_at"], last_activity=found["last_activity"]
+            )
 
 
 def create_conversations(tx: sqlite3.Connection) -> None:

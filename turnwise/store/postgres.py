@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from turnwise.conversation import Conversation, TurnStatus
 from turnwise.errors import (
     ConversationBusy,
     ConversationError,
@@ -25,7 +26,7 @@ from turnwise.errors import (
 from turnwise.postgres import Database, storable
 from turnwise.store.owner import at_work, this_machine, this_process
 from turnwise.store.rows import dump, dump_shown, title, to_turn
-from turnwise.types import Conversation, Source, TurnStatus
+from turnwise.types import Source
 
 if TYPE_CHECKING:
     from turnwise.postgres import Connection
@@ -171,7 +172,10 @@ class PostgresStore:
                 (key,),
             ).fetchall()
         assert found is not None
-        return Conversation(conversation_id, tuple(map(to_turn, rows)), found["created_at"], found["last_activity"])
+        turns = map(to_turn, rows)
+        return Conversation(
+            conversation_id, turns=turns, created_at=found["created_at"], last_activity=found["last_activity"]
+        )
 
     # --- holding turns --------------------------------------------------------------------------------------------
 

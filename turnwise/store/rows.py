@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from turnwise.types import Source, Turn
+from turnwise.conversation import Turn
+from turnwise.types import Source
 
 TITLE_LENGTH = 100
 

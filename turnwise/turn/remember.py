@@ -8,8 +8,9 @@ import threading
 import time
 from typing import Any
 
+from turnwise.conversation import TurnStatus
 from turnwise.errors import ConversationBusy, TurnwiseError
-from turnwise.types import ConversationStore, Message, Reply, Source, TurnRequest, TurnStatus
+from turnwise.types import ConversationStore, Message, Reply, Source, TurnRequest
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation

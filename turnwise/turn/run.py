@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import time
 import uuid
@@ -12,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from turnwise.config import Settings
+from turnwise.conversation import Conversation
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
@@ -32,7 +32,6 @@ from turnwise.types import (
     Analysis,
     Answered,
     ChatModel,
-    Conversation,
     ConversationStore,
     Delta,
     Failed,
@@ -83,12 +82,12 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         with trace.stage("guard in") as stage:
             verdict = parts.guard.check_input(message)
             check_request(request, settings.max_message)
-            stage.decide(verdict.action, verdict.reason, rail=verdict.rail)
+            stage.decide(verdict.action, verdict.why, rails=verdict.to_dict()["details"])
         history = await memory.accept()
         yield Accepted(memory.conversation_id, memory.number)
         yield trace.last()
-        if verdict.action == "block":
-            raise MessageBlocked(f"This message was not answered: {verdict.reason}.", "Put your question another way.")
+        if verdict.blocked:
+            raise MessageBlocked(f"This message was not answered: {verdict.why}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
             now = time.time()
@@ -226,9 +225,9 @@ def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Mess
     steps = turn.record.get("plan", {}).get("steps", ()) if turn else ()
     if turn is None or not (turn.evidence or turn.note or any(step["tool"] != "say" for step in steps)):
         return ()
-    earlier = tuple(each for each in conversation.turns if each.number < number)
-    history = dataclasses.replace(conversation, turns=earlier).messages()
-    asked = Message("user", turn.prompt, evidence=turn.evidence, note=turn.note)
+    earlier = (each for each in conversation.turns if each.number < number)
+    history = Conversation(conversation.id, turns=earlier).messages()
+    asked = Message("user", turn.prompt or "", evidence=turn.evidence, note=turn.note)
     return sent(history, asked, parts.index.locate, budget_for(parts.models[0], parts.settings))
 
 
@@ -237,8 +236,8 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     settings, message = parts.settings, request.message
     verdict = parts.guard.check_input(message)
     check_request(request, settings.max_message)
-    if verdict.action == "block":
-        raise MessageBlocked(f"This message was not read: {verdict.reason}.", "Put your question another way.")
+    if verdict.blocked:
+        raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")
     stored = parts.store.conversation(request.conversation_id).messages() if request.conversation_id else None
     history = tuple(each for each in request.history if each.role != "system") if stored is None else stored
     understood = understand(message, history, settings, parts.senses, time.time())
