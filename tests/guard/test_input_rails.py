@@ -86,7 +86,7 @@ def test_plain_commands_to_drop_the_instructions_are_blocked(content: str) -> No
     verdict = GUARD.check_input(content)
     assert verdict.blocked
     assert verdict.details["injection"].state == "found"
-    assert verdict.reason
+    assert verdict.why
 
 
 @pytest.mark.parametrize(
