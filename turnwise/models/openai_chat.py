@@ -187,9 +187,10 @@ class OpenAIChat:
         self._model = self._model or await self._first_model(client)
         async with AsyncExitStack() as stack:
             response = await self._request(client, prompt, stack)
-            chunks = _unbroken(response)
+            chunks = await stack.enter_async_context(aclosing(_unbroken(response)))
+            deltas = await stack.enter_async_context(aclosing(pieces(chunks)))
             try:
-                async for text, reason in pieces(chunks):
+                async for text, reason in deltas:
                     yield text, reason
                     if reason == DONE:
                         await _drain(chunks)
@@ -326,11 +327,16 @@ class _Dropped(Exception):
 
 
 async def _unbroken(response: AsyncAPIResponse[Any]) -> AsyncGenerator[bytes, None]:
+    chunks = response.iter_bytes()
     try:
-        async for chunk in response.iter_bytes():
+        async for chunk in chunks:
             yield chunk
     except Exception as error:  # of whichever HTTP library the client stands on
         raise _Dropped from error
+    finally:
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()
+            await asyncio.sleep(0)  # for those beneath it: the loop closes them when they are let go of
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 DONE = "[DONE]"
@@ -19,7 +19,7 @@ class Complaint(Exception):
     """An error in place of words, in the endpoint's own."""
 
 
-async def pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
+async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str], None]:
     """Pieces of the answer, each with the reason why it ended there (empty until it does; DONE where none is given).
 
     What the headers say of the kind is not looked at: servers and proxies often get it wrong.
