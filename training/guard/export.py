@@ -1,0 +1,55 @@
+"""Write the guard's encoder as an int8 ONNX graph with its card.
+
+    python training/guard/export.py RUN LINEAR.npz FOLDER     (RUN.npz.xz.0 ... as train.py left them)
+
+FOLDER gets guard.onnx, guard.json and guard.npz, the linear models in int8. The graph takes `input_ids` of one text and
+gives the log-odds that it is an attack, and by token the log-odds that it was planted in a passage. Needs `onnx`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from onnx import helper, save
+
+from training import bert_onnx, packed
+
+VERSION = "1"
+POSITIONS = 256
+
+
+def build(weights: packed.Weights, layers: int) -> object:
+    graph = bert_onnx.Graph(weights)
+    x = bert_onnx.encoder(graph, ["all"] * layers, POSITIONS, "input_ids", "")
+    zero, one = graph.whole("zero", 0), graph.whole("one", 1)
+    first = graph("Slice", x, zero, one, one)
+    graph.nodes.append(helper.make_node("Identity", [graph.dense(first, "message")], ["attack"]))
+    graph.nodes.append(helper.make_node("Identity", [graph.dense(x, "planted")], ["planted"]))
+    return bert_onnx.model(
+        graph, "guard", {"input_ids": [1, "tokens"]}, {"attack": [1, 1, 1], "planted": [1, "tokens", 1]}
+    )
+
+
+def main(run: Path, linear: Path, folder: Path) -> None:
+    record = json.loads(Path(f"{run}.json").read_text())
+    folder.mkdir(parents=True, exist_ok=True)
+    save(build(packed.read(Path(f"{run}.npz.xz")), record["layers"]), folder / "guard.onnx")
+    digest = hashlib.sha256((folder / "guard.onnx").read_bytes()).hexdigest()
+    with np.load(linear) as trained:
+        arrays = {}
+        for name in ("messages", "passages"):
+            weights = trained[f"{name}_weights"]
+            scale = np.float32(np.abs(weights).max() / 127)
+            arrays |= {f"{name}_weights": np.round(weights / scale).astype(np.int8), f"{name}_scale": scale}
+            arrays |= {f"{name}_bias": trained[f"{name}_bias"]}
+    np.savez_compressed(folder / "guard.npz", **arrays)
+    card = {"version": VERSION, "sha256": digest} | record
+    (folder / "guard.json").write_text(json.dumps(card, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:4]))

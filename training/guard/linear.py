@@ -1,0 +1,77 @@
+"""Train the linear models over pieces of text: of messages, and of windows of passages.
+
+    python training/guard/linear.py FOLDER OUT.npz      (FOLDER as prepare.py left it)
+
+Needs scikit-learn and scipy. Logistic regression over the very features that the product reads; a long text is learnt by
+its windows.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import SGDClassifier
+
+from turnwise.guard.ngrams import BITS, WINDOW, read_pieces
+
+STEADY = 3e-6  # L2
+
+
+def windows(text: str, start: int = 0, end: int = 0) -> list[tuple[np.ndarray, bool]]:
+    """The buckets of each window, and whether half of it (or of what was planted) is inside."""
+    places, buckets, words, runs = read_pieces(text)
+    found = []
+    for first in range(0, max(1, len(places) - WINDOW // 2), WINDOW // 2):
+        last = min(len(places), first + WINDOW)
+        if last <= first:
+            continue
+        own = buckets[:, first:last].ravel()
+        letters = [runs[word] for word in words[first:last]]
+        inside = sum(start <= at < end for at, _ in places[first:last]) if end else 0
+        planted = sum(start <= at < end for at, _ in places) if end else 1
+        found.append((np.concatenate([own[own >= 0], *letters]), inside * 2 >= min(planted, WINDOW)))
+    return found
+
+
+def matrix(rows: list[np.ndarray]) -> csr_matrix:
+    each = np.array([len(row) for row in rows])
+    values = np.repeat(1 / np.sqrt(np.maximum(1, each)), each).astype(np.float32)
+    ends = np.concatenate([[0], np.cumsum(each)])
+    return csr_matrix((values, np.concatenate(rows), ends), shape=(len(rows), 2**BITS))
+
+
+def fitted(rows: list[np.ndarray], labels: list[int], weights: list[float]) -> tuple[np.ndarray, float]:
+    model = SGDClassifier(loss="log_loss", alpha=STEADY, max_iter=12, tol=None, average=True, random_state=0)
+    model.fit(matrix(rows), labels, sample_weight=weights)
+    return model.coef_[0].astype(np.float32), float(model.intercept_[0])
+
+
+def main(folder: Path, out: Path) -> None:
+    arrays = {}
+    for name in ("messages", "passages"):
+        rows, labels, weights = [], [], []
+        for line in (folder / f"{name}.jsonl").open():
+            each = json.loads(line)
+            if each["held"] or each["kind"].endswith("+"):  # what stands beside something honest is no example of itself
+                continue
+            cut = windows(each["text"], each["start"], each["end"])
+            if name == "messages" and len(cut) > 6 and each["label"]:
+                cut = cut[:6]
+            for buckets, inside in cut:
+                if each["label"] and name == "passages" and not inside:
+                    continue
+                rows.append(buckets)
+                labels.append(each["label"])
+                weights.append(1 / len(cut) ** 0.5)
+        print(name, len(rows), sum(labels), flush=True)
+        coefficients, bias = fitted(rows, labels, weights)
+        arrays |= {f"{name}_weights": coefficients, f"{name}_bias": np.float32(bias)}
+    np.savez(out, **arrays)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

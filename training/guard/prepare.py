@@ -1,0 +1,204 @@
+"""Make what train.py and linear.py learn from: messages with a label, and passages with what was planted in them.
+
+    python training/guard/prepare.py DIR DOCS OUT       (DIR holds rewrite/ and guard/; DOCS unpacked documentation)
+
+OUT gets messages.jsonl and passages.jsonl, for linear.py and to look at, and data.npz.xz, the same as tokens. Of DIR only
+what may be trained on is read. Run from the repository's root with it on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from training import packed
+from training.guard.texts import (
+    Example,
+    Line,
+    answers,
+    asked,
+    chosen,
+    chunks,
+    lines,
+    planted,
+    quoted,
+    sentences_of,
+    slipped,
+    variants,
+    worn,
+)
+from training.texts import rows
+from turnwise.models.weights import pinned_weights
+
+SEED = 29
+LONGEST = 256  # tokens
+ATTACKS = ("attacks_en", "attacks_long_en", "multilingual_a", "multilingual_b")
+BENIGN = ("benign_en", "roleplay_benign_en", "multilingual_a", "multilingual_b")
+STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
+PASTED = (
+    "Summarise this text: {}",
+    "{}\n\nWhat is the main point of the text above?",
+    "Translate the following into German:\n{}",
+    'What are the conclusions of this article: "{}"',
+    "Fix the grammar: {}",
+    "Here is a page I found:\n{}\nWhat does it say?",
+    "<document>{}</document> Which dates are mentioned?",
+    "What does this code do: {}",
+    "{}",
+)
+
+
+def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
+    attack = [line for line in lines(*ATTACKS) if line.label == 1]
+    benign = [line for line in lines(*BENIGN) if line.label == 0]
+    people = asked(folder)
+    rnd.shuffle(people)
+    found: list[Example] = []
+
+    def add(text: str, label: int, kind: str, held: bool) -> None:
+        found.append(Example(text if held else worn(text, rnd), label, kind, held))
+
+    told: dict[bool, list[str]] = {True: [], False: []}  # benign texts to set beside attacks, by whether they are held out
+    for line in benign:
+        each = variants(line, 24 if line.file.startswith("roleplay") else 12 if line.lang == "en" else 16, rnd)
+        told[line.held] += each[:4]
+        for text in each:
+            add(text, 0, f"{line.file}/{line.kind}", line.held)
+    for number, text in enumerate(people[:14_000]):
+        add(text, 0, "asked", number % 10 == 0)
+        told[number % 10 == 0].append(text)
+    parts = [line for line in attack if line.kind == "persona_part"]
+    whole = [line for line in attack if line.kind != "persona_part"]
+    struck: dict[bool, list[str]] = {True: [], False: []}
+    for line in whole:
+        each = variants(line, 24 if line.file == "attacks_long_en" else 16, rnd)
+        struck[line.held] += each
+        for text in each:
+            kind = f"{line.file}/{line.kind}"
+            add(text, 1, kind, line.held)
+            if rnd.random() < 0.3 and len(text) < 600:  # beside something honest
+                other = chosen(told[line.held], rnd)
+                both = [other, text] if rnd.random() < 0.7 else [text, other]
+                add(rnd.choice([" ", "\n", "\n\n", ". "]).join(both), 1, f"{kind}+", line.held)
+            if rnd.random() < 0.25 and len(text) < 220:
+                add(quoted(text, rnd), 0, "quoted", line.held)
+    for held in (True, False):
+        of_it = [line for line in parts if line.held is held]
+        for _ in range(200 if held else 1_800):
+            of_them = [variants(line, 1, rnd)[0] for line in rnd.sample(of_it, min(len(of_it), rnd.randint(2, 6)))]
+            add(rnd.choice([" ", "\n", "\n\n"]).join(of_them), 1, "persona parts", held)
+        for _ in range(250 if held else 2_500):  # honest texts beside each other
+            several = [chosen(told[held], rnd) for _ in range(rnd.randint(2, 6))]
+            add(rnd.choice([" ", "\n", "\n\n"]).join(several), 0, "several", held)
+    payloads = [line for line in lines("payloads") if any(line.kind.startswith(kind) for kind in STEERING)]
+    own = lines("passages")
+    for number, passage in enumerate(rnd.sample(passages, 5_000) + [v for line in own for v in variants(line, 6, rnd)]):
+        held = number % 10 == 0
+        frame = chosen(PASTED, rnd)
+        add(frame.format(passage[:900]), 0, "pasted", held)
+        if number % 3 == 0:
+            steering = [line for line in payloads if line.held is held]
+            payload = variants(rnd.choice(steering), 1, rnd)[0]
+            add(frame.format(planted(passage[:700], payload, rnd)[0]), 1, "pasted+", held)
+    for number, row in enumerate(rows(folder / "guard/direct_train_deepset.jsonl.gz")):
+        for _ in range(3):
+            add(row["text"], row["label"], "deepset", number % 10 == 0)
+    return found
+
+
+def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
+    """Passages as they are, with something planted that steers an assistant, and with a sentence of another passage."""
+    payloads = lines("payloads")
+    own = [text for line in lines("passages") for text in variants(line, 8, rnd)]
+    replies = answers(folder)
+    texts = passages + own * 4 + rnd.sample(replies, min(len(replies), 6_000))
+    rnd.shuffle(texts)
+    loose = [part for text in texts[:4_000] for part in sentences_of(text) if 30 < len(part) < 250]
+    attacks = [line for line in lines("attacks_en") if line.kind in ("override", "extract_prompt", "tool_abuse")]
+    found = []
+    for number, text in enumerate(texts):
+        held = number % 20 == 0
+        text = text[: rnd.choice([300, 600, 900, 1_200])]
+        found.append(Example(text, 0, "clean", held))
+        if rnd.random() < 0.3:
+            found.append(Example(planted(text, chosen(loose, rnd), rnd)[0], 0, "strange sentence", held))
+        if rnd.random() < 0.75:
+            line: Line = rnd.choice(payloads if rnd.random() < 0.93 else attacks)
+            if line.held is not held:
+                continue
+            payload = variants(line, 1, rnd)[0]
+            payload = slipped(payload, rnd) if rnd.random() < 0.05 else payload
+            found.append(Example(*_planted(text, payload, line.kind, held, rnd)))
+    return found
+
+
+def _planted(text: str, payload: str, kind: str, held: bool, rnd: random.Random) -> tuple[str, int, str, bool, int, int]:
+    whole, start, end = planted(text, payload, rnd)
+    return whole, 1, kind, held, start, end
+
+
+def encoded(examples: list[Example], tokenizer: Tokenizer, prefix: str) -> packed.Weights:
+    """Tokens of the examples one after the other, sizes, labels, and which tokens were planted."""
+    kinds = sorted({each.kind for each in examples})
+    ids, sizes, inside = [], [], []
+    for each, read in zip(examples, tokenizer.encode_batch([each.text for each in examples]), strict=True):
+        keep = kept(len(read.ids))
+        ids.append(np.array(read.ids, np.uint16)[keep])
+        sizes.append(len(keep))
+        if each.end:
+            marked = [start >= each.start and end <= each.end and end > start for start, end in read.offsets]
+            inside.append(np.array(marked, np.uint8)[keep])
+        else:
+            inside.append(np.zeros(len(keep), np.uint8))
+    return {
+        f"{prefix}_ids": np.concatenate(ids),
+        f"{prefix}_inside": np.packbits(np.concatenate(inside)),
+        f"{prefix}_sizes": np.array(sizes, np.uint16),
+        f"{prefix}_labels": np.array([each.label for each in examples], np.uint8),
+        f"{prefix}_held": np.array([each.held for each in examples], np.uint8),
+        f"{prefix}_kind": np.array([kinds.index(each.kind) for each in examples], np.uint16),
+        f"{prefix}_kinds": np.array(kinds),
+    }
+
+
+def kept(count: int) -> np.ndarray:
+    """Which tokens of a long text are read: its first two thirds of the room, and its end."""
+    if count <= LONGEST:
+        return np.arange(count)
+    head = LONGEST * 2 // 3
+    return np.concatenate([np.arange(head), np.arange(count - (LONGEST - head), count)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name in ("data", "docs", "out"):
+        parser.add_argument(name, type=Path)
+    given = parser.parse_args()
+    rnd = random.Random(SEED)
+    given.out.mkdir(parents=True, exist_ok=True)
+    cache = given.out / "chunks.json"
+    if not cache.is_file():
+        cache.write_text(json.dumps(list(chunks(given.docs, 24_000, rnd))))
+    texts: list[str] = json.loads(cache.read_text())
+    print(f"{len(texts)} passages of documentation")
+    tokenizer = Tokenizer.from_file(str(pinned_weights().tokenizer))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    arrays: packed.Weights = {}
+    for name, examples in (("messages", messages(given.data, texts, rnd)), ("passages", documents(given.data, texts, rnd))):
+        rnd.shuffle(examples)
+        print(name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples))
+        with (given.out / f"{name}.jsonl").open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(dataclasses.asdict(each)) + "\n" for each in examples)
+        arrays |= encoded(examples, tokenizer, name)
+    packed.write(given.out / "data.npz.xz", arrays, preset=3)
+
+
+if __name__ == "__main__":
+    main()
