@@ -10,14 +10,14 @@ from functools import lru_cache
 from itertools import product
 
 from turnwise.guard.folding import Spread, Tape, characters_of
-from turnwise.guard.vocabulary import LONGEST, LONGEST_TOKEN, WORDS, Tokens, ascii_words, gained, segmented
+from turnwise.guard.vocabulary import LONGEST, LONGEST_TOKEN, WORDS, Tokens, ascii_words, gained, plausible, segmented
 
 MOST_VARIANTS = 16  # readings tried of one word with figures
 SHORTEST_TOGETHER = 14  # letters that may be several words without blanks
 LONGEST_RUN = 10_000  # spaced letters without double gaps that are cut into words
 
-_GAP = r"[ .,\-_*|/·•~\n]"
-_SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,4}}[^\W_](?![^\W_])){{3,}}")
+_GAP = r"[ .,\-_*|/·•~\n'’\"“”?!:;()]"
+_SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,6}}[^\W_](?![^\W_])){{3,}}")
 _SPACED_TIGHTLY = re.compile(r"(?<![^\W_])[^\W_][.,\-_*|/·•~]{1,4}[^\W_][.,\-_*|/·•~]{1,4}[^\W_](?![^\W_])")
 _GAP_OF_LETTERS = re.compile(rf"{_GAP}+")
 _SEPARATED = re.compile(
@@ -35,6 +35,7 @@ _INLINE = (
 )
 _MARKUP_INSIDE = re.compile(rf"(?<=[^\W_])(?:{_INLINE}|[*~`_]{{1,3}}(?=[^\W_])|\[\])", re.I)
 _MARKED = re.compile(r"[^\W_](?:<[a-z/!]|(?:[*~`]{1,3}|__)[^\W_]|\[\])", re.I)
+_MARKUP_BETWEEN = re.compile(rf"(?<=[A-Za-z]{{2}})(?:{_INLINE}|\*\*|~~|`)(?=[A-Za-z])", re.I)
 _MARKUP = re.compile(rf"{_INLINE}|[*~`]{{1,3}}|(?<=[^\W_])_{{1,3}}(?=[^\W_])|\[\]", re.I)
 
 _FIGURES = {
@@ -47,10 +48,9 @@ _FIGURED_WORD = re.compile(r"(?<![A-Za-z0-9@$!|+€£])[A-Za-z0-9@$!|+€£]{2,4
 _STROKED = str.maketrans("ıłøđŁØĐħŧ", "ilodLODht")
 
 
-def undisguised(tape: Tape, signs: Counter[str]) -> tuple[list[str], Tape]:
-    """The steps that gave words, one on top of the other, and the text after them all."""
+def undisguised(tape: Tape, tokens: Tokens, signs: Counter[str]) -> tuple[list[str], Tape, Tokens]:
+    """The steps that gave words, one on top of the other, and the text after them all with its tokens."""
     names: list[str] = []
-    tokens = Tokens(tape.text)
     for name, step in (
         ("markup", _without_markup),
         ("joined letters", _joined),
@@ -63,7 +63,7 @@ def undisguised(tape: Tape, signs: Counter[str]) -> tuple[list[str], Tape]:
             tape, tokens = new, Tokens(new.text)
             signs[{"joined letters": "spacing", "unbroken": "spacing"}.get(name, name)] += count
             names.append(name)
-    return names, tape
+    return names, tape, tokens
 
 
 def _without_markup(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
@@ -71,14 +71,18 @@ def _without_markup(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     if not _MARKED.search(tokens.some):
         return tape, 0
     new = tape.sub(_MARKUP, lambda _: "")
-    return _if_gained(tape, new, sum(1 for _ in _MARKUP_INSIDE.finditer(tape.text)))
+    count = sum(1 for _ in _MARKUP_INSIDE.finditer(tape.text))
+    if sum(1 for _ in _MARKUP_BETWEEN.finditer(tape.text)) > 2:
+        return new, count
+    return _if_gained(tape, new, count)
 
 
 def _joined(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     """Letters with gaps between them as words, where one of the runs in the text holds a known word; initials and
     lists of letters do not."""
-    alone = {letter for each in tokens.all if len(each) < 6 and len(letter := each.strip(".,-_*|/·•~")) == 1}
-    if len(alone) < 3 and not tokens.any_like(_SPACED_TIGHTLY):
+    short = (each.strip(".,-_*|/·•~'’\"“”?!:;()") for each in tokens.all if len(each) < 6)
+    alone = {each for each in short if len(each) == 1 and each.isalpha() and each not in "aAiI"}
+    if len(alone) < 2 and not tokens.any_like(_SPACED_TIGHTLY):
         return tape, 0
     runs = {found.start(): _run(found) for found in _SPACED.finditer(tape.text)}
     plain = [start for start, run in runs.items() if run and _has_words(run.text)]
@@ -121,15 +125,15 @@ def _unbroken(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
 
     def whole(found: re.Match[str]) -> Spread | None:
         nonlocal count
-        letters = [(at, each) for at, each in enumerate(found[0]) if each.isascii() and each.isalpha()]
-        word = "".join(each for _, each in letters)
-        parts = [part.lower() for part in _NO_LETTER.split(found[0])]
+        word = _NO_LETTER.sub("", found[0])
         if not 5 <= len(word) <= LONGEST or word.lower() not in WORDS:
             return None
+        parts = [part.lower() for part in _NO_LETTER.split(found[0])]
         if len(parts[0]) == 1 or all(part in WORDS for part in parts):  # as in e-mail, or in with-in
             return None
         count += 1
-        return Spread(word, [found.start() + at for at, _ in letters])
+        letters = (at for at, each in enumerate(found[0]) if each.isascii() and each.isalpha())
+        return Spread(word, [found.start() + at for at in letters])
 
     def apart(found: re.Match[str]) -> str | None:
         nonlocal count
@@ -201,9 +205,10 @@ def _in_letters(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
         return tape, 0
     found = {each: _lettered(each) for each in set(_FIGURED_WORD.findall(tokens.some)) if not each.isalpha()}
     plain = [word for each, word in found.items() if word and len(word) > 3 and not each.isdigit()]
-    if not any(len(word) > 4 for word in plain) and len(plain) < 2:
+    likely = [each for each, word in found.items() if word or (len(each) > 3 and _likely(each))]
+    many = len(likely) > 2 and 3 * len(likely) >= len(tokens.all)
+    if not many and not any(len(word) > 4 for word in plain) and len(plain) < 2:
         return tape, 0
-    many = 3 * len(plain) >= len(tokens.all)
     count = 0
 
     def read(match: re.Match[str]) -> str | None:
@@ -212,10 +217,8 @@ def _in_letters(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
         new = found.get(word)
         if word.isalpha() or (word.isdigit() and not (many and new)):
             return None
-        if not new and many:
-            body = word.rstrip("!+|")
-            letters = sum(map(str.isalpha, body))
-            new = body.translate(_FIRST) + word[len(body) :] if 2 * letters >= len(body) and letters > 1 else None
+        if not new and many and any(map(str.isalpha, word)):
+            new = _first(word)
         count += bool(new)
         return new or None
 
@@ -234,6 +237,18 @@ def _lettered(word: str) -> str:
         if (read := "".join(letters)).lower() in WORDS:
             return read + word[len(body) :]
     return ""
+
+
+def _first(word: str) -> str:
+    body = word.rstrip("!+|")
+    return body.translate(_FIRST) + word[len(body) :]
+
+
+def _likely(word: str) -> bool:
+    """Whether a word with figures reads well as one of letters, or has twice as many letters as figures."""
+    body = word.rstrip("!+|")
+    letters = sum(map(str.isalpha, body))
+    return 0 < letters < len(body) and (3 * letters >= 2 * len(body) or plausible(body.translate(_FIRST)))
 
 
 def _base(letter: str) -> str:

@@ -132,13 +132,15 @@ class Spread:
 def folded(tape: Tape, signs: Counter[str] | None = None) -> Tape:
     """Without invisible characters, in compatible forms, each word in one script; gaps are not yet closed."""
     if tape.text.isascii():
-        return _translated(tape) if _UNTIDY.search(tape.text) else tape
+        return _translated(tape, characters_of(tape.text), None) if _UNTIDY.search(tape.text) else tape
+    characters = characters_of(tape.text)
     if signs is not None:
-        _count(tape.text, signs)
+        _count(tape.text, characters, signs)
     for _ in range(3):
         before = tape.text
-        tape = _translated(tape, signs)
-        characters = characters_of(tape.text)
+        tape = _translated(tape, characters, signs)
+        if tape.text != before:
+            characters = characters_of(tape.text)
         if characters & _ALL_MARKS:
             tape = _unmarked(tape, signs)
         text, changed = in_one_script(tape.text, characters)
@@ -147,12 +149,12 @@ def folded(tape: Tape, signs: Counter[str] | None = None) -> Tape:
             signs["homoglyphs"] += changed
         if text == before:
             break
+        characters = characters_of(text)
     return tape
 
 
-def _count(text: str, signs: Counter[str]) -> None:
+def _count(text: str, characters: set[str], signs: Counter[str]) -> None:
     """Count the characters that do not show."""
-    characters = characters_of(text)
     for name, group in (("zero_width", _HIDDEN), ("bidi", _BIDI), ("tags", _TAGS), ("selectors", _SELECTORS)):
         signs[name] += sum(map(text.count, characters & group))
     if not characters.isdisjoint("\u200c\u200d\ufe0e\ufe0f"):
@@ -170,14 +172,14 @@ def closed(tape: Tape) -> Tape:
     return tape.taken(_text(points[kept]), kept)
 
 
-def _translated(tape: Tape, signs: Counter[str] | None = None) -> Tape:
+def _translated(tape: Tape, characters: set[str], signs: Counter[str] | None) -> Tape:
     text = tape.text
     if "\r\n" in text:
         points = _points(text)
         kept = np.flatnonzero(~((points == 13) & (np.append(points[1:], 0) == 10)))
         text = text.replace("\r\n", "\n")
         tape = tape.taken(text, kept)
-    table = {ord(each): new for each in characters_of(text) if (new := folded_character(each)) != each}
+    table = {ord(each): new for each in characters if (new := folded_character(each)) != each}
     forms = {chr(point) for point, new in table.items() if point > 127 and new.isalnum()}
     if forms and signs is not None:
         signs["forms"] += sum(map(forms.__contains__, text))

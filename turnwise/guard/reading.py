@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ import numpy as np
 from turnwise.guard.decoding import Payload, hidden, payloads, unescaped
 from turnwise.guard.disguises import undisguised
 from turnwise.guard.folding import Tape, closed, folded
-from turnwise.guard.vocabulary import BACKWARDS, TURNED, Tokens
+from turnwise.guard.vocabulary import BACKWARDS, TURNED, WORDS, Tokens
 
 DEEPEST = 3  # encodings inside of one another
 MOST_VIEWS = 32
 MOST_PAYLOADS = 4  # of one text that are read one by one; all others are read as one
 LARGEST = 4  # times the length of the message (and 4,096) that all its other forms together may have
 
+_BY_13 = str.maketrans(string.ascii_letters, codecs.encode(string.ascii_letters, "rot13"))
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -85,8 +87,8 @@ def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:
     whole = (0, len(text))
     yield View(plain.text, "plain", plain.origin(), whole)
     told = [(each, each.span) for each in hidden(text)]
-    told += _told(loose, len(text))
-    tape, kinds = loose, list[str]()
+    tape, tokens, kinds = loose, Tokens(loose.text), list[str]()
+    told += _told(tape, tokens, len(text))
     for _ in range(DEEPEST):
         counted: Counter[str] = Counter()
         opened = unescaped(tape, counted)
@@ -94,15 +96,16 @@ def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:
             break
         told += [(each, opened.place(*each.span, len(text))) for each in hidden(opened.text)]
         tape = folded(opened, signs)
+        tokens = Tokens(tape.text)
         signs.update(counted)
-        kinds = [f"decoded {name}" for name in counted]
-        told += _told(tape, len(text))
+        kinds += [kind for name in counted if (kind := f"decoded {name}") not in kinds]
+        told += _told(tape, tokens, len(text))
     if kinds:
         yield _view(tape, " + ".join(kinds), whole)
-    names, tape = undisguised(tape, signs)
+    names, tape, tokens = undisguised(tape, tokens, signs)
     if names:
         yield _view(tape, " + ".join([*kinds, *names]), whole)
-    yield from _turned(closed(tape), signs, whole)
+    yield from _turned(closed(tape), tokens.words(), signs, whole)
     for payload, span in _few(told, signs) if depth else ():
         for view in _views(payload.text, signs, depth - 1):
             inner = "" if view.kind == "plain" else f" > {view.kind}"
@@ -128,23 +131,29 @@ def _view(tape: Tape, kind: str, span: tuple[int, int]) -> View:
     return View(tape.text, kind, tape.origin(), span)
 
 
-def _told(tape: Tape, length: int) -> list[tuple[Payload, tuple[int, int]]]:
+def _told(tape: Tape, tokens: Tokens, length: int) -> list[tuple[Payload, tuple[int, int]]]:
     """The payloads of a text, each with its place in the original."""
-    return [(each, tape.place(*each.span, length)) for each in payloads(tape.text, Tokens(tape.text))]
+    return [(each, tape.place(*each.span, length)) for each in payloads(tape.text, tokens)]
 
 
-def _turned(tape: Tape, signs: Counter[str], whole: tuple[int, int]) -> Iterator[View]:
-    """The text turned by 13 letters or backwards, where several of its words are then known ones."""
-    words = Tokens(tape.text).words()
-    if _plainly(words & TURNED):
+def _turned(tape: Tape, words: set[str], signs: Counter[str], whole: tuple[int, int]) -> Iterator[View]:
+    """The text, of these words, turned by 13 letters or backwards, where several of them are then known ones."""
+    known = words & WORDS
+    unread = words - known if len(words) > 2 * len(known) else set[str]()  # where it is no English as it stands
+    if _plainly(words & TURNED) or _gives(len(known), " ".join(unread).translate(_BY_13).split()):
         signs["rot13"] += 1
-        yield View(codecs.encode(tape.text, "rot13"), "rot13", tape.origin(), whole)
-    if _plainly(words & BACKWARDS):
+        yield View(tape.text.translate(_BY_13), "rot13", tape.origin(), whole)
+    if _plainly(words & BACKWARDS) or _gives(len(known), [word[::-1] for word in unread]):
         signs["reversed"] += 1
         places = np.arange(len(tape.text)) if tape.places is None else tape.places
         back = Tape(tape.text[::-1], places[::-1].copy())
         yield View(back.text, "reversed", back.origin(), whole)
         yield View(_WORD.sub(lambda found: found[0][::-1], tape.text), "reversed words", None, whole)
+
+
+def _gives(known: int, turned: Sequence[str]) -> bool:
+    """Whether more than twice as many words are known once they are turned."""
+    return sum(len(word) > 2 for word in WORDS.intersection(turned)) > 2 * known + 1
 
 
 def _plainly(known: set[str]) -> bool:
