@@ -51,7 +51,8 @@ def _ranges(*ranges: tuple[int, int]) -> frozenset[str]:
     return frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
 
 
-_ALL_MARKS = frozenset(chr(point) for point in range(0x300, 0xFFFF) if re.match(f"[{_MARKS}{_JOINING}]", chr(point)))
+_UP_TO_MARKS = "".join(map(chr, (*range(0x300, 0x3100), *range(0xFE20, 0xFE30))))
+_ALL_MARKS = frozenset(re.findall(f"[{_MARKS}{_JOINING}]", _UP_TO_MARKS))
 _HIDDEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\ufeff") | _ranges((0x2060, 0x2064))
 _BIDI = _ranges((0x202A, 0x202E), (0x2066, 0x2069))
 _TAGS = _ranges((0xE0020, 0xE007E))
