@@ -1,0 +1,262 @@
+"""Disguises that a reader sees through: spaced letters, figures for letters, signs inside of words, accents."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import product
+
+from turnwise.guard.folding import Spread, Tape, characters_of
+from turnwise.guard.vocabulary import LONGEST, LONGEST_TOKEN, WORDS, Tokens, ascii_words, gained, plausible, segmented
+
+MOST_VARIANTS = 16  # readings tried of one word with figures
+SHORTEST_TOGETHER = 14  # letters that may be several words without blanks
+LONGEST_RUN = 10_000  # spaced letters without double gaps that are cut into words
+
+_GAP = r"[ .,\-_*|/·•~\n'’\"“”?!:;()]"
+_SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,6}}[^\W_](?![^\W_])){{3,}}")
+_SPACED_TIGHTLY = re.compile(r"(?<![^\W_])[^\W_][.,\-_*|/·•~]{1,4}[^\W_][.,\-_*|/·•~]{1,4}[^\W_](?![^\W_])")
+_GAP_OF_LETTERS = re.compile(rf"{_GAP}+")
+_SEPARATED = re.compile(
+    r"(?<![A-Za-z])[A-Za-z]+(?:[_+~|*.]{1,2}[A-Za-z]+){2,}|(?<![A-Za-z-])[A-Za-z]+(?:-[A-Za-z]+){4,}"
+)
+_SIGN_INSIDE = re.compile(r"[A-Za-z][^A-Za-z\s]+[A-Za-z]")
+_TOKEN = re.compile(r"\S+")
+_SEPARATOR = re.compile(r"[_+~|*.-]+")
+_RUN_TOGETHER = re.compile(rf"(?<![A-Za-z])[A-Za-z]{{{SHORTEST_TOGETHER},80}}(?![A-Za-z])")
+_BROKEN = re.compile(r"(?<![A-Za-z])[A-Za-z]+(?:[^\w\s'’@$!&]{1,3}[A-Za-z]+)+")
+_NO_LETTER = re.compile(r"[^A-Za-z]+")
+_INLINE = (
+    r"<(?:/?(?:a|abbr|b|big|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var|wbr)"
+    r"(?:\s[^<>]{0,200})?/?|!--[^<>]{0,200}--)>"
+)
+_MARKUP_INSIDE = re.compile(rf"(?<=[^\W_])(?:{_INLINE}|[*~`_]{{1,3}}(?=[^\W_])|\[\])", re.I)
+_MARKED = re.compile(r"[^\W_](?:<[a-z/!]|(?:[*~`]{1,3}|__)[^\W_]|\[\])", re.I)
+_MARKUP_BETWEEN = re.compile(rf"(?<=[A-Za-z]{{2}})(?:{_INLINE}|\*\*|~~|`)(?=[A-Za-z])", re.I)
+_MARKUP = re.compile(rf"{_INLINE}|[*~`]{{1,3}}|(?<=[^\W_])_{{1,3}}(?=[^\W_])|\[\]", re.I)
+
+_FIGURES = {
+    "0": "o", "1": "il", "2": "z", "3": "e", "4": "a", "5": "s", "6": "g", "7": "t", "8": "b", "9": "g", "@": "a",
+    "$": "s", "!": "i", "|": "il", "+": "t", "€": "e", "£": "l",
+}  # fmt: skip
+_FIRST = str.maketrans({figure: letters[0] for figure, letters in _FIGURES.items()})
+_FIGURED = re.compile(r"[A-Za-z][0-9@$|€£]|[0-9@$!|+€£][A-Za-z]")
+_FIGURED_WORD = re.compile(r"(?<![A-Za-z0-9@$!|+€£])[A-Za-z0-9@$!|+€£]{2,40}(?![A-Za-z0-9@$|€£])")
+_STROKED = str.maketrans("ıłøđŁØĐħŧ", "ilodLODht")
+
+
+def undisguised(tape: Tape, tokens: Tokens, signs: Counter[str]) -> tuple[list[str], Tape, Tokens]:
+    """The steps that gave words, one on top of the other, and the text after them all with its tokens."""
+    names: list[str] = []
+    for name, step in (
+        ("markup", _without_markup),
+        ("joined letters", _joined),
+        ("unbroken", _unbroken),
+        ("unaccented", _unaccented),
+        ("leet", _in_letters),
+    ):
+        new, count = step(tape, tokens)
+        if count:
+            tape, tokens = new, Tokens(new.text)
+            signs[{"joined letters": "spacing", "unbroken": "spacing"}.get(name, name)] += count
+            names.append(name)
+    return names, tape, tokens
+
+
+def _without_markup(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
+    """Formatting that stands inside of words."""
+    if not _MARKED.search(tokens.some):
+        return tape, 0
+    new = tape.sub(_MARKUP, lambda _: "")
+    count = sum(1 for _ in _MARKUP_INSIDE.finditer(tape.text))
+    if sum(1 for _ in _MARKUP_BETWEEN.finditer(tape.text)) > 2:
+        return new, count
+    return _if_gained(tape, new, count)
+
+
+def _joined(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
+    """Letters with gaps between them as words, where one of the runs in the text holds a known word; initials and
+    lists of letters do not."""
+    short = (each.strip(".,-_*|/·•~'’\"“”?!:;()") for each in tokens.all if len(each) < 6)
+    alone = {each for each in short if len(each) == 1 and each.isalpha() and each not in "aAiI"}
+    if len(alone) < 2 and not tokens.any_like(_SPACED_TIGHTLY):
+        return tape, 0
+    runs = {found.start(): _run(found) for found in _SPACED.finditer(tape.text)}
+    plain = [start for start, run in runs.items() if run and _has_words(run.text)]
+    if not plain:
+        return tape, 0
+    return tape.sub(_SPACED, lambda found: runs[found.start()]), len(plain)
+
+
+def _run(found: re.Match[str]) -> Spread | None:
+    """Spaced letters joined: a gap unlike the others is one between words; without one, known words are cut out."""
+    run, start = found[0], found.start()
+    letters = [at for at, each in enumerate(run) if each.isalnum()]
+    if 2 * sum(run[at].isalpha() for at in letters) < len(letters):
+        return None
+    gaps = _GAP_OF_LETTERS.findall(run)
+    usual = Counter(gaps).most_common(1)[0][0]
+    between = {place + 1 for place, gap in enumerate(gaps) if gap != usual}
+    if not between and len(letters) <= LONGEST_RUN:
+        cut = segmented("".join(run[at] for at in letters).translate(_FIRST))
+        between = {place for place in cut or () if place}
+    text: list[str] = []
+    places: list[int] = []
+    for place, at in enumerate(letters):
+        if place in between:
+            text.append("\n" if "\n" in gaps[place - 1] else " ")
+            places.append(start + letters[place - 1] + 1)
+        text.append(run[at])
+        places.append(start + at)
+    return Spread("".join(text), places)
+
+
+def _has_words(text: str) -> bool:
+    foreign = sum(not each.isascii() and each.isalpha() for each in text)
+    return foreign > 4 or any(len(word) > 2 for word in ascii_words(text.translate(_FIRST)) & WORDS)
+
+
+def _unbroken(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
+    """Words with signs inside of them, words with signs for blanks, and words without blanks."""
+    count = 0
+
+    def whole(found: re.Match[str]) -> Spread | None:
+        nonlocal count
+        word = _NO_LETTER.sub("", found[0])
+        if not 5 <= len(word) <= LONGEST or word.lower() not in WORDS:
+            return None
+        parts = [part.lower() for part in _NO_LETTER.split(found[0])]
+        if len(parts[0]) == 1 or all(part in WORDS for part in parts):  # as in e-mail, or in with-in
+            return None
+        count += 1
+        letters = (at for at, each in enumerate(found[0]) if each.isascii() and each.isalpha())
+        return Spread(word, [found.start() + at for at in letters])
+
+    def apart(found: re.Match[str]) -> str | None:
+        nonlocal count
+        parts = [part.lower() for part in _SEPARATOR.split(found[0])]
+        known = sum(part in WORDS for part in parts)
+        if known < 3 or 3 * known < 2 * len(parts):
+            return None
+        count += 1
+        return _SEPARATOR.sub(lambda gap: " " * len(gap[0]), found[0])
+
+    def cut(found: re.Match[str]) -> Spread | None:
+        nonlocal count
+        word = found[0]
+        starts = None if word.lower() in WORDS else segmented(word, 0.95)
+        if starts is None or len(starts) < 3 or len(word) < 3.5 * len(starts):
+            return None
+        count += 1
+        text, places = [], []
+        for at, letter in enumerate(word):
+            if at and at in starts:
+                text.append(" ")
+                places.append(found.start() + at)
+            text.append(letter)
+            places.append(found.start() + at)
+        return Spread("".join(text), places)
+
+    def changed(token: str) -> Tape:
+        return Tape(token).sub(_BROKEN, whole).sub(_SEPARATED, apart).sub(_RUN_TOGETHER, cut)
+
+    odd = [each for each in tokens.odd if _SIGN_INSIDE.search(each)]
+    long = (
+        each
+        for each in tokens.all
+        if len(each) >= SHORTEST_TOGETHER and len(each) <= LONGEST_TOKEN and each.lower() not in WORDS
+    )
+    together = [each for each in long if _RUN_TOGETHER.search(each)]
+    new = {each: after for each in {*odd, *together} if (after := changed(each)).text != each}
+    return _by_token(tape, new), count
+
+
+def _by_token(tape: Tape, new: Mapping[str, Tape]) -> Tape:
+    """With these tokens replaced wherever they stand."""
+
+    def replaced(found: re.Match[str]) -> str | Spread | None:
+        after = new.get(found[0])
+        if after is None:
+            return None
+        if after.places is None:
+            return after.text
+        return Spread(after.text, [found.start() + at for at in after.origin()])
+
+    return tape.sub(_TOKEN, replaced) if new else tape
+
+
+def _unaccented(tape: Tape, _: Tokens) -> tuple[Tape, int]:
+    """Latin letters without their accents, where that gives English words; so in no text of another language."""
+    if tape.text.isascii():
+        return tape, 0
+    table = {ord(each): base for each in characters_of(tape.text) if (base := _base(each)) != each}
+    if not table:
+        return tape, 0
+    new = tape.taken(tape.text.translate(table), None)
+    return _if_gained(tape, new, sum(map(str.__ne__, tape.text, new.text)))
+
+
+def _in_letters(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
+    """Words written with figures and signs for letters. One must be plain; where many are, numbers are read too."""
+    if not _FIGURED.search(tokens.some):
+        return tape, 0
+    found = {each: _lettered(each) for each in set(_FIGURED_WORD.findall(tokens.some)) if not each.isalpha()}
+    plain = [word for each, word in found.items() if word and len(word) > 3 and not each.isdigit()]
+    likely = [each for each, word in found.items() if word or (len(each) > 3 and _likely(each))]
+    many = len(likely) > 2 and 3 * len(likely) >= len(tokens.all)
+    if not many and not any(len(word) > 4 for word in plain) and len(plain) < 2:
+        return tape, 0
+    count = 0
+
+    def read(match: re.Match[str]) -> str | None:
+        nonlocal count
+        word = match[0]
+        new = found.get(word)
+        if word.isalpha() or (word.isdigit() and not (many and new)):
+            return None
+        if not new and many and any(map(str.isalpha, word)):
+            new = _first(word)
+        count += bool(new)
+        return new or None
+
+    new = {each: after for each in tokens.odd if (after := Tape(each).sub(_FIGURED_WORD, read)).text != each}
+    return _by_token(tape, new), count
+
+
+@lru_cache(maxsize=4096)
+def _lettered(word: str) -> str:
+    """A word with its figures read as letters, where that is a known one; else nothing. It keeps its length."""
+    body = word.rstrip("!+|")
+    choices = [_FIGURES.get(each, each) for each in body]
+    if body.isalpha() or not 2 <= len(body) <= LONGEST or 2 ** sum(len(each) > 1 for each in choices) > MOST_VARIANTS:
+        return ""
+    for letters in product(*choices):
+        if (read := "".join(letters)).lower() in WORDS:
+            return read + word[len(body) :]
+    return ""
+
+
+def _first(word: str) -> str:
+    body = word.rstrip("!+|")
+    return body.translate(_FIRST) + word[len(body) :]
+
+
+def _likely(word: str) -> bool:
+    """Whether a word with figures reads well as one of letters, or has twice as many letters as figures."""
+    body = word.rstrip("!+|")
+    letters = sum(map(str.isalpha, body))
+    return 0 < letters < len(body) and (3 * letters >= 2 * len(body) or plausible(body.translate(_FIRST)))
+
+
+def _base(letter: str) -> str:
+    if letter < "\u00c0" or letter > "\u1eff" or "\u0250" <= letter < "\u1e00":
+        return letter
+    base = unicodedata.normalize("NFD", letter)[0].translate(_STROKED)
+    return base if base.isascii() else letter
+
+
+def _if_gained(old: Tape, new: Tape, count: int) -> tuple[Tape, int]:
+    return (new, count) if gained(ascii_words(old.text), ascii_words(new.text)) else (old, 0)

@@ -1,0 +1,267 @@
+"""The plain form of a text, and the tape that remembers where each of its characters stood."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from turnwise.guard.lookalikes import in_one_script
+
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+LONGEST_EXPANSION = 4  # characters that one may become; a few ligatures hold whole sentences
+FEW = 8  # different characters up to which one replacement after the other is the quickest
+LONG = 4_000  # characters from which an array is the quickest way to the different ones
+FLOOD = 4  # marks on one letter from which none is meant
+
+_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_SMALL_CAPITALS = dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡꞮ´", "abcdefghijklmnoprstuvwyzagi'", strict=True))
+_SHOWN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"
+_BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u3164\uffa0"
+# Ideographs, Korean syllables, private use, planes without characters.
+_THEMSELVES = (
+    (0x3400, 0x9FFF),
+    (0xAC00, 0xD7A3),
+    (0xE000, 0xF8FF),
+    (0x20000, 0x2F7FF),
+    (0x30000, 0xDFFFF),
+    (0xE1000, 0x10FFFF),
+)
+_SPECIAL = {*_SMALL_CAPITALS, *_BLANK_LETTERS, *map(chr, range(0x1F150, 0x1F18A)), *map(chr, range(0xE0000, 0xE1000))}
+_VISIBLE = {"Lu", "Ll", "Lo", "Lm", "Nd", "Po", "Pd", "Sm", "So", "Co", "Cn"}
+_KEPT = re.compile("[\u0e33\u0eb3\u3131-\u318e]")  # letters of Thai, Lao and Korean that NFKC takes apart
+_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # for letters of any script
+_JOINING = (  # what may become one with the letter before
+    "\u0653-\u0655\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0c56\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dca\u0dcf\u0ddf\u102e"
+    "\u1161-\u1175\u11a8-\u11c2\u1b35\u3099\u309a"
+)
+_ANY_MARK = re.compile(f"[{_MARKS}]")
+_FLOOD = re.compile(f"[{_MARKS}]{{{FLOOD},}}")
+_CLUSTER = re.compile(f"[^{_MARKS}{_JOINING}\\s][{_MARKS}{_JOINING}]{{1,4}}")
+_UNTIDY = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\t]")
+
+
+def _ranges(*ranges: tuple[int, int]) -> frozenset[str]:
+    return frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
+
+
+_UP_TO_MARKS = "".join(map(chr, (*range(0x300, 0x3100), *range(0xFE20, 0xFE30))))
+_ALL_MARKS = frozenset(re.findall(f"[{_MARKS}{_JOINING}]", _UP_TO_MARKS))
+_HIDDEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\ufeff") | _ranges((0x2060, 0x2064))
+_BIDI = _ranges((0x202A, 0x202E), (0x2066, 0x2069))
+_TAGS = _ranges((0xE0020, 0xE007E))
+_SELECTORS = _ranges((0xE0100, 0xE01EF), (0xFE00, 0xFE0D))
+_AFTER_LETTER = re.compile("(?<=[A-Za-z])[\u200c\u200d\ufe0e\ufe0f]")  # else they shape an emoji, or Persian and Hindi
+
+
+class Tape:
+    """A text, and for each of its characters the place in the original; no places where they are the same."""
+
+    __slots__ = ("places", "text")
+
+    def __init__(self, text: str, places: Places | None = None) -> None:
+        self.text = text
+        self.places = places
+
+    def origin(self) -> Sequence[int]:
+        return range(len(self.text)) if self.places is None else array("q", self.places.tobytes())
+
+    def place(self, start: int, end: int, length: int) -> tuple[int, int]:
+        """The part of the original, of this length, that a part of the text stands for."""
+        if self.places is None:
+            return start, end
+        first = int(self.places[start]) if start < len(self.text) else length
+        return first, int(self.places[end]) if end < len(self.text) else length
+
+    def taken(self, text: str, inner: Places | None) -> Tape:
+        """Another text made of this one, with the place in it of each new character."""
+        if inner is None:
+            return Tape(text, self.places)
+        return Tape(text, inner if self.places is None else self.places[inner])
+
+    def sub(self, pattern: re.Pattern[str], replaced: Callable[[re.Match[str]], str | Spread | None]) -> Tape:
+        """With what is found replaced; None leaves it. The characters of a replacement are spread over what it
+        replaces, unless it says itself where they belong."""
+        pieces: list[str] = []
+        segments: list[tuple[int, int, int]] = []  # where it stood, how long it was, and how long it is now
+        exact: list[tuple[int, Sequence[int]]] = []
+        last = size = 0
+        for found in pattern.finditer(self.text):
+            new = replaced(found)
+            if new is None or new == found[0]:
+                continue
+            start, end = found.span()
+            text = new.text if isinstance(new, Spread) else new
+            size += start - last
+            if isinstance(new, Spread):
+                exact.append((size, new.places))
+            segments += ((last, start - last, start - last), (start, end - start, len(text)))
+            pieces += (self.text[last:start], text)
+            size += len(text)
+            last = end
+        if not segments:
+            return self
+        rest = len(self.text) - last
+        pieces.append(self.text[last:])
+        if not exact and all(old == new for _, old, new in segments):
+            return self.taken("".join(pieces), None)
+        segments.append((last, rest, rest))
+        starts, olds, news = np.array(segments, np.int64).T
+        steps = np.arange(size + rest) - np.repeat(np.cumsum(news) - news, news)
+        inner = np.repeat(starts, news) + steps * np.repeat(olds, news) // np.repeat(np.maximum(news, 1), news)
+        for at, places in exact:
+            inner[at : at + len(places)] = places
+        return self.taken("".join(pieces), inner)
+
+
+class Spread:
+    """A replacement that says where each of its characters stood."""
+
+    __slots__ = ("places", "text")
+
+    def __init__(self, text: str, places: Sequence[int]) -> None:
+        self.text = text
+        self.places = places
+
+
+def folded(tape: Tape, signs: Counter[str] | None = None) -> Tape:
+    """Without invisible characters, in compatible forms, each word in one script; gaps are not yet closed."""
+    if tape.text.isascii():
+        return _translated(tape, characters_of(tape.text), None) if _UNTIDY.search(tape.text) else tape
+    characters = characters_of(tape.text)
+    if signs is not None:
+        _count(tape.text, characters, signs)
+    for _ in range(3):
+        before = tape.text
+        tape = _translated(tape, characters, signs)
+        if tape.text != before:
+            characters = characters_of(tape.text)
+        if characters & _ALL_MARKS:
+            tape = _unmarked(tape, signs)
+        text, changed = in_one_script(tape.text, characters)
+        tape = tape.taken(text, None)
+        if signs is not None:
+            signs["homoglyphs"] += changed
+        if text == before:
+            break
+        characters = characters_of(text)
+    return tape
+
+
+def _count(text: str, characters: set[str], signs: Counter[str]) -> None:
+    """Count the characters that do not show."""
+    for name, group in (("zero_width", _HIDDEN), ("bidi", _BIDI), ("tags", _TAGS), ("selectors", _SELECTORS)):
+        signs[name] += sum(map(text.count, characters & group))
+    if not characters.isdisjoint("\u200c\u200d\ufe0e\ufe0f"):
+        for found in _AFTER_LETTER.finditer(text):
+            signs["zero_width" if found[0] < "\u2010" else "selectors"] += 1
+
+
+def closed(tape: Tape) -> Tape:
+    """With every gap between words as one blank."""
+    if "  " not in tape.text:
+        return tape
+    points = _points(tape.text)
+    blank = points == 32
+    kept = np.flatnonzero(~(blank & np.concatenate(([False], blank[:-1]))))
+    return tape.taken(_text(points[kept]), kept)
+
+
+def _translated(tape: Tape, characters: set[str], signs: Counter[str] | None) -> Tape:
+    text = tape.text
+    if "\r\n" in text:
+        points = _points(text)
+        kept = np.flatnonzero(~((points == 13) & (np.append(points[1:], 0) == 10)))
+        text = text.replace("\r\n", "\n")
+        tape = tape.taken(text, kept)
+    table = {ord(each): new for each in characters if (new := folded_character(each)) != each}
+    forms = {chr(point) for point, new in table.items() if point > 127 and new.isalnum()}
+    if forms and signs is not None:
+        signs["forms"] += sum(map(forms.__contains__, text))
+    return _mapped(tape, table) if table else tape
+
+
+def _mapped(tape: Tape, table: dict[int, str]) -> Tape:
+    new = tape.text
+    if len(table) > FEW:
+        new = new.translate(table)
+    else:
+        for point, each in table.items():
+            new = new.replace(chr(point), each)
+    if all(len(each) == 1 for each in table.values()):
+        return tape.taken(new, None)
+    lengths = np.ones(max(table) + 2, np.uint8)  # the last for all characters beyond the table
+    for point, each in table.items():
+        lengths[point] = len(each)
+    sizes = lengths[np.minimum(_points(tape.text), max(table) + 1)]
+    return tape.taken(new, np.repeat(np.arange(len(tape.text)), sizes))
+
+
+@lru_cache(maxsize=16384)
+def folded_character(each: str) -> str:
+    """What a character becomes by itself: nothing where it is invisible, a blank for any gap, else its plain form."""
+    if each in "\n ":
+        return each
+    category = unicodedata.category(each)
+    if category in _VISIBLE and each not in _SPECIAL and unicodedata.is_normalized("NFKC", each):
+        return each
+    if each in _LINE_ENDS or each == "\r":
+        return "\n"
+    if each in "\t\x1f\u2800" or category == "Zs":
+        return " "
+    if category in ("Cc", "Cs") or (category == "Cf" and each not in _SHOWN_FORMATS) or each in _BLANK_LETTERS:
+        return ""
+    point = ord(each)
+    if 0xFE00 <= point <= 0xFE0F or 0xE0000 <= point <= 0xE0FFF:
+        return ""
+    if each in _SMALL_CAPITALS:
+        return _SMALL_CAPITALS[each]
+    for first in (0x1F150, 0x1F170):  # letters in dark circles and squares
+        if first <= point < first + 26:
+            return chr(ord("A") + point - first)
+    if point < 0x80 or _KEPT.match(each):
+        return each
+    plain = unicodedata.normalize("NFKC", each)
+    if plain == each or len(plain) > LONGEST_EXPANSION or plain[0] == " " or _ANY_MARK.match(plain):
+        return each
+    return "".join(map(folded_character, plain))
+
+
+def _unmarked(tape: Tape, signs: Counter[str] | None) -> Tape:
+    """Marks that make a letter with the one before become that letter; others on it are dropped, as are floods."""
+    whole = len(tape.text)
+    tape = tape.sub(_FLOOD, lambda _: "")
+    dropped = whole - len(tape.text)
+    tape = tape.sub(_CLUSTER, lambda found: unicodedata.normalize("NFC", found[0]))
+    if left := set(_ANY_MARK.findall(tape.text)):
+        whole = len(tape.text)
+        tape = _mapped(tape, {ord(mark): "" for mark in left})
+        dropped += whole - len(tape.text)
+    if signs is not None:
+        signs["combining"] += dropped
+    return tape
+
+
+def characters_of(text: str) -> set[str]:
+    """The different characters of a text; of a long one, without those that are only ever themselves."""
+    if len(text) < LONG or text.isascii():
+        return set(text)
+    present = np.zeros(0x110000, np.bool_)
+    present[_points(text)] = True
+    for first, last in _THEMSELVES:
+        present[first : last + 1] = False
+    return set(map(chr, np.flatnonzero(present).tolist()))
+
+
+def _points(text: str) -> Places:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
+
+
+def _text(points: Places) -> str:
+    return points.astype(np.uint32).tobytes().decode("utf-32-le", "surrogatepass")

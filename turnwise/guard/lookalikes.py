@@ -1,0 +1,89 @@
+"""Letters of other scripts that look like Latin ones, brought into the script of the word that they stand in. Words
+that are wholly of another script stay as they are."""
+
+from __future__ import annotations
+
+import re
+
+from turnwise.guard.vocabulary import WORDS
+
+# The Latin letter, and what passes for it, after Unicode's table of confusable characters.
+_ALIKE = {
+    "A": "АΑᎪꓮᗅ", "B": "ВΒᏴꓐᗷ", "C": "СᏟꓚⲤ", "D": "Ꭰꓓᗞᗪ", "E": "ЕΕᎬꓰ", "F": "Ϝꓝᖴ", "G": "ԌᏀᏳꓖ", "H": "НΗᎻꓧⲎᕼ",
+    "I": "ІΙӀꓲⲒ", "J": "ЈͿᎫꓙᒍ", "K": "КΚᏦꓗⲔᛕ", "L": "Ꮮꓡᒪ", "M": "МΜϺᎷꓟⲘᗰ", "N": "ΝꓠⲚ", "O": "ОΟՕꓳⲞ", "P": "РΡᏢꓑⲢᑭ",
+    "Q": "ԚⵕႳ", "R": "ᎡᏒꓣᖇ", "S": "ЅՏᏕᏚꓢ", "T": "ТΤᎢꓔⲦ", "U": "ՍꓴᑌႮ", "V": "ѴᏙꓦᐯ", "W": "ԜᎳᏔꓪ", "X": "ХΧꓫⲬ",
+    "Y": "УҮΥᎩᎽꓬⲨ", "Z": "ΖᏃꓜ", "a": "аα", "b": "ЬᏏᑲᖯ", "c": "сⲥꮯ", "d": "ԁᏧꓒᑯ", "e": "еҽєε", "f": "ք", "g": "ցԍ",
+    "h": "һհᏂ", "i": "іιꙇᎥꭵ", "j": "јϳ", "k": "κ", "l": "ӏ", "n": "ոռη", "o": "оοσօⲟ", "p": "рρⲣ", "q": "ԛգզ",
+    "r": "гᴦⲅꮁ", "s": "ѕꮪ", "t": "τ", "u": "υսμ", "v": "νѵꮩ", "w": "ѡԝաꮃω", "x": "хχᕁᕽ", "y": "уүγყ", "z": "ꮓ",
+}  # fmt: skip
+# Small letters of Russian and Greek that pass for Latin ones only beside them.
+_WEAKLY_ALIKE = {"k": "к", "m": "м", "t": "т", "h": "н", "b": "в", "n": "п"}
+
+_STRONG = {other: latin for latin, others in _ALIKE.items() for other in others}
+_STRONGLY = str.maketrans(_STRONG)
+_TO_LATIN = str.maketrans({other: latin for latin, others in _WEAKLY_ALIKE.items() for other in others} | _STRONG)
+_TO_CYRILLIC = str.maketrans("AaBEeKkMmHOoPpCcTXxyYiIjsS", "АаВЕеКкМмНОоРрСсТХхуУіІјѕЅ")
+_TO_GREEK = str.maketrans("ABEZHIKMNOoTXYPpvu", "ΑΒΕΖΗΙΚΜΝΟοΤΧΥΡρνυ")
+
+_LATIN = "A-Za-z\u00c0-\u024f"
+_OTHER = "".join(sorted(_STRONG)) + "".join(_WEAKLY_ALIKE.values())
+_MEETING = re.compile(f"[{_LATIN}][{_OTHER}]|[{_OTHER}][{_LATIN}]")
+_WHOLLY = re.compile(rf"(?<!\w)[{''.join(sorted(_STRONG))}]+(?!\w)")
+_LETTERS = re.compile(r"(?<![^\W\d_])[A-Za-z]*+(?=[^\x00-\x7f])[^\W\d_]+")  # a word that is not all of ASCII
+_IS_LATIN = re.compile(f"[{_LATIN}]")
+_BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
+_AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
+_SET = frozenset(_OTHER)
+REACH = 9  # characters to either side in which the neighbouring word is looked for
+
+
+def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
+    """The text, of these characters, with each word in one script, and how many letters were changed. It keeps its
+    length."""
+    if not characters & _SET or not any("A" <= each <= "z" for each in characters):
+        return text, 0
+    changed = 0
+
+    def word(found: re.Match[str]) -> str:
+        nonlocal changed
+        old = found[0]
+        new = _unmixed(old)
+        changed += sum(one != other for one, other in zip(old, new, strict=True)) if new != old else 0
+        return new
+
+    def alone(found: re.Match[str]) -> str:
+        nonlocal changed
+        start, end = found.span()
+        before, after = text[max(0, start - REACH) : start], text[end : end + REACH]
+        latin = found[0].translate(_TO_LATIN)
+        among = _IS_LATIN.search(before + after) and _BEFORE.search(before) and _AFTER.match(after)
+        if not among or not (changed or (len(latin) > 1 and latin.lower() in WORDS)):
+            return found[0]
+        changed += len(latin)
+        return latin
+
+    if _MEETING.search(text):
+        text = _LETTERS.sub(word, text)
+    if not characters.isdisjoint(_STRONG):
+        text = _WHOLLY.sub(alone, text)
+    return text, changed
+
+
+def _unmixed(word: str) -> str:
+    latin = len(_IS_LATIN.findall(word))
+    if not latin or latin == len(word):
+        return word
+    folded = word.translate(_STRONGLY)
+    if not folded.isascii() and len(word) > 2 * latin:  # more of it is of the other script, and not all looks Latin
+        for table in (_TO_CYRILLIC, _TO_GREEK):
+            whole = word.translate(table)
+            if _same_script(whole):
+                return whole
+    folded = word.translate(_TO_LATIN)
+    return folded if len(word) > 2 or folded.lower() in WORDS else word  # not the μm of a measure
+
+
+def _same_script(word: str) -> bool:
+    return all("\u0400" <= letter <= "\u052f" for letter in word) or all(
+        "\u0370" <= letter <= "\u03ff" for letter in word
+    )

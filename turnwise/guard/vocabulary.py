@@ -1,0 +1,156 @@
+"""The frequent words by which a text is known to be readable: a test for what an encoding or a disguise gives back."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from turnwise.text import STOP_WORDS
+
+_FREQUENT = """able about access account act action actions active actual add additional address administrator
+    admin affect after again agent agree allow allowed allows almost alone already also although always amount
+    analysis another answer answers anyone anything api apply approach area argue around article asked asking
+    assist assistant attack authority authorized automatic available avoid away bank base because become been begin
+    behave behind being believe below best better beyond big block body bomb book both break bring build business
+    bypass call called cannot card care case cause change chapter character chat check child children choose city
+    class clear close code command commands common company complete computer condition confidential confirm
+    consider contact contain content context continue control conversation copy correct could country course cover
+    create credentials credit current customer data database date debug decide decode decision default define
+    delete describe describes detail detailed details developer developers device different difficult direct
+    directions dirty disable discard disclose disregard display document documents does doing done down drop drug
+    drugs during each early earlier easy education effect either else email emails employee enable encoded end
+    english enough enter entire erase error even event ever every everyone everything evil exact exactly example
+    execute exfiltrate existing experiment explain explosive expose fact false family feel file files filter
+    filters final find fine finish first five follow following force forget form format former found four free
+    freely friend full function further game general generate get give given goal going good government great
+    ground group guard guardrail guardrails guide guideline guidelines hack hacker hand happen hard harm harmful
+    have head hear hello help helpful hidden hide high history hold home hour house human idea ignore ignored
+    ignoring illegal image imagine immediate immediately important include including indeed inform information
+    initial input inside instead instruct instructed instruction instructions interest internal issue jailbreak
+    jailbroken job keep key keys kill kind knowledge known language large last late later law lead learn leave left
+    legal less letter level life light limit limits line link list little live local long longer look love machine
+    made main make malware man manager many mask master material matter maximum maybe mean means member memory
+    mention message messages method might mind minute mode model moment money month moral morals more morning most
+    mother move much must name national need network never new news next night nothing notice now number obey of
+    offer office often old only open openai operator order original other others output outside over override page
+    paper paragraph parent part party pass passage password passwords past pay people perform perhaps permission
+    permissions permit person personal persona persist phone phrase picture place plan play point poem poison
+    police policies policy political position possible power preceding pretend previous previously print prior
+    private privilege privileged problem process produce program prohibited prompt prompts protect protection
+    protocol provide public publish purpose put query question questions quick quite quote raise rather reach read
+    reader ready real really reason recall receive recipe record refuse regard regulations reject release remain
+    remember remove repeat replace reply report request requests require required research reset respond response
+    responses restrict restricted restriction restrictions result return reveal reverse review right role room root
+    rule rules run safe safety same sanitize save say school scenario script search second secret secrets section
+    secure security see seem send sensitive sentence serve server service session set several share shell short
+    should show side simple simply simulate since sing skip small someone something speak special specific spell
+    start state statement steal step steps still stop stored story strict string student students study such
+    suggest summarise summarize summary supervisor support suppose switch system table take talk task tasks teach
+    teacher team tell temporary test text than their them themselves then there therefore these they thing things
+    think third this those thought three through time times today together token tokens told tomorrow tool tools
+    top topic total toward trade train training transfer translate translation trick true trust truth try turn
+    twice type unauthorized under understand unfiltered university unless unlimited unlock unrestricted until
+    update upload upon url use used useful user username users using usual value verbatim version very view violate
+    violence virus wait walk want warning watch water way weapon weapons week weight well what when where whether
+    which while white whole whom whose will window wish with within without woman word words work world would write
+    writing written wrong year years yes yesterday yet you young your yours yourself ignoriere vergiss alle
+    vorherigen anweisungen ignora olvida todas las instrucciones anteriores ignorez oubliez toutes les tutte
+    istruzioni precedenti""".split()
+
+WORDS = frozenset(_FREQUENT) | {word for word in STOP_WORDS if len(word) > 1 and word not in ("re", "ve", "ll")}
+LONGEST_TOKEN = 1_000
+LONGEST = max(map(len, WORDS))
+_BEGINNINGS = frozenset(word[:size] for word in WORDS for size in range(1, len(word) + 1)) | {"a", "i"}
+
+# Words that read as a frequent one backwards, or turned by 13 letters, and are none themselves.
+_CHANCE = frozenset(
+    "emit evil trap loot ward pots mood reed room live time stressed desserts reward drawer level gulp spam peek keep "
+    "keels sleek tool snap span deer nuts stun tips spit meet teem edit tide eras sear loop pool doom door rood noon "
+    "part tram mart nets sent nips spin regal lager lever revel parts strap star rats step pets strops sports diaper "
+    "repaid deliver reviled moor lived devil laid dial lair rail liar brag garb flow wolf draw dart trad mail liam "
+    "nova avon edoc gnat tang tang tort clerk pyrex gnat tnat terra barf envy rail sheer one nun ant abba".split()
+)
+_LONG = [word for word in WORDS if len(word) > 3]
+BACKWARDS = frozenset(word[::-1] for word in _LONG) - WORDS - _CHANCE
+TURNED = frozenset(codecs.encode(word, "rot13") for word in _LONG if word.isascii()) - WORDS - _CHANCE
+
+_AROUND = ".,;:?!()[]{}\"“”‘’'…–—-，。、！？：；（）「」《》`*"
+# Any sign but a letter of ASCII as a blank, capitals as small letters.
+_LETTERS = bytes(sign if chr(sign).isalpha() else 32 for sign in bytes(range(128)).lower()) + b" " * 128
+_ASCII = re.compile("[A-Za-z0-9]")
+_PAIRS = frozenset(pair for word in WORDS for pair in zip(f" {word}", f"{word} ", strict=True))
+
+
+def plausible(word: str) -> bool:
+    """Whether every two letters that meet in a word also meet in a known one: so in few that are made of figures."""
+    word = word.lower()
+    return _PAIRS.issuperset(zip(f" {word}", f"{word} ", strict=True))
+
+
+class Tokens:
+    """What stands between the gaps of a text, each once: `odd` is what is more than a word with signs around it. A long
+    text is searched through these, which are few."""
+
+    __slots__ = ("all", "long", "odd", "some")
+
+    def __init__(self, text: str) -> None:
+        self.all = set(text.split())
+        odd = [each for each in self.all if not each.isalpha() and _odd(each.strip(_AROUND))]
+        self.odd = [each for each in odd if len(each) <= LONGEST_TOKEN]
+        self.long = [each for each in odd if len(each) > LONGEST_TOKEN]  # a payload perhaps, but no disguised word
+        self.some = "\n".join(self.odd)
+
+    def any_like(self, pattern: re.Pattern[str]) -> bool:
+        return bool(pattern.search(self.some)) or any(map(pattern.search, self.long))
+
+    def words(self) -> set[str]:
+        return ascii_words(" ".join(self.all))
+
+
+def _odd(token: str) -> bool:
+    if token.isascii():
+        return not token.isalpha()
+    return bool(_ASCII.search(token)) or 4 * sum(map(token.count, "._-*|/~")) > len(token)
+
+
+def ascii_words(text: str) -> set[str]:
+    """The different words of Latin letters in a text, in small letters."""
+    return set(text.encode("ascii", "replace").translate(_LETTERS).decode("ascii").split())
+
+
+def gained(before: set[str], after: set[str]) -> bool:
+    """Whether a change plainly gave words: one that is not short, or two of three letters and more."""
+    new = [word for word in (after - before) & WORDS if len(word) > 2]
+    return len(new) > 1 or any(len(word) > 4 for word in new)
+
+
+def segmented(letters: str, share: float = 0.75) -> list[int] | None:
+    """Where the words of letters without gaps begin, or None where less than this share is in known words. The letters
+    that known words cover count by the square of the words' lengths: long words win over short ones inside them."""
+    low = letters.lower()
+    best = [0.0] * (len(low) + 1)
+    taken = [0] * (len(low) + 1)  # the length of the known word that ends here, 0 for none
+    for start in range(len(low)):
+        if best[start] > best[start + 1]:
+            best[start + 1], taken[start + 1] = best[start], 0
+        for end in range(start + 1, len(low) + 1):
+            piece = low[start:end]
+            if piece not in _BEGINNINGS:
+                break
+            worth = best[start] + ((end - start) ** 2 if piece in WORDS else 0.5 if piece in ("a", "i") else -1)
+            if worth > best[end] and worth > best[start]:
+                best[end], taken[end] = worth, end - start
+    starts: list[int] = []
+    end, covered, known = len(low), 0, True
+    while end:
+        if taken[end]:
+            covered += taken[end]
+            if not known:
+                starts.append(end)
+            end -= taken[end]
+            starts.append(end)
+            known = True
+        else:
+            end -= 1
+            known = False
+    return sorted({0, *starts}) if covered >= share * len(low) else None
