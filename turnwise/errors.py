@@ -88,12 +88,14 @@ class TooManyRequests(TurnwiseError):
     _status = 429
 
     def __init__(self, message: str, retry_after: float) -> None:
-        seconds = max(1, math.ceil(retry_after))
-        super().__init__(message, f"Wait {seconds} second{'' if seconds == 1 else 's'} and send it again.")
+        wait = max(1.0, retry_after)
+        size, unit = next(each for each in ((3600, "hour"), (60, "minute"), (1, "second")) if wait > each[0] - 1)
+        number = math.ceil(wait / size)
+        super().__init__(message, f"Wait {number} {unit}{'' if number == 1 else 's'} and send it again.")
         self.retry_after = retry_after
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "retry_after": self.retry_after}
+        return {**super().to_dict(), "retry_after": round(self.retry_after, 3)}
 
 
 class LimitsUnavailable(TurnwiseError):

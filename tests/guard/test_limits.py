@@ -306,6 +306,8 @@ def test_redis_recovers_from_a_clock_that_was_set_back(redis_server: RedisServer
     limiter = RateLimiter({"user": Limit(20, "second", 2)}, kept)
     assert limiter.hit(ANN).allowed
     (name,) = client.keys("*")
+    client.set(name, "what is no number")
+    assert limiter.hit(ANN).remaining == 1
     client.set(name, (time.time_ns() // 1000) + 86_400 * SECOND)  # as written by a clock a day ahead
     refused = limiter.hit(ANN)
     assert 0 < refused.retry_after <= 0.05
@@ -425,7 +427,8 @@ class Seconds:
 
 def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     seconds = Seconds()
-    limiter = RateLimiter({"user": Limit(3, "day")}, RedisStore(own_redis.url), clock=seconds)
+    patient = RedisStore(own_redis.url, timeout=1)  # a busy machine is no fault
+    limiter = RateLimiter({"user": Limit(3, "day")}, patient, clock=seconds)
     assert [limiter.hit(ANN).remaining for _ in range(2)] == [2, 1]
 
     own_redis.kill()
@@ -449,10 +452,10 @@ def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCa
     own_redis.halt()
     start = time.monotonic()
     assert not limiter.hit(ANN).allowed, "what was counted here"
-    assert time.monotonic() - start < 0.6
+    assert time.monotonic() - start < 2
     start = time.monotonic()
     limiter.hit(ANN)
-    assert time.monotonic() - start < 0.1, "nobody else waits"
+    assert time.monotonic() - start < 0.5, "nobody else waits"
     own_redis.resume()
     seconds.now += REST
     assert limiter.hit(ANN).allowed
@@ -472,7 +475,7 @@ def test_redis_flushed(redis_server: RedisServer) -> None:
 
 def test_a_limiter_that_fails_closed_refuses_and_recovers(own_redis: RedisServer) -> None:
     seconds = Seconds()
-    limiter = RateLimiter({"user": Limit(3, "day")}, RedisStore(own_redis.url), True, seconds)
+    limiter = RateLimiter({"user": Limit(3, "day")}, RedisStore(own_redis.url, timeout=5), True, seconds)
     assert limiter.hit(ANN).allowed
     own_redis.kill()
     for _ in range(2):
@@ -545,6 +548,15 @@ def test_an_allowance_is_shared_by_threads_and_says_why_it_refuses() -> None:
 # --- a turn ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.0, "1 second"), (0.01, "1 second"), (1.0, "1 second"), (1.2, "2 seconds"), (58.5, "59 seconds"), (59.5, "1 minute"),
+     (61, "2 minutes"), (3599.5, "1 hour"), (86_400, "24 hours")],
+)  # fmt: skip
+def test_how_long_to_wait_is_said_in_words(seconds: float, said: str) -> None:
+    assert TooManyRequests("Enough.", seconds).hint == f"Wait {said} and send it again."
+
+
 def test_a_turn_is_counted_for_all_that_is_known_of_it() -> None:
     limiter = RateLimiter({"conversation": Limit(1, "day"), "key": Limit(3, "day")})
     request = TurnRequest("Hello", conversation_id="one", user="ann", key="secret", address="::1")
@@ -559,7 +571,7 @@ def test_a_turn_is_counted_for_all_that_is_known_of_it() -> None:
         "hint": raised.value.hint,
         "retry_after": pytest.approx(86_400, abs=60),
     }
-    assert raised.value.hint.startswith("Wait 86")
+    assert raised.value.hint == "Wait 24 hours and send it again."
     for _ in range(9):
         asyncio.run(admit(request, None))
 

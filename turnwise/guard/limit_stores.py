@@ -20,21 +20,18 @@ TIDY_EVERY = 1000  # messages after which a SQLite file is rid of what is whole 
 SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local found, answer, refused = redis.call('MGET', unpack(KEYS)), {}, false
+local found, answer, back, refused = redis.call('MGET', unpack(KEYS)), {}, {}, false
 for place = 1, #KEYS do
     local interval, whole = tonumber(ARGV[place * 2 - 1]), tonumber(ARGV[place * 2])
-    local after = math.min(math.max(tonumber(found[place] or now), now), now + whole) + interval
+    local held = tonumber(found[place] or now) or now
+    local after = math.min(math.max(held, now), now + whole) + interval
     local wait = math.max(0, after - whole - now)
     refused = refused or wait > 0
+    back[place] = held > now + whole and now + whole or nil  -- the clock was set back
     answer[place] = {after, wait, wait > 0 and 0 or math.floor((now + whole - after) / interval)}
 end
 for place, each in ipairs(answer) do
-    local kept = nil
-    if not refused then
-        kept = each[1]
-    elseif found[place] and tonumber(found[place]) > now + tonumber(ARGV[place * 2]) then
-        kept = now + tonumber(ARGV[place * 2])  -- the clock was set back
-    end
+    local kept = not refused and each[1] or back[place]
     if kept then
         redis.call('SET', KEYS[place], string.format('%.0f', kept), 'PX', math.ceil((kept - now) / 1000) + 1)
     end
