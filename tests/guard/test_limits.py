@@ -550,7 +550,8 @@ def test_an_allowance_is_shared_by_threads_and_says_why_it_refuses() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.0, "1 second"), (0.01, "1 second"), (1.0, "1 second"), (1.2, "2 seconds"), (58.5, "59 seconds"), (59.5, "1 minute"),
+    [(0.0, "1 second"), (0.01, "1 second"),
+     (1.0, "1 second"), (1.2, "2 seconds"), (58.5, "59 seconds"), (59.5, "1 minute"),
      (61, "2 minutes"), (3599.5, "1 hour"), (86_400, "24 hours")],
 )  # fmt: skip
 def test_how_long_to_wait_is_said_in_words(seconds: float, said: str) -> None:
