@@ -131,6 +131,16 @@ def postgres_url(postgres_server: services.PostgresServer) -> Iterator[str]:
     postgres_server.empty("tests")
 
 
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[services.RedisServer]:
+    """A Redis of our own; where there is none to be had, the test is skipped and says why."""
+    try:
+        with services.redis() as server:
+            yield server
+    except services.CannotInstall as reason:
+        pytest.skip(str(reason))
+
+
 @pytest.fixture(name="make_pdf")
 def make_pdf_fixture() -> Callable[..., bytes]:
     return make_pdf

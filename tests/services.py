@@ -1,5 +1,5 @@
-"""A real PostgreSQL with pgvector for tests and benchmarks: found, or installed where that is possible, and started on
-a temporary folder.
+"""A real PostgreSQL with pgvector and a real Redis for tests and benchmarks: found, or installed where that is
+possible, and started on a temporary folder.
 
 Debian's packages are used. Where pgvector is not packaged for the release, it is built from the source package of a
 newer one, without the processor options of the machine that builds (OPTFLAGS=""), which others may lack.
@@ -11,9 +11,11 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +34,7 @@ OPTIONS = {
 
 
 class CannotInstall(Exception):
-    """Why there is no PostgreSQL with pgvector on this machine."""
+    """Why there is no PostgreSQL with pgvector, or no Redis, on this machine."""
 
 
 @dataclass
@@ -112,6 +114,71 @@ def postgres() -> Iterator[PostgresServer]:
     finally:
         with contextlib.suppress(RuntimeError):
             server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class RedisServer:
+    """A Redis of its own, on a free port of this machine, that keeps nothing on disk."""
+
+    folder: Path
+    port: int
+    program: str
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        options = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder, "save": "", "appendonly": "no"}
+        arguments = [str(each) for name, value in options.items() for each in (f"--{name}", value)]
+        self.process = subprocess.Popen([self.program, *arguments], stdout=subprocess.DEVNULL, cwd=self.folder)
+        deadline = time.monotonic() + 20
+        while not self._answers():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise RuntimeError("redis-server did not start")
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
+            probe.sendall(b"PING\r\n")
+            return probe.recv(5) == b"+PONG"
+        return False
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def halt(self) -> None:
+        """Let it answer nothing while its connections stay open, until `resume`."""
+        assert self.process
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self.process
+        self.process.send_signal(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def redis() -> Iterator[RedisServer]:
+    """A running Redis. Raises CannotInstall where there is none and none can be installed."""
+    program = shutil.which("redis-server")
+    if not program:
+        if os.geteuid() != 0 or not shutil.which("apt-get"):
+            raise CannotInstall("redis-server is not installed, and only root on Debian or Ubuntu can add it")
+        _apt("update")
+        _apt("install", "redis-server")
+        program = shutil.which("redis-server") or ""
+    folder = Path(tempfile.mkdtemp(prefix="redis-"))
+    server = RedisServer(folder, _free_port(), program)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -16,6 +16,8 @@ from turnwise.dialogue.tokens import longest_answer
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
+from turnwise.guard.limit_stores import rate_limiter
+from turnwise.guard.limits import RateLimiter
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.breaker import Breaker
@@ -44,6 +46,7 @@ from turnwise.types import (
 )
 
 DATABASE = "library.db"
+LIMITS = "limits.db"
 
 
 def build(settings: Settings, create: bool = False, tables: Iterable[str | Path] = ()) -> Engine:
@@ -83,6 +86,7 @@ def engine_over(
         tools=(Calculator(read_language), *((data,) if data.tables else ())),
         planner=query_planner(settings, breaker),
         answers=extractive.answers,
+        limits=limiter_of(settings),
     )
     return Engine(settings, index, store, parts, data)
 
@@ -224,6 +228,18 @@ def rewriter_of(
         timeout=settings.model_timeout,
         breaker=breaker,
     )
+
+
+def limiter_of(settings: Settings) -> RateLimiter | None:
+    """Who counts messages, if they are limited."""
+    limits = {
+        "conversation": settings.limit_conversation,
+        "user": settings.limit_user,
+        "key": settings.limit_key,
+        "address": settings.limit_address,
+    }
+    file = library_folder(settings) / LIMITS
+    return rate_limiter(limits, settings.limits_store, file, settings.limits_fail_closed)
 
 
 def data_tool(settings: Settings, tables: Iterable[str | Path] = (), breaker: Breaker | None = None) -> DataTool:

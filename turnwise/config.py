@@ -86,6 +86,19 @@ class Settings:
 
     max_message: int = _setting(16000, "Longest message taken, in characters.")
     max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")
+    limit_conversation: str = _setting(
+        "", "Most messages in one conversation: 30/minute, 1000/day, 20/minute burst 5. Empty: no limit."
+    )
+    limit_user: str = _setting("", "The same for one user, as the caller names them.")
+    limit_key: str = _setting("", "The same for one key, as sent in Authorization: Bearer. It is not checked.")
+    limit_address: str = _setting("", "The same for one address that requests come from.")
+    limits_store: str = _setting(
+        "memory", "Where messages are counted: memory, sqlite (the processes of one machine) or redis://HOST:PORT."
+    )
+    limits_fail_closed: bool = _setting(
+        False, "Refuse messages while those cannot be counted there. Else each process counts by itself meanwhile."
+    )
+    proxies: int = _setting(0, "Proxies of yours before the server; so many addresses of X-Forwarded-For are believed.")
     host: str = _setting("127.0.0.1", "Address the server listens on.")
     port: int = _setting(8000, "Port the server listens on.")
 

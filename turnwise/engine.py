@@ -213,6 +213,8 @@ class Engine:
         if self._background is not None:
             self._background.stop()
         self.index.close()
+        if self._parts.limits:
+            self._parts.limits.close()
 
     def __enter__(self) -> Engine:
         return self

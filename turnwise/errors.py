@@ -7,6 +7,8 @@ TurnwiseError
 │   ├── NotText             NUL bytes, lone surrogates
 │   ├── BadRequest          a body, an id or a role that is not of the expected form
 │   └── MessageBlocked      a rail refused the message
+├── TooManyRequests         a rate limit was reached; `retry_after` says for how many seconds
+├── LimitsUnavailable       the rate limits could not be checked
 ├── ConfigError             a setting that is unknown or does not fit
 ├── ToolError               a function that cannot be a tool
 ├── LibraryError
@@ -32,6 +34,7 @@ TurnwiseError
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 
@@ -79,6 +82,24 @@ class BadRequest(InputError):
 
 class MessageBlocked(InputError):
     _status = 403
+
+
+class TooManyRequests(TurnwiseError):
+    _status = 429
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        wait = max(1.0, retry_after)
+        size, unit = next(each for each in ((3600, "hour"), (60, "minute"), (1, "second")) if wait > each[0] - 1)
+        number = math.ceil(wait / size)
+        super().__init__(message, f"Wait {number} {unit}{'' if number == 1 else 's'} and send it again.")
+        self.retry_after = retry_after
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "retry_after": round(self.retry_after, 3)}
+
+
+class LimitsUnavailable(TurnwiseError):
+    _status = 503
 
 
 class ConfigError(TurnwiseError):

@@ -16,8 +16,9 @@ Migration = Callable[[sqlite3.Connection], None]
 class Database:
     """A SQLite file shared by threads and processes."""
 
-    def __init__(self, path: Path, durable: bool = False) -> None:
+    def __init__(self, path: Path, durable: bool = False, patience: float = 30.0) -> None:
         self.path = path
+        self._patience = patience  # seconds to wait for a lock
         self._durable = durable
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread, sqlite3.Connection]] = []
@@ -28,7 +29,9 @@ class Database:
         found: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if found is None:
             with reported(self.path):
-                found = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+                found = sqlite3.connect(
+                    self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
+                )
                 found.row_factory = sqlite3.Row
                 found.execute("PRAGMA journal_mode = WAL")
                 found.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")

@@ -677,6 +677,9 @@ class TurnRequest:
     condensed_query: str | None = None
     where: Filter = EVERYTHING  # the documents that may answer
     query_id: str = ""  # the caller's name for this question; made where there is none
+    user: str = ""  # whose message it is, with which key and from where: what rate limits are counted by
+    key: str = field(default="", repr=False)
+    address: str = ""
 
 
 # --- contracts ---------------------------------------------------------------------------------------------------

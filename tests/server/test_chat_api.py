@@ -99,6 +99,7 @@ def test_messages_become_the_history_and_keep_nothing_here(client: Client) -> No
             Message("assistant", "It hides words [1].", (BERT,)),
         ),
         condensed_query="What is GPT?",
+        address="127.0.0.1",
     )
 
 

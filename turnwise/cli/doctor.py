@@ -267,6 +267,8 @@ def _privacy(settings: Settings) -> Finding:
     if host := host_of(settings.endpoint):
         sent.append(f"your questions, their conversation and the passages found for them are sent to {host}")
         sent += ["so are the names of attached tables, and some of their values"] if settings.data else []
+    if counted := host_of(settings.limits_store):
+        sent.append(f"digests of who asks are counted at {counted}")
     return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 
 

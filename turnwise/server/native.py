@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -29,6 +29,7 @@ from starlette.responses import Response
 from turnwise.citations import bibliography, find_style
 from turnwise.conversation import Turn
 from turnwise.engine import Engine, TurnFailed
+from turnwise.server.caller import called
 from turnwise.server.library import describe_library, example_questions
 from turnwise.server.markdown import render
 from turnwise.server.problems import PROBLEMS, UNEXPECTED, Json, Problem, log
@@ -151,6 +152,7 @@ class ChatBody(BaseModel):
     condensed_query: Text | None = None
     filter: FilterBody = FilterBody()
     query_id: ConversationId | None = Field(None, description="The caller's name for this question, in its plan")
+    user: Text = Field("", description="Whose message it is, for the rate limit of a user")
     style: Text = Field("", description="A citation style by its name, such as apa: then the reply has a bibliography")
     stream: StrictBool = True
 
@@ -196,8 +198,8 @@ def native_router(engine: Engine) -> APIRouter:
         summary="Ask, as server-sent events or one object",
         responses={200: {"model": Reply, "content": {"text/event-stream": {}}}},
     )
-    async def chat(body: ChatBody) -> Response:
-        request = body.to_request()
+    async def chat(body: ChatBody, sent: Request) -> Response:
+        request = called(body.to_request(), body.user, sent, engine.settings.proxies)
         chosen = body.style or engine.settings.style
         style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
         if body.stream:

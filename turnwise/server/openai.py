@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import BadRequest
+from turnwise.server.caller import called
 from turnwise.server.native import FilterBody, Text, read_sources
 from turnwise.server.problems import UNEXPECTED, Json, Problem, log
 from turnwise.server.sse import EventStream, frame
@@ -76,6 +77,7 @@ class CompletionBody(BaseModel):
     stream_options: StreamOptions | None = None
     condensed_query: Text | None = None
     filter: FilterBody = FilterBody()
+    user: Text | None = None
 
     def to_request(self) -> TurnRequest:
         messages = [message for sent in self.messages if (message := sent.to_message())]
@@ -133,8 +135,8 @@ def openai_router(engine: Engine) -> APIRouter:
         return Json({"object": "list", "data": [model]})
 
     @router.post("/chat/completions", summary="Ask, as OpenAI's clients do")
-    async def completions(body: CompletionBody) -> Response:
-        request = body.to_request()
+    async def completions(body: CompletionBody, sent: Request) -> Response:
+        request = called(body.to_request(), body.user or "", sent, engine.settings.proxies)
         completion = Completion(body.model, request)
         if body.stream:
             with_usage = bool(body.stream_options and body.stream_options.include_usage)

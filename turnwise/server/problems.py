@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class ProblemDocument(BaseModel):
     detail: str
     code: str
     hint: str
+    retry_after: float | None = None
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -58,16 +60,18 @@ class Problem:
     code: str
     detail: str
     hint: str = ""
+    retry_after: float | None = None  # seconds, where a rate limit was reached
 
     @classmethod
     def of_turn(cls, failed: Failed) -> Problem:
-        return cls(failed.status, failed.error["code"], failed.error["message"], failed.error["hint"])
+        said = failed.error
+        return cls(failed.status, said["code"], said["message"], said["hint"], said.get("retry_after"))
 
     @classmethod
     def of_error(cls, error: TurnwiseError) -> Problem:
         if isinstance(error, TurnFailed):
             return cls.of_turn(error.failed)
-        return cls(error.status, error.code, str(error), error.hint)
+        return cls(error.status, error.code, str(error), error.hint, getattr(error, "retry_after", None))
 
     def to_dict(self) -> dict[str, Any]:
         """The members of an application/problem+json document."""
@@ -79,21 +83,20 @@ class Problem:
             "detail": self.detail,
             "code": self.code,
             "hint": self.hint,
+            **({} if self.retry_after is None else {"retry_after": self.retry_after}),
         }
 
     def to_openai(self) -> dict[str, Any]:
         """The error object that OpenAI's clients turn into their exceptions."""
-        return {
-            "error": {
-                "message": f"{self.detail} {self.hint}".strip(),
-                "type": "invalid_request_error" if self.status < 500 else "server_error",
-                "param": None,
-                "code": self.code,
-            }
-        }
+        kind, code = "invalid_request_error" if self.status < 500 else "server_error", self.code
+        if self.status == 429:
+            kind, code = "requests", "rate_limit_exceeded"  # as OpenAI calls them
+        return {"error": {"message": f"{self.detail} {self.hint}".strip(), "type": kind, "param": None, "code": code}}
 
     def response(self, path: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
         """The answer to a request for this path, in the form its clients expect."""
+        if self.retry_after is not None:
+            headers = {**(headers or {}), "Retry-After": str(max(1, math.ceil(self.retry_after)))}
         if path.startswith("/v1/"):
             return Json(self.to_openai(), self.status, headers)
         return Json(self.to_dict(), self.status, headers, media_type="application/problem+json")

@@ -55,6 +55,7 @@ def _server(engine: Engine, host: str) -> uvicorn.Server:
             log_level="warning",
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # whoever is believed is a setting of ours; see caller.py
             ws="none",
             timeout_graceful_shutdown=GRACE,
         )

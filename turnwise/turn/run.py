@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
 from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.guard.limits import RateLimiter, admit
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
@@ -72,6 +73,7 @@ class Parts:
     tools: Sequence[Tool] = ()
     planner: QueryPlanner = field(default_factory=QueryPlanner)
     answers: Answers | None = None  # who judges whether the library answers a suggested question
+    limits: RateLimiter | None = None
 
 
 async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -80,6 +82,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
     trace, memory, text = TraceLog(), Memory(parts.store, request), ""
     try:
         with trace.stage("guard in") as stage:
+            await admit(request, parts.limits)
             verdict = parts.guard.check_input(message)
             check_request(request, settings.max_message)
             stage.decide(verdict.action, verdict.why, rails=verdict.to_dict()["details"])

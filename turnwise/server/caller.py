@@ -1,0 +1,38 @@
+"""Who a request comes from: what rate limits are counted by."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+
+from starlette.requests import Request
+
+from turnwise.types import TurnRequest
+
+_BEARER = re.compile(r"bearer +(\S+) *", re.I)
+_WITH_PORT = re.compile(r"\[([0-9a-fA-F:.%]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+")
+
+
+def called(request: TurnRequest, user: str, sent: Request, proxies: int) -> TurnRequest:
+    """The request of a turn, with who calls."""
+    bearer = _BEARER.fullmatch(sent.headers.get("authorization", ""))
+    return dataclasses.replace(request, user=user, key=bearer[1] if bearer else "", address=address_of(sent, proxies))
+
+
+def address_of(sent: Request, proxies: int) -> str:
+    """The address that a request came from. What X-Forwarded-For says is believed only as far as proxies of ours wrote
+    it: each adds at the end whom it heard from, and anyone can have sent what stands before."""
+    peer = sent.client.host if sent.client else ""
+    if proxies <= 0:
+        return peer
+    named = [each.strip() for line in sent.headers.getlist("x-forwarded-for") for each in line.split(",")]
+    if len(named) < proxies:
+        return peer
+    said = named[-proxies]
+    with_port = _WITH_PORT.fullmatch(said)
+    address = (with_port[1] or with_port[2]) if with_port else said
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return peer
