@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "errors", "config", "text", "sums"}
+CONTRACTS = {"types", "conversation", "errors", "config", "text", "sums"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 
@@ -22,7 +22,8 @@ STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 # import what stands beside it, the standard library, and, unless it is listed in PURE, any package. A folder may always
 # import its own modules, but for the stages: each stands alone.
 LAYERS: dict[str, set[str]] = {
-    "types": {"plain"},
+    "types": {"plain", "conversation"},
+    "conversation": {"types"},
     "errors": set(),
     "plain": {"errors"},  # what types are read back with
     "text": set(),

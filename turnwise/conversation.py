@@ -62,6 +62,11 @@ class Conversation:
         self.last_activity = moment(last_activity) if last_activity is not None else self._last()
         self.rate_limit = rate_limit
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conversation) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
     def add_turn(
         self,
         prompt: str | None,
