@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from turnwise.errors import WeightsError
-from turnwise.guard.ngrams import Linear
+from turnwise.models.ngrams import Linear
 from turnwise.models.sessions import opened
 from turnwise.models.weights import OWN, OWN_HINT, own_weights
 
@@ -132,11 +132,11 @@ def _load(folder: Path, threads: int) -> _Networks:
     try:
         card = json.loads((folder / "guard.json").read_text(encoding="utf-8"))
         with np.load(folder / "guard.npz") as stored:
-            linear = [
+            messages, passages = (
                 Linear(stored[f"{name}_weights"] * stored[f"{name}_scale"], float(stored[f"{name}_bias"]))
                 for name in ("messages", "passages")
-            ]
+            )
     except (OSError, ValueError, KeyError) as error:
         raise WeightsError(f"The guard in {folder} cannot be loaded: {error}", OWN_HINT) from error
     tokenizer, session = opened(weights, threads, OWN_HINT)
-    return _Networks(*linear, tokenizer, session, card["calibration"])
+    return _Networks(messages, passages, tokenizer, session, card["calibration"])
