@@ -38,9 +38,9 @@ from turnwise.models.weights import pinned_weights
 
 SEED = 29
 LONGEST = 256  # tokens
-LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b", "multilingual3")
+LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b", "multilingual3", "multilingual4")
 ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks_long_en", *LANGUAGES)
-BENIGN = ("benign_en", "benign2_en", "benign3_en", "roleplay_benign_en", *LANGUAGES)
+BENIGN = ("benign_en", "benign2_en", "benign3_en", "benign4_en", "roleplay_benign_en", *LANGUAGES)
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
     "Summarise this text: {}",
@@ -67,12 +67,17 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 
     told: dict[bool, list[str]] = {True: [], False: []}  # benign texts to set beside attacks, by whether they are held out
     for line in benign:
-        each = variants(line, 24 if line.file in ("roleplay_benign_en", "benign2_en", "benign3_en") else 14, rnd)
+        each = variants(line, 24 if line.file in ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en") else 14, rnd)
         told[line.held] += each[:4]
         for text in each:
             add(text, 0, f"{line.file}/{line.kind}", line.held)
     for number, text in enumerate(people[:14_000]):
         add(text, 0, "asked", number % 10 == 0)
+        told[number % 10 == 0].append(text)
+    loose = [part for text in passages for part in sentences_of(text) if 25 < len(part) < 250]
+    foreign = [part for part in loose if not part.isascii()]
+    for number, text in enumerate(rnd.sample(foreign, 5_000) + rnd.sample(loose, 2_000)):
+        add(text, 0, "sentence", number % 10 == 0)
         told[number % 10 == 0].append(text)
     parts = [line for line in attack if line.kind == "persona_part"]
     whole = [line for line in attack if line.kind != "persona_part"]
