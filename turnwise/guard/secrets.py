@@ -132,7 +132,7 @@ def _is_placeholder(value: str) -> bool:
 def is_secret(value: str) -> bool:
     """Whether a value that is called a password or a key reads like one: letters mixed with digits or signs, no word,
     no placeholder, no identifier."""
-    if _is_placeholder(value) or _UUID.fullmatch(value):
+    if _is_placeholder(value) or _UUID.fullmatch(value) or value.count(":") > 2:
         return False
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     signs = len(value) - digits - letters - sum(map(value.count, "_-./"))
