@@ -20,14 +20,14 @@ WHOLE = 12  # letters below which a canary counts only as whole words
 ENCODED = 5  # letters below which only its own letters count, forwards and backwards
 RUN = 8  # words in a row that are the system prompt's
 FEWEST = 5  # words below which a prompt is too common to be looked for
-SHARE = 0.4  # of the prompt's triples of words, from which on an answer retells it
 
 
-class CanaryRail:
-    """Secret strings in an answer: in other case, with signs between the letters, backwards, in base64, hexadecimal, an
-    address or ROT13."""
+class LeakRail:
+    """Secret strings and the system prompt in an answer. A canary is found in other case, with signs between the
+    letters, backwards, in base64, hexadecimal, an address or ROT13; of the prompt, a run of words that stand in nothing
+    else the reader has seen."""
 
-    name = "canary"
+    name = "leak"
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.fails: Fails = options.get("fails", "closed")
@@ -35,12 +35,28 @@ class CanaryRail:
         self._canaries = tuple(options.get("canaries", ()))
 
     def open(self, shown: Shown) -> Reader | None:
-        canaries = [each for each in (*self._canaries, *shown.canaries) if each.strip()]
-        return CanaryReader(canaries) if canaries else None
+        canaries = [each for each in (*self._canaries, *shown.canaries) if bare(each)]
+        said = _words(shown.system_prompt)
+        readers: list[Reader] = [CanaryReader(canaries)] if canaries else []
+        if len(said) >= FEWEST:
+            readers.append(PromptReader(said, min(RUN, len(said)), shown.allowed))
+        return Several(readers) if readers else None
 
     def spans(self, text: str, shown: Shown) -> list[Span]:
         reader = self.open(shown)
-        return [Span(hit.start, hit.end, hit.kind) for hit in reader.feed(text, True)[0]] if reader else []
+        hits = reader.feed(text, True)[0] if reader else []
+        return [Span(hit.start, hit.end, hit.kind) for hit in hits]
+
+
+class Several:
+    """Readers of one text as one."""
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        self._readers = readers
+
+    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+        read = [reader.feed(piece, final) for reader in self._readers]
+        return sorted((hit for hits, _ in read for hit in hits), key=lambda hit: hit.start), min(end for _, end in read)
 
 
 def forms(canary: str) -> set[str]:
@@ -121,7 +137,7 @@ class CanaryReader:
         ready = [hit for hit in hits if hit[1] <= settled]
         self._hits = [hit for hit in hits if hit[1] > settled]
         settled = min([settled, *(start for start, _ in self._hits)])
-        return [Hit(start, end, "canary", "[removed]") for start, end in ready], settled
+        return [Hit(start, end, "hidden string", "[hidden string removed]") for start, end in ready], settled
 
     def _letter(self, character: str) -> None:
         self._waiting = []
@@ -149,27 +165,6 @@ def _joined(hits: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             joined.append((start, end))
     return joined
-
-
-class PromptRail:
-    """The system prompt in an answer: a run of its words that stands in nothing else the reader has seen."""
-
-    name = "system prompt"
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self.fails: Fails = options.get("fails", "open")
-        self.action: Action = options.get("action", "redact")
-        self._run = int(options.get("words", RUN))
-
-    def open(self, shown: Shown) -> Reader | None:
-        said = _words(shown.system_prompt)
-        if len(said) < FEWEST:
-            return None
-        return PromptReader(said, min(self._run, len(said)), shown.allowed)
-
-    def spans(self, text: str, shown: Shown) -> list[Span]:
-        reader = self.open(shown)
-        return [Span(hit.start, hit.end, hit.kind) for hit in reader.feed(text, True)[0]] if reader else []
 
 
 class PromptReader:
@@ -223,12 +218,6 @@ class PromptReader:
             if tuple(word for word, _ in last[at:]) in self._begins:
                 return last[at][1]
         return self._at + len(self._text)
-
-
-def retold(text: str, prompt: str, allowed: str = "") -> float:
-    """The share of the prompt's triples of words that stand in a text and not in what is allowed."""
-    triples = set(_runs(_words(prompt), 3)) - set(_runs(_words(allowed), 3))
-    return len(triples.intersection(_runs(_words(text), 3))) / len(triples) if triples else 0.0
 
 
 _WORD = re.compile(r"\w+")

@@ -33,7 +33,9 @@ _REFERENCE_BEGUN = re.compile(r"\]\[[^\[\]]{0,100}$")
 _IN_PARENTHESES = re.compile(r"\\.|[()]", re.S)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|www\.", re.I)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]{1,20}:|//|url\(", re.I)
-_LOADS = re.compile(r"\b(?:src|srcset|href|style|background|poster|action|formaction|data|ping|on\w{1,20})\s{0,9}=", re.I)
+_LOADS = re.compile(
+    r"\b(?:src|srcset|href|style|background|poster|action|formaction|data|ping|on\w{1,20})\s{0,9}=", re.I
+)
 _HREF = re.compile(r"\bhref\s{0,9}=\s{0,9}[\"']?([^\s\"'>]{1,2000})", re.I)
 _PICTURES = {"img", "image", "picture", "source", "svg", "video", "audio", "track", "embed", "object", "input"}
 _ACTIVE = _PICTURES | {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from turnwise.guard.stream import Redactor, Shown, StreamRail, Watch
-from turnwise.guard.verdict import Finding
+from turnwise.guard.verdict import Action, Finding
 
 # What has begun at the end of the text and may still become a citation; it is held back until it is clear.
 _OPEN = re.compile(r"(?: ?\[[\[\]\d ]*| )$")
@@ -25,7 +25,9 @@ class OutputGuard:
     not be shown, and pictures once more.
     """
 
-    def __init__(self, citable: Collection[int], rails: Sequence[StreamRail] = (), shown: Shown | None = None) -> None:
+    def __init__(
+        self, citable: Collection[int] | None, rails: Sequence[StreamRail] = (), shown: Shown | None = None
+    ) -> None:
         shown = shown or Shown()
         self._first = Redactor([rail for rail in rails if rail.name == "links"], shown)
         self._citations = Citations(citable)
@@ -65,17 +67,22 @@ class OutputGuard:
 
     def findings(self) -> list[Finding]:
         """What each rail has found so far."""
-        return [*map(_finding, self._watches), *(Finding(rail.name, state="skipped", fails=rail.fails) for rail in self._idle)]
+        return [
+            *map(_finding, self._watches),
+            *(Finding(rail.name, state="skipped", fails=rail.fails) for rail in self._idle),
+        ]
 
 
 def _finding(watch: Watch) -> Finding:
     rail = watch.rail
     if watch.state == "failed":
-        action = "block" if rail.fails == "closed" else "allow"
+        action: Action = "block" if rail.fails == "closed" else "allow"
         return Finding(rail.name, action, reason=watch.trouble, state="failed", fails=rail.fails)
     if not watch.hits:
         return Finding(rail.name, reason="nothing found", fails=rail.fails)
-    kinds = {kind: sum(hit.kind == kind for hit in watch.hits) for kind in dict.fromkeys(hit.kind for hit in watch.hits)}
+    kinds = {
+        kind: sum(hit.kind == kind for hit in watch.hits) for kind in dict.fromkeys(hit.kind for hit in watch.hits)
+    }
     reason = f"the answer held {', '.join(map(_named, kinds))}"
     return Finding(rail.name, rail.action, 1.0, 0.5, reason, state="found", fails=rail.fails, facts={"kinds": kinds})
 
@@ -87,9 +94,9 @@ def _named(kind: str) -> str:
 
 
 class Citations:
-    """Takes out the citations of what is no source."""
+    """Takes out the citations of what is no source; none where the sources are not known."""
 
-    def __init__(self, citable: Collection[int]) -> None:
+    def __init__(self, citable: Collection[int] | None) -> None:
         self._citable = citable
         self._held = ""
         self.removed: list[str] = []
@@ -99,6 +106,8 @@ class Citations:
         return len(self._held)
 
     def feed(self, piece: str, final: bool) -> str:
+        if self._citable is None:
+            return piece
         text = self._held + piece
         opened = None if final else _OPEN.search(text, max(0, len(text) - LONGEST_HELD))
         cut = opened.start() if opened else len(text)
@@ -110,7 +119,7 @@ class Citations:
         return text
 
     def _if_real(self, marker: re.Match[str]) -> str:
-        if int(marker[1]) in self._citable:
+        if self._citable is None or int(marker[1]) in self._citable:
             return marker[0]
         self.removed.append(f"a citation of [{marker[1]}], which is no source")
         return ""

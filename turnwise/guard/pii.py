@@ -18,7 +18,9 @@ from turnwise.guard.verdict import Span
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "BE", "SE", "PL", "AU", "CA", "IN", "BR", "MX", "JP")
 BEFORE = 60  # characters before a number that may say what it is
 
-_ODD = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0000-\U000e007f]")
+_ODD = re.compile(
+    "[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0000-\U000e007f]"
+)
 
 # --- what stands before a number says what it is -------------------------------------------------------------------
 
@@ -112,7 +114,9 @@ def find_pii(text: str, kinds: Collection[str] | None = None, regions: Sequence[
             if all(end <= other.start or other.end <= start for other in taken):
                 taken.append(Span(start, end, kind))
     taken.sort(key=lambda span: span.start)
-    return taken if places is None else [Span(places[each.start], places[each.end - 1] + 1, each.kind) for each in taken]
+    return (
+        taken if places is None else [Span(places[each.start], places[each.end - 1] + 1, each.kind) for each in taken]
+    )
 
 
 def checked_kinds(kinds: Collection[str] | None, known: Collection[str]) -> frozenset[str]:
@@ -234,7 +238,12 @@ def _is_phone(said: str, before: str, labelled: bool, regions: Sequence[str]) ->
         return digits >= 7 and _possible(said, None)
     named = _PHONE_WORD.search(before) is not None
     said_so = named or (labelled and before[-1:] in ("", "\n"))
-    if digits < 7 or _NEVER_PHONE.fullmatch(said) or _OTHER_NUMBER.search(before) or (_NOT_PHONE.fullmatch(said) and not said_so):
+    if (
+        digits < 7
+        or _NEVER_PHONE.fullmatch(said)
+        or _OTHER_NUMBER.search(before)
+        or (_NOT_PHONE.fullmatch(said) and not said_so)
+    ):
         return False
     if named or labelled:
         return digits <= 15 and (digits > 7 or not said.isdigit())

@@ -41,6 +41,7 @@ PREFIXES: dict[str, str] = {
     "age key": r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
     "Telegram token": rf"\d{{8,10}}:AA{_W}{{33}}",
 }
+KINDS = (*PREFIXES, "private key", "access token", "password", "secret key")
 _NAMED = re.compile(
     "(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for pattern in PREFIXES.values()) + ")(?![A-Za-z0-9])"
 )
@@ -112,9 +113,7 @@ def _is_header(part: str) -> bool:
 
 
 def _passwords(text: str) -> list[Span]:
-    in_addresses = [
-        Span(*each.span(1), "password") for each in _ADDRESS.finditer(text) if not _is_placeholder(each[1])
-    ]
+    in_addresses = [Span(*each.span(1), "password") for each in _ADDRESS.finditer(text) if not _is_placeholder(each[1])]
     said = []
     for each in _SAID.finditer(text):
         group = 2 if each[2] else 4
@@ -140,7 +139,9 @@ def is_secret(value: str) -> bool:
     mixed = letters >= 2 and (digits >= 1 or signs >= 1)
     if len(value) >= 20:
         mixed = letters >= 3 and (digits >= 3 or (digits > 0 and capitals and entropy(value) > 3.8))
-    if not mixed or re.fullmatch(r"[A-Za-z]+[-_.]?v?\d{1,2}(?:\.\d+)*|[\w.-]+\.[a-z]{2,4}|v?\d[\d.,:/-]*[A-Za-z]{0,3}", value):
+    if not mixed or re.fullmatch(
+        r"[A-Za-z]+[-_.]?v?\d{1,2}(?:\.\d+)*|[\w.-]+\.[a-z]{2,4}|v?\d[\d.,:/-]*[A-Za-z]{0,3}", value
+    ):
         return len(value) >= 7 and _hunter(value)
     return entropy(value) >= LEAST_BITS and (len(value) >= 8 or signs > 0 or capitals or digits > 1)
 

@@ -33,8 +33,8 @@ class Reader(Protocol):
     """Reads one text, piece by piece."""
 
     def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
-        """The hits that are complete with this piece, and the place from which on later ones may begin. No hit may
-        reach across that place. After the last piece (`final`) that is the end of the text."""
+        """The hits that are complete with this piece, and the place from which on later ones may begin. After the last
+        piece (`final`) that is the end of the text."""
         ...
 
 
@@ -204,11 +204,13 @@ class Redactor:
 # --- words, and rows of numbers that are read as one ---------------------------------------------------------------
 
 BEFORE = 100  # characters before a word that say what it is
+SHORTEST = 6  # characters of a hit
 LONGEST = 8000  # characters that are read as one
 OVERLAP = 500  # characters of what is longer that are read again with what follows
 
 _SPACE = re.compile(r"\s")
 _SPACES = re.compile(r"\s*")
+_ANY = re.compile(r"\S")
 _LINE = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
 _PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’]{0,3}")  # an ordinary word, which is never a hit
 _NUMBERS = re.compile(r"(?=.*\d|[+().–‑/-]+$)[\w+().–‑/:@-]*|[A-Z0-9]{1,4}", re.S)  # what may go on after a number
@@ -221,8 +223,11 @@ class Words:
     keys over several lines. `find` is given a stretch of text that cannot be continued, with what stands before it and
     the word after it."""
 
-    def __init__(self, find: Callable[[str], list[Span]], keep: Callable[[str], bool]) -> None:
+    def __init__(
+        self, find: Callable[[str], list[Span]], keep: Callable[[str], bool], needs: re.Pattern[str] = _ANY
+    ) -> None:
         self._find = find
+        self._needs = needs  # what every hit holds, so that others need not be looked at
         self._keep = keep  # whether a text that was found is a hit
         self._text = ""
         self._at = 0  # the place of the buffer in the whole text
@@ -286,7 +291,8 @@ class Words:
     def _close(self, hits: list[Hit], after: int) -> int:
         """Judge the stretch, and give where its last hit ends."""
         last = self._start
-        if self._start == self._end:
+        short = self._end - self._start < SHORTEST
+        if short or not self._needs.search(self._text, self._start, self._end):
             return last
         begin = max(0, self._start - BEFORE)
         for span in self._find(self._text[begin:after]):

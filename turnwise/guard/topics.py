@@ -58,9 +58,7 @@ class Phrases:
 
     def begins(self, forms: Sequence[Said]) -> bool:
         """Whether these words may still become a phrase."""
-        return any(
-            len(parts) > len(forms) and _fit(parts[: len(forms)], forms) for parts, _ in self._from(forms[0])
-        )
+        return any(len(parts) > len(forms) and _fit(parts[: len(forms)], forms) for parts, _ in self._from(forms[0]))
 
     def _from(self, word: Said) -> Iterator[tuple[tuple[str, ...], str]]:
         yield from self._by_first.get(word[1], ())
@@ -102,10 +100,8 @@ class TopicReader:
     def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
         self._text += piece
         words = list(_read(self._text))
-        if words and not final and words[-1][1] == len(self._text):
-            begun = words.pop()[0]
-        else:
-            begun = len(self._text)
+        unfinished = bool(words) and not final and words[-1][1] == len(self._text)
+        begun = words.pop()[0] if unfinished else len(self._text)
         forms = [form for _, _, form in words]
         hits: list[Hit] = []
         place = 0
@@ -127,12 +123,13 @@ class OffTopicRail:
     """A warning where a message is about none of the topics of a preset: by phrases, or by its likeness to descriptions
     of what is talked about. It says nothing of a follow-up, which is about what was said before."""
 
-    name = "off topic"
+    name = "off_topic"
+    reads_history = True
 
     def __init__(self, options: Mapping[str, Any], embedder: Embedder | None = None) -> None:
         self.fails: Fails = options.get("fails", "open")
         self.action: Action = options.get("action", "warn")
-        self._allowed = Phrases(options.get("allowed", {}))
+        self._topics = Phrases({"allowed": options.get("topics", ())})
         self._about = tuple(options.get("about", ()))
         self._threshold = float(options.get("threshold", FAR))
         self._embedder = embedder
@@ -140,9 +137,9 @@ class OffTopicRail:
 
     def check(self, case: Case) -> Finding:
         likeness = self._likeness(case.text)
-        if not (self._allowed or likeness is not None):
+        if not (self._topics or likeness is not None):
             return Finding(self.name, reason="there is nothing to judge by", state="skipped")
-        if case.history or self._allowed.find(case.text) or (likeness or 0.0) >= self._threshold:
+        if case.history or self._topics.find(case.text) or (likeness or 0.0) >= self._threshold:
             return Finding(self.name, score=likeness or 0.0, threshold=self._threshold, reason="nothing found")
         reason = "the message is about none of the topics of this assistant"
         return Finding(self.name, self.action, likeness or 0.0, self._threshold, reason, state="found")
