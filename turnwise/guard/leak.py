@@ -1,5 +1,5 @@
-"""What was given to the assistant in confidence and must not stand in an answer: canaries, however they are written, and
-the system prompt, word for word."""
+"""What was given to the assistant in confidence and must not stand in an answer: canaries, however they are written,
+and the system prompt, word for word."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +20,10 @@ GAP = 8  # signs and blanks that may stand between two letters of a canary
 WHOLE = 12  # letters below which a canary counts only as whole words
 ENCODED = 5  # letters below which only its own letters count, forwards and backwards
 RUN = 8  # words in a row that are the system prompt's
+_WORD = re.compile(r"\w+")
 FEWEST = 5  # words below which a prompt is too common to be looked for
+
+Run = tuple[str, ...]
 
 
 class LeakRail:
@@ -73,48 +77,62 @@ def forms(canary: str) -> set[str]:
     return found - {""}
 
 
-class CanaryReader:
-    """Follows all forms at once through the letters of a text (Aho and Corasick), whatever stands between them."""
+class Forms:
+    """All forms of some canaries as one machine that follows letters (Aho and Corasick)."""
 
     def __init__(self, canaries: Iterable[str]) -> None:
-        self._next: list[dict[str, int]] = [{}]
-        self._ends: list[list[int]] = [[]]  # by state, the lengths of the forms that end there
-        self._fail = [0]
-        self._depth = [0]
+        self.next: list[dict[str, int]] = [{}]
+        self.ends: list[list[int]] = [[]]  # by state, the lengths of the forms that end there
+        self.fail = [0]
+        self.depth = [0]
         for form in sorted({form for canary in canaries for form in forms(canary)}):
             self._add(form)
         self._link()
-        self._state = 0
-        self._place = 0
-        self._letters: deque[tuple[int, bool]] = deque(maxlen=max(self._depth))  # their places, and which open a word
-        self._waiting: list[tuple[int, int]] = []  # whole words, if the next character is no letter
-        self._in_word = False
-        self._gap = 0
-        self._hits: list[tuple[int, int]] = []
 
     def _add(self, form: str) -> None:
         state = 0
         for letter in form:
-            if letter not in self._next[state]:
-                self._next[state][letter] = len(self._next)
-                self._next.append({})
-                self._ends.append([])
-                self._fail.append(0)
-                self._depth.append(self._depth[state] + 1)
-            state = self._next[state][letter]
-        self._ends[state].append(len(form))
+            if letter not in self.next[state]:
+                self.next[state][letter] = len(self.next)
+                self.next.append({})
+                self.ends.append([])
+                self.fail.append(0)
+                self.depth.append(self.depth[state] + 1)
+            state = self.next[state][letter]
+        self.ends[state].append(len(form))
 
     def _link(self) -> None:
-        todo = deque(self._next[0].values())
+        todo = deque(self.next[0].values())
         while todo:
             state = todo.popleft()
-            for letter, after in self._next[state].items():
-                back = self._fail[state]
-                while back and letter not in self._next[back]:
-                    back = self._fail[back]
-                self._fail[after] = self._next[back].get(letter, 0)
-                self._ends[after] = self._ends[after] + self._ends[self._fail[after]]
+            for letter, after in self.next[state].items():
+                self.fail[after] = self.step(self.fail[state], letter)
+                self.ends[after] = self.ends[after] + self.ends[self.fail[after]]
                 todo.append(after)
+
+    def step(self, state: int, letter: str) -> int:
+        while state and letter not in self.next[state]:
+            state = self.fail[state]
+        return self.next[state].get(letter, 0)
+
+
+_forms = lru_cache(32)(Forms)
+
+
+class CanaryReader:
+    """Follows the letters of a text, whatever stands between them."""
+
+    def __init__(self, canaries: Iterable[str]) -> None:
+        self._forms = _forms(tuple(canaries))
+        self._state = 0
+        self._place = 0
+        self._letters: deque[tuple[int, bool]] = deque(
+            maxlen=max(self._forms.depth)
+        )  # places; whether each opens a word
+        self._waiting: list[tuple[int, int]] = []  # whole words, if the next character is no letter
+        self._in_word = False
+        self._gap = 0
+        self._hits: list[tuple[int, int]] = []
 
     def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
         for character in piece:
@@ -131,7 +149,7 @@ class CanaryReader:
         if final:
             self._hits += self._waiting
             self._waiting, self._state = [], 0
-        depth = self._depth[self._state]
+        depth = self._forms.depth[self._state]
         settled = min([self._letters[-depth][0] if depth else self._place, *(start for start, _ in self._waiting)])
         hits = _joined(self._hits)
         ready = [hit for hit in hits if hit[1] <= settled]
@@ -142,14 +160,13 @@ class CanaryReader:
     def _letter(self, character: str) -> None:
         self._waiting = []
         opens, self._in_word, self._gap = not self._in_word, True, 0
-        for letter in unicodedata.normalize("NFKC", character).casefold():
+        plain = character if character.isascii() else unicodedata.normalize("NFKC", character)
+        for letter in plain.casefold():
             if not letter.isalnum():
                 continue
-            while self._state and letter not in self._next[self._state]:
-                self._state = self._fail[self._state]
-            self._state = self._next[self._state].get(letter, 0)
+            self._state = self._forms.step(self._state, letter)
             self._letters.append((self._place, opens))
-            for length in self._ends[self._state]:
+            for length in self._forms.ends[self._state]:
                 start, opened = self._letters[-length]
                 if length >= WHOLE:
                     self._hits.append((start, self._place + 1))
@@ -172,9 +189,10 @@ class PromptReader:
 
     def __init__(self, prompt: Sequence[str], run: int, allowed: Allowed) -> None:
         self._run = run
-        runs = set(_runs(prompt, run))
-        self._runs = runs - runs.intersection(_runs(_words(allowed.text), run)) if allowed.text else runs
-        self._begins = {each[:size] for each in self._runs for size in range(1, run)}
+        self._runs, self._begins = _of_prompt(tuple(prompt), run)
+        if known := self._runs.intersection(_runs(_words(allowed.text), run)):
+            self._runs -= known
+            self._begins = _beginnings(self._runs, run)
         self._text = ""
         self._at = 0
         self._pos = 0  # in the buffer, of the first word that was not read
@@ -220,14 +238,21 @@ class PromptReader:
         return self._at + len(self._text)
 
 
-_WORD = re.compile(r"\w+")
+@lru_cache(32)
+def _of_prompt(words: tuple[str, ...], run: int) -> tuple[frozenset[Run], frozenset[Run]]:
+    runs = frozenset(_runs(words, run))
+    return runs, _beginnings(runs, run)
+
+
+def _beginnings(runs: Iterable[Run], run: int) -> frozenset[Run]:
+    return frozenset(each[:size] for each in runs for size in range(1, run))
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _runs(words: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+def _runs(words: Sequence[str], size: int) -> Iterator[Run]:
     return zip(*(words[at:] for at in range(size)), strict=False)
 
 

@@ -1,5 +1,5 @@
-"""The output rails, on the stream: only real sources can be cited, no picture can carry data away, and what rails find is
-taken out before a character of it is shown."""
+"""The output rails, on the stream: only real sources can be cited, no picture can carry data away, and what rails find
+is taken out before a character of it is shown."""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ class GuardrailPipeline:
         system_prompt: str = "",
         canaries: Sequence[str] = (),
     ) -> GuardResult:
-        """Judge an answer: what of it may be shown, and what each rail found. What stands in the sources, or in what the
-        user wrote, is no leak. With sources, it may cite only those, and what they do not bear out is warned of."""
+        """Judge an answer: what of it may be shown, and what each rail found. What stands in the sources, or in what
+        the user wrote, is no leak. With sources, it may cite only those, and what they do not bear out is warned of."""
         if content is None:
             raise ValueError("There is nothing to check: content is None.")
         asked = [turn.prompt for turn in conversation.turns if turn.prompt] if conversation else []

@@ -13,8 +13,8 @@ from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 
 class PrivateRail:
-    """What a finder finds is warned of, taken out, or blocks the text. In an answer, what the reader has seen anyway, in
-    the evidence or in their own message, is no leak, unless it is looked for `everywhere`."""
+    """What a finder finds is warned of, taken out, or blocks the text. In an answer, what the reader has seen anyway,
+    in the evidence or in their own message, is no leak, unless it is looked for `everywhere`."""
 
     def __init__(
         self, name: str, find: Callable[[str], list[Span]], needs: re.Pattern[str], options: Mapping[str, Any]

@@ -56,7 +56,8 @@ _PEM = re.compile(
 )
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/@:'\"<>]{0,100}:([^\s/@'\"<>]{3,100})@[\w\[]")
 _KEY = (
-    r"(?:pass(?:word|wd|phrase|code)|passwort|contraseña|mot de passe|pwd|secret|api[ _-]?key|apikey|(?:access|account|auth|private|"
+    r"(?:pass(?:word|wd|phrase|code)|passwort|contraseña|mot de passe|pwd|secret|api[ _-]?key|"
+    r"(?:access|account|auth|private|"
     r"secret|signing|encryption|session|master)[ _-]?key|token|credentials?|client[ _-]?secret)"
 )
 _SAID = re.compile(

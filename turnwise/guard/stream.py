@@ -1,8 +1,8 @@
 """Text that comes in pieces, judged before it is let go: what may still become part of a hit is held back.
 
 The contract: where a text is cut into pieces makes no difference to what is released of it, and no character of a hit
-is ever released. Each rail reads the whole stream by itself and says, after each piece, which hits are complete and from
-where on it cannot tell yet; what all rails have settled goes out.
+is ever released. Each rail reads the whole stream by itself and says, after each piece, which hits are complete and
+from where on it cannot tell yet; what all rails have settled goes out.
 """
 
 from __future__ import annotations
