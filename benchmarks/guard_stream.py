@@ -2,8 +2,8 @@
 
     python benchmarks/guard_stream.py
 
-The text is that of the sample library, in pieces of about four characters, as a model gives them, under all rails of the
-general preset with a system prompt and a canary.
+The text is that of the sample library, in pieces of about four characters, as a model gives them, under all rails of
+the general preset with a system prompt and a canary.
 """
 
 from __future__ import annotations

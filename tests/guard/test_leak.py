@@ -79,8 +79,8 @@ def test_a_short_canary_counts_only_as_a_word() -> None:
 
 def test_the_prompt_word_for_word_is_taken_out() -> None:
     told = "answer only from the passages that you are shown, and name the number of each passage"
-    shown = released(f"I was told to {told}. That is all.", prompt=PROMPT)
-    assert shown == "I was told to [system prompt removed]. That is all."
+    shown = released(f"I was told to {told}. Nothing else.", prompt=PROMPT)
+    assert shown == "I was told to [system prompt removed]. Nothing else."
     assert released(f"Sure: {PROMPT}", prompt=PROMPT) == "Sure: [system prompt removed]."
 
 

@@ -33,7 +33,7 @@ def released(text: str) -> str:
         "[x]: https://lib.example/d\n",
         "An [anchor](#here), a list [a, b], a call f(x)[0](y z",
         "if a < b or b<3, List<String> x; 1 << 2",
-        "Wow! [sic] (no link)",
+        "Wow! [sic], no link",
     ],
 )
 def test_what_is_known_or_no_link_stays(text: str) -> None:
@@ -75,10 +75,9 @@ def test_the_rest_is_reduced_to_its_text(text: str, shown: str) -> None:
     assert released(text) == shown
 
 
-parts = st.sampled_from(
-    [*"![]()<>\\\"' \n:/a1=", "![x](", "[x](", "](", "https://evil.example/?q=s", "https://lib.example/d", "[r]: ", "[r]"]
-    + ["<img src=", "<a href=", "<p ", "style=", "&#115;", "javascript:", "www.evil.example", "//evil.example", "![x][r]"]
-)
+MARKUP = ["![x](", "[x](", "](", "[r]: ", "[r]", "![x][r]", "<img src=", "<a href=", "<p ", "style=", "&#115;"]
+ADDRESSES = ["https://evil.example/?q=s", "https://lib.example/d", "javascript:", "www.evil.example", "//evil.example"]
+parts = st.sampled_from([*"![]()<>\\\"' \n:/a1=", *MARKUP, *ADDRESSES])
 
 
 @settings(max_examples=500, deadline=None)
@@ -100,7 +99,9 @@ def test_where_it_is_cut_makes_no_difference(pieces: list[str]) -> None:
     assert "".join(map(stream.feed, "".join(pieces))) + stream.feed("", True) == whole
 
 
-@pytest.mark.parametrize("piece", ["[", "![", "](", "[x](", "<", "<a ", "<img ", "https://", "[a]:", "[a]: b", "\\", "]("])
+@pytest.mark.parametrize(
+    "piece", ["[", "![", "](", "[x](", "<", "<a ", "<img ", "https://", "[a]:", "[a]: b", "\\", "[x](("]
+)
 def test_hostile_texts_do_not_stall(piece: str) -> None:
     text = piece * (50_000 // len(piece))
     stream = Redactor([RAIL], Shown())

@@ -13,7 +13,7 @@ from turnwise.guard.reading import read
 from turnwise.guard.stream import Redactor, Shown
 from turnwise.guard.topics import OffTopicRail, Phrases, TopicsRail
 from turnwise.guard.verdict import Case
-from turnwise.types import Message, Vectors
+from turnwise.types import Message
 
 BLOCKED = {"investments": ["stock tip", "crypto*"], "health": ["diagnosis", "take this medicine"], "war": ["戦争"]}
 RAIL = TopicsRail({"blocked": BLOCKED, "action": "redact"})
@@ -60,7 +60,9 @@ def test_phrases_must_be_lists() -> None:
         TopicsRail({"blocked": {"investments": "stock tip"}})
 
 
-words = st.sampled_from(["stock ", "tip", "tips ", "crypto", "s", " ", "take ", "this ", "medicine", "戦", "争", "a", ", "])
+words = st.sampled_from(
+    ["stock ", "tip", "tips ", "crypto", "s", " ", "take ", "this ", "medicine", "戦", "争", "a", ", "]
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -78,10 +80,10 @@ class Near:
     name = "near"
     dimension = 2
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> np.ndarray:
         return np.array([1, 0] if "book" in text else [0, 1], np.float32)
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         return np.array([self.embed_query(text) for text in texts])
 
 

@@ -16,6 +16,8 @@ from turnwise.guard.verdict import Action, Fails, Span
 
 LONGEST_TEXT = 300  # characters of a link's text; what is longer is kept from being a link
 LONGEST_ADDRESS = 2000
+DEEPEST = 8  # parentheses in an address
+NEVER = -1
 LONGEST_TAG = 200  # of a tag that loads nothing
 
 _TOKEN = re.compile(r"\\[^\w\s]|!?\[|\]|<|(?<![^\W_])(?:https?://|www\.)", re.I | re.S)
@@ -139,27 +141,26 @@ class LinkReader:
         return done
 
     def _inline(self, start: int, at: int, picture: bool, final: bool) -> int | None:
-        closed = self._closing(at + 1)
-        if closed is None:
-            if not final and len(self._text) - at <= LONGEST_ADDRESS:
-                return None
+        closed = self._closing(at + 1) if start >= 0 else NEVER
+        if closed is None and not final and len(self._text) - at <= LONGEST_ADDRESS:
+            return None
+        if closed is None or closed == NEVER:
             self._add(at, at + 2, "link", "] (")
             return at + 2
         address = self._text[at + 2 : closed].strip().split(maxsplit=1)[:1]
-        if start < 0:
-            self._add(at, at + 2, "link", "] (")
-            return at + 2
         if picture or (address and not self._known(address[0].strip("<>"))):
             self._reduce(start, at, closed + 1, picture)
         return closed + 1
 
     def _closing(self, at: int) -> int | None:
-        """Where the parenthesis closes that opens here."""
+        """Where the parenthesis closes that opens here; None where it has not so far."""
         depth = 0
         for found in _IN_PARENTHESES.finditer(self._text, at, at + LONGEST_ADDRESS):
             depth += {"(": 1, ")": -1}.get(found[0], 0)
             if depth == 0:
                 return found.start()
+            if depth > DEEPEST:
+                return NEVER
         return None
 
     def _reduce(self, start: int, at: int, end: int, picture: bool) -> None:

@@ -54,8 +54,11 @@ _SSN_WORD = re.compile(r"\b(?:ssn|social security|tax(?:payer)? id)\b", re.I)
 
 _AT = re.compile(r"@((?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,24})(?![\w-]|\.\w)")
 _LOCAL = re.compile(r"[\w.+%'&-]{1,64}$")
-_DIGITS = re.compile(r"(?<![\w./+-])(?<!\d[ ,:])\d(?:[ -]?\d){11,18}(?!\w|[.,/-]\w)")
-_GROUPS = re.compile(r"\d{12,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{1,3})?|\d{4}([ -])\d{6}\2\d{4,5}")
+# In a row of numbers a card may begin at each, so that they overlap.
+_CARD = re.compile(
+    r"(?<![\w./+-])(?=(\d{12,19}|"
+    r"\d{4}([ -])\d{4}\2\d{4}\2\d{4}(?:\2\d{1,3}(?!\d))?|\d{4}([ -])\d{6}\3\d{4,5})(?!\w|[.,/-]\w))"
+)
 _IBAN = re.compile(
     r"(?<![^\W_])[A-Z]{2}\d{2}(?:(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?|[A-Z0-9]{11,30})(?![^\W_])", re.I
 )
@@ -107,14 +110,15 @@ def find_pii(text: str, kinds: Collection[str] | None = None, regions: Sequence[
     """The personal data in a text, in order, none overlapping. Phone numbers without a country are read as those of
     `regions`; a number that looks like other things too counts where the words before it say what it is."""
     plain, places = readable(text)
+    ranks = {kind: rank for rank, kind in enumerate(FINDERS)}
+    asked = [kind for kind in FINDERS if kinds is None or kind in kinds]
+    found = [Span(start, end, kind) for kind in asked for start, end in FINDERS[kind](plain, regions)]
     taken: list[Span] = []
-    for kind, find in FINDERS.items():
-        if kinds is not None and kind not in kinds:
-            continue
-        for start, end in find(plain, regions):
-            if all(end <= other.start or other.end <= start for other in taken):
-                taken.append(Span(start, end, kind))
-    taken.sort(key=lambda span: span.start)
+    for span in sorted(found, key=lambda span: (span.start, ranks[span.kind])):
+        if not taken or span.start >= taken[-1].end:
+            taken.append(span)
+        elif ranks[span.kind] < ranks[taken[-1].kind]:
+            taken[-1] = span
     return (
         taken if places is None else [Span(places[each.start], places[each.end - 1] + 1, each.kind) for each in taken]
     )
@@ -166,11 +170,12 @@ def _in_address(text: str, start: int) -> bool:
 
 
 def _cards(text: str, _: Sequence[str]) -> Places:
-    for found in _DIGITS.finditer(text):
-        digits = re.sub("[ -]", "", found[0])
-        whole = _GROUPS.fullmatch(found[0]) is not None
-        if whole and _issued(digits) and luhn.is_valid(digits) and not _CARD_LIKE.search(_before(text, found.start())):
-            yield found.span()
+    for found in _CARD.finditer(text):
+        for said in dict.fromkeys((found[1], found[1][:19])):  # what follows four fours may be another number
+            digits = re.sub("[ -]", "", said)
+            if _issued(digits) and luhn.is_valid(digits) and not _CARD_LIKE.search(_before(text, found.start())):
+                yield found.start(), found.start() + len(said)
+                break
 
 
 def _issued(digits: str) -> bool:
@@ -228,9 +233,24 @@ def _phones(text: str, regions: Sequence[str]) -> Places:
         start, end = found.span()
         labelled = _LABEL.match(text, end) is not None
         if not _is_phone(found[0], _before(text, start), labelled, regions):
-            continue
-        opened = found[0].count("(") - found[0].count(")")
+            inside = _phone_among(found[0], regions)
+            if inside is None:
+                continue
+            start, end = start + inside[0], start + inside[1]
+        opened = text[start:end].count("(") - text[start:end].count(")")
         yield start, end + (opened > 0 and text[end : end + 1] == ")")
+
+
+def _phone_among(said: str, regions: Sequence[str]) -> tuple[int, int] | None:
+    """Where a telephone number stands among other numbers, by its own form."""
+    starts = [0, *(gap.end() for gap in re.finditer(" ", said))]
+    ends = [*(gap.start() for gap in re.finditer(" ", said)), len(said)]
+    for start in starts[:8]:
+        for end in reversed(ends):
+            part = said[start:end]
+            if start < end and part != said and not _NEVER_PHONE.fullmatch(part) and _has_form(part, regions):
+                return start, end
+    return None
 
 
 def _is_phone(said: str, before: str, labelled: bool, regions: Sequence[str]) -> bool:
@@ -248,10 +268,17 @@ def _is_phone(said: str, before: str, labelled: bool, regions: Sequence[str]) ->
         return False
     if named or labelled:
         return digits <= 15 and (digits > 7 or not said.isdigit())
+    return _has_form(said, regions)
+
+
+def _has_form(said: str, regions: Sequence[str]) -> bool:
+    """Whether this is a telephone number whatever stands around it."""
+    if "+" in said[:2]:
+        return _possible(said, None)
     if _AMERICAN.fullmatch(said):
         return _valid(said, ("US", "CA"))
     grouped = re.search(r"\d[ ().–‑/-]+\d", said) is not None
-    return grouped and said.lstrip("(")[0] == "0" and digits >= 9 and _valid(said, regions)
+    return grouped and said.lstrip("(")[0] == "0" and sum(map(str.isdigit, said)) >= 9 and _valid(said, regions)
 
 
 def _valid(said: str, regions: Sequence[str]) -> bool:
@@ -273,7 +300,7 @@ def _before(text: str, start: int) -> str:
     return text[max(0, start - BEFORE) : start]
 
 
-# In order: what is found first keeps its place.
+# In order: of two that overlap, the first is meant.
 FINDERS: dict[str, Callable[[str, Sequence[str]], Places]] = {
     "email address": _emails,
     "IBAN": _ibans,

@@ -214,7 +214,7 @@ _ANY = re.compile(r"\S")
 _LINE = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
 _PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’]{0,3}")  # an ordinary word, which is never a hit
 _NUMBERS = re.compile(r"(?=.*\d|[+().–‑/-]+$)[\w+().–‑/:@-]*|[A-Z0-9]{1,4}", re.S)  # what may go on after a number
-_PEM_WORD = re.compile(r"[A-Za-z0-9+/=\\,:\"'>|-]+")
+_PEM_WORD = re.compile(r"[A-Za-z0-9+/=\\,:\"'>|-]+|\S*-----\S*")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,50}-----")
 
 
@@ -296,8 +296,8 @@ class Words:
             return last
         begin = max(0, self._start - BEFORE)
         for span in self._find(self._text[begin:after]):
-            start, end = begin + span.start, begin + span.end
-            if self._start <= start and end <= self._end and self._keep(self._text[start:end]):
+            start, end = max(begin + span.start, self._start), min(begin + span.end, self._end)
+            if start < end and self._keep(self._text[start:end]):
                 hits.append(Hit(self._at + start, self._at + end, span.kind, f"[{span.kind} removed]"))
                 last = max(last, end)
         self._key = False
