@@ -13,13 +13,15 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
+from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
 from turnwise.guard.injection import InjectionRail
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.reading import read
 from turnwise.guard.shape import check_shape
+from turnwise.guard.stream import Allowed, Shown, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
-from turnwise.types import Embedder, Message
+from turnwise.types import Embedder, Message, Source
 
 log = logging.getLogger(__name__)
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
@@ -44,6 +46,8 @@ class GuardrailPipeline:
         self.preset = load_guard(preset) if isinstance(preset, str) else preset
         self._max_message = max_message
         self._keep_turns = keep_turns
+        self._embedder = embedder
+        self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
         self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder), *rails)
 
     @classmethod
@@ -77,9 +81,49 @@ class GuardrailPipeline:
         case = Case(read(content), history, blocked, trusted)
         return self._result("input", content, run_rails(self._input, case, self.preset.deadline))
 
-    def open_output(self, citable: Collection[int]) -> OutputGuard:
-        """A guard for one streamed answer that may cite these numbers."""
-        return OutputGuard(citable)
+    def check_output(
+        self,
+        content: str,
+        conversation: Conversation | None = None,
+        *,
+        sources: Sequence[Source] = (),
+        system_prompt: str = "",
+        canaries: Sequence[str] = (),
+    ) -> GuardResult:
+        """Judge an answer: what of it may be shown, and what each rail found. What stands in the sources, or in what
+        the user wrote, is no leak. With sources, it may cite only those, and what they do not bear out is warned of."""
+        if content is None:
+            raise ValueError("There is nothing to check: content is None.")
+        asked = [turn.prompt for turn in conversation.turns if turn.prompt] if conversation else []
+        shown = Shown(system_prompt, tuple(canaries), seen(sources, *asked))
+        text, findings = judged(content, self._output, self.preset, shown, sources)
+        findings += grounded(content, sources, self.preset, self._embedder)
+        result = self._result("output", content, findings)
+        changed = content if result.shadow else text
+        result = dataclasses.replace(
+            result,
+            sanitized="" if result.blocked else changed,
+            conversation_id=conversation.id if conversation else None,
+        )
+        if conversation is not None:
+            _record_answer(conversation, result, content, self._keep_turns)
+        return result
+
+    async def acheck_output(
+        self, content: str, conversation: Conversation | None = None, **options: Any
+    ) -> GuardResult:
+        return await asyncio.to_thread(self.check_output, content, conversation, **options)
+
+    def open_output(
+        self,
+        citable: Collection[int],
+        system_prompt: str = "",
+        canaries: Sequence[str] = (),
+        allowed_text: str = "",
+    ) -> OutputGuard:
+        """A guard for one streamed answer that may cite these numbers. What stands in `allowed_text`, the evidence and
+        what the user wrote, is no leak."""
+        return OutputGuard(citable, self._output, Shown(system_prompt, tuple(canaries), Allowed(allowed_text)))
 
     def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
         action: Action = max((each.action for each in findings), key=SEVERITY.__getitem__, default="allow")
@@ -163,8 +207,28 @@ def _record(conversation: Conversation, result: GuardResult, content: str, by_ha
         conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
 
 
+def _record_answer(conversation: Conversation, result: GuardResult, content: str, keep: bool) -> None:
+    """Complete the turn that waits, or keep an answer that nobody asked for; of a blocked one, that it was blocked. An
+    answer that the caller has added already is changed to what may be shown."""
+    last = conversation.turns[-1] if conversation.turns else None
+    waits = last is not None and last.status == "pending" and keep
+    by_hand = last is not None and last.status == "answered" and last.response == content
+    response, noted = result.sanitized, {"blocked": "output", "reasons": list(result.reasons)}
+    if last is not None and result.blocked and (waits or by_hand):
+        blocked = dataclasses.replace(last, response=None, status="blocked", metadata={**last.metadata, **noted})
+        conversation.turns[-1] = blocked
+    elif last is not None and by_hand:
+        conversation.turns[-1] = dataclasses.replace(last, response=response)
+    elif waits:
+        conversation.add_response(response)
+    elif keep and result.blocked:
+        conversation.add_turn(None, None, None, noted, "blocked")
+    elif keep:
+        conversation.add_turn(None, response)
+
+
 def _input_rails(preset: GuardPreset, embedder: Embedder | None) -> list[Rail]:
     rails: list[Rail] = []
     if (options := preset.options("input", "injection")) is not None:
         rails.append(InjectionRail(options, embedder))
-    return rails
+    return [*rails, *content_rails(preset, embedder)]
