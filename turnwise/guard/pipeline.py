@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
+from turnwise.guard.documents import InstructionRail, Sieve
 from turnwise.guard.injection import InjectionRail
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.reading import read
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
-from turnwise.types import Embedder, Message
+from turnwise.types import Embedder, Index, Message
 
 log = logging.getLogger(__name__)
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
@@ -45,6 +46,9 @@ class GuardrailPipeline:
         self._max_message = max_message
         self._keep_turns = keep_turns
         self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder), *rails)
+        options = self.preset.options("documents", "instructions")
+        # The rail on documents; None where they are not checked.
+        self.instructions = None if options is None else InstructionRail(options, shadow=self.preset.shadow)
 
     @classmethod
     def from_preset(cls, name: str, **options: Any) -> GuardrailPipeline:
@@ -76,6 +80,17 @@ class GuardrailPipeline:
         """Judge a message by what was said before it, and keep nothing."""
         case = Case(read(content), history, blocked, trusted)
         return self._result("input", content, run_rails(self._input, case, self.preset.deadline))
+
+    def check_passage(self, text: str) -> GuardResult:
+        """Judge a passage of a document: blocked is one that is left out, for it gives the assistant instructions."""
+        if text is None:
+            raise ValueError("There is nothing to check: text is None.")
+        rails = (self.instructions,) if self.instructions is not None else ()
+        return self._result("document", text, run_rails(rails, Case(read(text)), self.preset.deadline))
+
+    def open_library(self, index: Index) -> Sieve:
+        """The library as one turn may read it: without passages that give the assistant instructions."""
+        return Sieve(index, self.instructions)
 
     def open_output(self, citable: Collection[int]) -> OutputGuard:
         """A guard for one streamed answer that may cite these numbers."""
