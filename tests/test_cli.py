@@ -85,7 +85,20 @@ def test_the_version() -> None:
 
 
 def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
-    verbs = ["add", "remove", "ask", "chat", "search", "serve", "copy", "eval", "doctor", "config"]
+    verbs = [
+        "add",
+        "remove",
+        "documents",
+        "trust",
+        "ask",
+        "chat",
+        "search",
+        "serve",
+        "copy",
+        "eval",
+        "doctor",
+        "config",
+    ]
     assert list(turnwise.commands) == verbs
 
 

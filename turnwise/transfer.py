@@ -105,7 +105,8 @@ def _kept(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
         _rows(source, f"SELECT {PASSAGE}, flag FROM passages WHERE document_id = ? ORDER BY position", document.id)
     )
     chunks = tuple(
-        Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"], Flag.read(row["flag"])) for row in rows
+        Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"], Flag.read(row["flag"]))
+        for row in rows
     )
     whole = Document(
         document.source,

@@ -182,7 +182,6 @@ class AddReport:
 
 
 Outcome = Literal["added", "updated", "unchanged"]
-Inspect = Callable[[Sequence[str]], list[Flag]]  # a check for instructions to the assistant, on many texts at once
 Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
 
 
@@ -755,6 +754,15 @@ class Embedder(Protocol):
     def embed_passages(self, texts: Sequence[str]) -> Vectors: ...
 
 
+class Inspector(Protocol):
+    """Looks for instructions to the assistant in texts; a score from `threshold` on counts. `by` names it."""
+
+    by: str
+    threshold: float
+
+    def inspect(self, texts: Sequence[str]) -> list[Flag]: ...
+
+
 class Condenser(Protocol):
     """The trained model that reads a conversation and a message in one pass."""
 
@@ -876,6 +884,20 @@ class Index(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Library(Protocol):
+    """What a turn may ask of an index, or of a part of it."""
+
+    def search(self, query: SearchQuery, k: int) -> list[Hit]: ...
+
+    def locate(self, sentence: str) -> Passage | None: ...
+
+    def passage(self, passage_id: int) -> Passage | None: ...
+
+    def around(self, passage: Passage, reach: int = 1) -> list[Passage]: ...
+
+    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]: ...
 
 
 class Cut(str):

@@ -125,7 +125,9 @@ def test_a_library_made_before_there_were_flags_is_taken_over(
     assert [each.trusted for each in index.suspects()] == [True]  # it says the same
 
 
-def test_flagged_passages_are_found_without_reading_all(tmp_path: Path, open_index: Callable[..., EmbeddedIndex]) -> None:
+def test_flagged_passages_are_found_without_reading_all(
+    tmp_path: Path, open_index: Callable[..., EmbeddedIndex]
+) -> None:
     open_index()
     connection = sqlite3.connect(tmp_path / "library.db")
     plan = connection.execute(

@@ -1,10 +1,10 @@
-"""The documents' rail: passages that give the assistant instructions, and a library as a turn may read it without them."""
+"""The documents' rail: passages that give the assistant instructions, and a library without them."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from turnwise.errors import LibraryError
@@ -12,7 +12,7 @@ from turnwise.guard import planted
 from turnwise.guard.planted import Detect
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.text import one_line
-from turnwise.types import Filter, Flag, Hit, Index, Passage, SearchQuery
+from turnwise.types import Flag, Hit, Index, Passage, SearchQuery
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class InstructionRail:
         self.drops = options.get("action", "drop") != "warn" and not shadow
         self._action = options.get("action", "drop")
         self._detect = detect
-        self._by = by
+        self.by = by
 
     def check(self, case: Case) -> Finding:
         """What is found in one passage: to be left out is the action `block` of a result."""
@@ -51,7 +51,7 @@ class InstructionRail:
         """What is found in many texts at once, as an index keeps it."""
         found = zip(texts, self._detect(texts), strict=True)
         return [
-            Flag(self._by, round(score, 4), _words(text, start, end)) if score >= FLOOR else Flag(self._by)
+            Flag(self.by, round(score, 4), _words(text, start, end)) if score >= FLOOR else Flag(self.by)
             for text, (score, (start, end)) in found
         ]
 
@@ -59,9 +59,13 @@ class InstructionRail:
         """Whether a passage that was looked at is to be left out, or warned of."""
         return passage.flag is not None and not passage.trusted and passage.flag.score >= self.threshold
 
+    def among(self, passages: Iterable[tuple[int, Flag]]) -> tuple[tuple[int, Flag], ...]:
+        """Those of the flags that are high enough to act on."""
+        return tuple((place, flag) for place, flag in passages if flag.score >= self.threshold)
+
     def looked_at(self, index: Index, passages: Sequence[Passage]) -> list[Passage]:
         """The passages with their flags. Those that this check has not looked at are looked at now, which is kept."""
-        fresh = [each for each in passages if each.id > 0 and (each.flag is None or each.flag.by != self._by)]
+        fresh = [each for each in passages if each.id > 0 and (each.flag is None or each.flag.by != self.by)]
         if not fresh:
             return list(passages)
         flags = self.inspect([f"{each.heading}\n{each.text}" for each in fresh])
@@ -92,7 +96,9 @@ class Sieve:
             if hits and hits[0].passage.id in self.left_out:
                 self.on_top = True
             if len(kept) >= k or len(hits) < wanted or wanted >= DEEPEST:
-                return [dataclasses.replace(hit, passage=kept[hit.passage.id]) for hit in hits if hit.passage.id in kept][:k]
+                return [
+                    dataclasses.replace(hit, passage=kept[hit.passage.id]) for hit in hits if hit.passage.id in kept
+                ][:k]
             wanted = min(2 * wanted, DEEPEST)
 
     def locate(self, sentence: str) -> Passage | None:
@@ -123,6 +129,28 @@ class Sieve:
                 self.warned.setdefault(each.id, each)
                 kept[each.id] = each
         return kept
+
+
+def kept_from(passages: Collection[Passage]) -> str:
+    """What a trace says of passages that were left out, empty where none was."""
+    titles = ", ".join(dict.fromkeys(f"“{each.title}”" for each in passages))
+    several = "1 more was" if len(passages) == 1 else f"{len(passages)} more were"
+    return f"; {several} left out, for they instruct the assistant: {titles}" if passages else ""
+
+
+def suspected(passages: Mapping[int, Passage]) -> list[dict[str, Any]]:
+    """The passages for a trace: where they stand, the words that are meant and how sure that is."""
+    return [
+        {
+            "passage_id": each.id,
+            "title": each.title,
+            "source": each.source,
+            "heading": each.heading,
+            "score": each.flag.score if each.flag else 0.0,
+            "words": each.flag.words if each.flag else "",
+        }
+        for each in passages.values()
+    ]
 
 
 def _words(text: str, start: int, end: int) -> str:

@@ -1,4 +1,4 @@
-"""Instructions to an assistant that were planted in a document, known by plain rules: commands to drop the instructions,
+"""Instructions to an assistant that were planted in a document, known by rules: commands to drop the instructions,
 notes to an AI, tokens of roles, what is not to be told, pictures that carry data away. Who quotes one is not obeyed."""
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ NAME = "planted-1"  # of these rules; texts that older ones have looked at are l
 Detect = Callable[[Sequence[str]], list[tuple[float, tuple[int, int]]]]  # score and most suspicious stretch, by text
 
 _S = r"\s{1,4}"
-_BEGINS = r"(?:(?<![^.!?:;,\n>\])*#|\"“-])|(?<![^.!?:;,\n>\])*#|\"“-]\s)|\b(?:please|now|must|should|then|and|to|will)\s)"
+_BEGINS = (
+    r"(?:(?<![^.!?:;,\n>\])*#|\"“-])|(?<![^.!?:;,\n>\])*#|\"“-]\s)|\b(?:please|now|must|should|then|and|to|will)\s)"
+)
 _MODEL = (
     r"(?:a\.?i\.?s?(?:[ -](?:assistants?|models?|agents?|systems?|chatbots?|reviewers?|readers?|tools?|crawlers?))?"
     r"|(?:large )?language models?|llms?(?:[ -](?:assistants?|models?|agents?|reviewers?|readers?))?|chat ?bots?"
@@ -141,8 +143,9 @@ _RULES = (
         0.45,
         "http/webhook",
         (200, 10),
-        r"\b(?:append|include|insert|encode|embed|send|exfiltrate|forward|post|upload|leak)\b[^.\n]{0,40}\b(?:conversation"
-        r"|chat history|system prompt|api keys?|credentials|user['’]s (?:data|messages?|question|name|e-?mails?|password))"
+        r"\b(?:append|include|insert|encode|embed|send|exfiltrate|forward|post|upload|leak)\b[^.\n]{0,40}\b(?:"
+        r"conversation|chat history|system prompt|api keys?|credentials|user['’]s (?:data|messages?|question|name"
+        r"|e-?mails?|password))"
         r"\b[^.\n]{0,60}(?:https?:|\bwebhook\b)",
     ),
     _rule(
@@ -172,7 +175,7 @@ _RULES = (
         0.75,
         "review/recommend accept/not highlight",
         (100, 70),
-        r"\bgive (?:this (?:paper|manuscript|submission) )?(?:an? )?(?:only )?(?:positive|favou?rable|good) review(?: only)?\b"
+        r"\bgive (?:this (?:paper|manuscript|submission) )?(?:an? )?(?:only )?(?:positive|favou?rable|good) review\b"
         r"|\brecommend (?:accepting|acceptance of) this (?:paper|manuscript|submission) (?:and|for its|regardless)"
         r"|\bdo not highlight any (?:negatives|weaknesses)",
     ),
@@ -182,7 +185,9 @@ _QUOTED = re.compile(
     r"\"[^\"\n]{3,300}\"|“[^”\n]{3,300}”|«[^»\n]{3,300}»|„[^“”\n]{3,300}[“”]|「[^」\n]{2,300}」"
     r"|(?<!\w)['‘][^'’\n]{3,300}['’](?!\w)|`[^`\n]{3,300}`"
 )
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]")
+_UNSEEN = re.compile(
+    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
 
 
 def detect(texts: Sequence[str]) -> list[tuple[float, tuple[int, int]]]:

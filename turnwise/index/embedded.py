@@ -109,7 +109,9 @@ class EmbeddedIndex:
     def put_flags(self, flags: Mapping[int, Flag]) -> None:
         """Keep what a check found in passages, by their ids."""
         with self._database.write() as tx:
-            tx.executemany("UPDATE passages SET flag = ? WHERE id = ?", ((str(flag), id_) for id_, flag in flags.items()))
+            tx.executemany(
+                "UPDATE passages SET flag = ? WHERE id = ?", ((str(flag), id_) for id_, flag in flags.items())
+            )
 
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
         """Passages that this check has not looked at, in order of their ids, from the one after."""
@@ -126,7 +128,9 @@ class EmbeddedIndex:
     def suspects(self) -> list[Suspect]:
         """The documents in which a check found something, those that are trusted too, in order of source."""
         found: dict[int, list[tuple[int, Flag]]] = {}
-        for row in self._rows("SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 ORDER BY id"):
+        for row in self._rows(
+            "SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 ORDER BY id"
+        ):
             found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
         documents = map(
             to_document,

@@ -50,7 +50,9 @@ def load_trusted(database: Database, contents: Sequence[str]) -> None:
     """Trust documents of these contents, and of no others."""
     with database.write(lock="library") as tx:
         tx.execute("DELETE FROM trusted WHERE content <> ALL(%s)", (list(contents),))
-        tx.cursor().executemany("INSERT INTO trusted VALUES (%s) ON CONFLICT DO NOTHING", [(each,) for each in contents])
+        tx.cursor().executemany(
+            "INSERT INTO trusted VALUES (%s) ON CONFLICT DO NOTHING", [(each,) for each in contents]
+        )
 
 
 def load_documents(database: Database, documents: Sequence[Kept]) -> None:

@@ -113,8 +113,7 @@ _FLAGS: tuple[LiteralString, ...] = (
 TRUSTED: LiteralString = "EXISTS (SELECT FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
 DOCUMENTS: LiteralString = (
-    "SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden,"
-    f" {TRUSTED} FROM documents"
+    f"SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, {TRUSTED} FROM documents"
 )
 
 PASSAGES: LiteralString = f"""

@@ -113,7 +113,11 @@ DOCUMENTS = f"""
 
 def to_passage(row: sqlite3.Row) -> Passage:
     """A row of PASSAGES as a value."""
-    known = {"reference": to_reference(row["reference"]), "flag": Flag.read(row["flag"]), "trusted": bool(row["trusted"])}
+    known = {
+        "reference": to_reference(row["reference"]),
+        "flag": Flag.read(row["flag"]),
+        "trusted": bool(row["trusted"]),
+    }
     return Passage(**{**dict(row), **known})
 
 
