@@ -250,11 +250,16 @@ def inspected(documents: Sequence[Document], inspector: Inspector | None) -> lis
 
 def _beside(document: Document) -> list[Hidden]:
     """What there is of a document besides its passages."""
-    name = re.sub(r"[-_+.]+", " ", re.split(r"[/\\#]", unquote(document.source))[-1])
-    beside = [*document.hidden, Hidden(TITLE, document.title), Hidden("its name", name)]
+    name = re.split(r"[/\\#]", unquote(document.source))[-1]
+    beside = [*document.hidden, Hidden(TITLE, _apart(document.title)), Hidden("its name", _apart(name))]
     if document.reference and document.reference.authors:
         beside.append(Hidden(AUTHORS, "\n".join(document.reference.authors)))
     return beside
+
+
+def _apart(name: str) -> str:
+    """The words of a name, which may be joined by signs."""
+    return re.sub(r"[-_+.]+", " ", name)
 
 
 def _without(document: Document, hidden: Sequence[Hidden]) -> Document:

@@ -13,12 +13,10 @@ NAME = "planted-1"  # of these rules; texts that older ones have looked at are l
 Detect = Callable[[Sequence[str]], list[tuple[float, tuple[int, int]]]]  # score and most suspicious stretch, by text
 
 _S = r"\s{1,4}"
-_BEGINS = (
-    r"(?:(?<![^.!?:;,\n>\])*#|\"“-])|(?<![^.!?:;,\n>\])*#|\"“-]\s)|\b(?:please|now|must|should|then|and|to|will)\s)"
-)
+_BEGINS = r"(?:(?<![\w'’-])(?<![\w'’-]\s)|\b(?:please|now|must|should|then|and|to|will)\s)"
 _MODEL = (
     r"(?:a\.?i\.?s?(?:[ -](?:assistants?|models?|agents?|systems?|chatbots?|reviewers?|readers?|tools?|crawlers?))?"
-    r"|(?:large )?language models?|llms?(?:[ -](?:assistants?|models?|agents?|reviewers?|readers?))?|chat ?bots?"
+    r"|(?:large )?language models?|llms?(?:[ -](?:assistants?|models?|agents?|reviewers?|readers?))?|chat\s?bots?"
     r"|chatgpt|gpt(?:-\d)?|claude|gemini|copilot|rag systems?)"
 )
 _READS = r"(?:read|process|summari[sz]|review|analy[sz]|pars|index|retriev|ingest|evaluat|assess|grad)"
@@ -115,7 +113,7 @@ _RULES = (
         "system",
         (16, 260),
         r"(?:^|\n)[\s#*\[(<{>-]{0,8}(?:new )?system(?: (?:message|prompt|note|instructions?|override|alert|update))?"
-        rf"[\])>*}}]{{0,4}}\s?[:—–-][^\n]{{0,160}}?\b{_ACTS}\b|\[ ?system (?:override|instructions?|prompt) ?\]"
+        rf"[\])>*}}]{{0,4}}\s?[:—–-][^\n]{{0,160}}?\b{_ACTS}\b|\[\s?system (?:override|instructions?|prompt)\s?\]"
         r"|\bsystem override:",
     ),
     _rule(
