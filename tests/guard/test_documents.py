@@ -103,8 +103,8 @@ def test_any_text_is_read_and_every_span_lies_in_it(text: str, planted: str) -> 
 
 @pytest.mark.parametrize(
     "piece",
-    ["ignore ", " ai", "a", '"', "'a", "\nsystem: ", "note to all ", "ignore" + " " * 50, "![a](https://", "<|im_start|>",
-     "if you are an ai ", "send conversation http ", "do not tell a b c this note "],
+    ["ignore ", " ai", "a", '"', "'a", "\nsystem: ", "note to all ", "ignore" + " " * 50, "![a](https://",
+     "<|im_start|>", "if you are an ai ", "send conversation http ", "do not tell a b c this note "],
 )  # fmt: skip
 def test_hostile_texts_take_time_in_proportion_to_their_length(piece: str) -> None:
     def seconds(length: int) -> float:

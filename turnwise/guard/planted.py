@@ -13,11 +13,12 @@ NAME = "planted-1"  # of these rules; texts that older ones have looked at are l
 Detect = Callable[[Sequence[str]], list[tuple[float, tuple[int, int]]]]  # score and most suspicious stretch, by text
 
 _S = r"\s{1,4}"
-_BEGINS = r"(?:(?<![\w'’-])(?<![\w'’-]\s)|\b(?:please|now|must|should|then|and|to|will)\s)"
+_BEFORE = ("please", "now", "must", "should", "then", "and", "to", "will")
+_BEGINS = r"(?:(?<![\w'’-])(?<![\w'’-]\s)|" + "|".join(rf"(?<=\b{word}\s)" for word in _BEFORE) + ")"
 _MODEL = (
-    r"(?:a\.?i\.?s?(?:[ -](?:assistants?|models?|agents?|systems?|chatbots?|reviewers?|readers?|tools?|crawlers?))?"
-    r"|(?:large )?language models?|llms?(?:[ -](?:assistants?|models?|agents?|reviewers?|readers?))?|chat\s?bots?"
-    r"|chatgpt|gpt(?:-\d)?|claude|gemini|copilot|rag systems?)"
+    r"(?:a\.?i\.?s?(?:[\s-](?:assistants?|models?|agents?|systems?|chatbots?|reviewers?|readers?|tools?|crawlers?))?"
+    r"|(?:large )?language models?|llms?(?:[\s-](?:assistants?|models?|agents?|reviewers?|readers?))?|chat\s?bots?"
+    r"|chatgpt|gpt(?:-\d)?|claude|gemini|copilot)"
 )
 _READS = r"(?:read|process|summari[sz]|review|analy[sz]|pars|index|retriev|ingest|evaluat|assess|grad)"
 _ACTS = (
@@ -39,6 +40,9 @@ class _Rule:
     def search(self, text: str, places: Mapping[str, Sequence[int]]) -> re.Match[str] | None:
         """The first match, given where the anchors stand."""
         before, after = self.reach
+        if before == 0:  # it begins with its anchor
+            starts = (place for anchor in self.anchors for place in places.get(anchor, ()))
+            return next(filter(None, (self.pattern.match(text, place, place + after) for place in starts)), None)
         start = end = -1
         for place in sorted(place for anchor in self.anchors for place in places.get(anchor, ())):
             if place - before > end:
@@ -57,8 +61,8 @@ _DROP = r"(?:ignore|disregard|forget|override|bypass|do not follow|stop followin
 _RULES = (
     _rule(
         0.95,
-        "ignor/disregard/forget/overrid/bypass/not follow/stop follow",
-        (16, 200),
+        "ignor/disregard/forget/overrid/bypass/do not follow/stop follow",
+        (0, 200),
         rf"{_BEGINS}{_DROP} (?:(?:all|any|every|of|your|these|those|my|other|both|the) ){{0,3}}"
         r"(?:(?:previous|prior|above|earlier|preceding|existing|original|initial|system|foregoing|default|safety) "
         r"(?:(?:system|safety|user|given) )?(?:instructions?|prompts?|directives?|guidelines?|directions|commands|rules"
@@ -68,8 +72,8 @@ _RULES = (
     ),
     _rule(
         0.9,
-        "ignor/игнорир/忽略/无视/無視",
-        (40, 100),
+        "ignor/игнорир/忽略/无视/これまでの/以前の/上記の",
+        (0, 100),
         r"(?:ignorier\w{0,3} (?:bitte )?(?:alle |die |sämtliche ){0,2}(?:vorherigen|bisherigen|obigen) anweisungen"
         r"|ignore[zr]? (?:toutes )?(?:les|vos) instructions précédentes"
         r"|ignor[ae] (?:todas )?(?:las|tus) instrucciones (?:anteriores|previas)"
@@ -80,14 +84,14 @@ _RULES = (
     ),
     _rule(
         0.85,
-        " ai/\nai/(ai/llm/language model/chat/claude/gemini/copilot/rag system/ gpt",
+        " ai/llm/language model/chat/claude/gemini/copilot/ gpt",
         (80, 60),
         r"\b(?:notes?|message|instructions?|attention|important|notice|hint|reminder|memo|warning|directive|prompt) "
         rf"(?:to|for) (?:(?:all|any|the|every|an?) ){{0,2}}{_MODEL}\s?[:\-–—,!.(\n]",
     ),
     _rule(
         0.9,
-        " ai/\nai/(ai/llm/language model/chat/claude/gemini/copilot/rag system/ gpt",
+        " ai/llm/language model/chat/claude/gemini/copilot/ gpt",
         (60, 140),
         rf"\b(?:if you(?:['’]re| are) (?:an? |the )?{_MODEL}\b(?! (?:\w{{1,20}} )?(?:user|researcher|developer|engineer"
         r"|student|company|startup|provider|vendor|enthusiast|practitioner))"
@@ -97,28 +101,29 @@ _RULES = (
     ),
     _rule(
         0.85,
-        "<|/inst]/<<sys/<start_of",
-        (1, 320),
+        "<|/[inst]/<<sys/<start_of",
+        (0, 320),
         r"(?:<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|end_header_id|eot_id|begin_of_text)\|>"
-        rf"|\[/?inst\]|<</?sys>>|<start_of_turn>)[^\0]{{0,200}}?\b{_ACTS}\b",
+        rf"|\[inst\]|<<sys>>|<start_of_turn>)[^\0]{{0,200}}?\b{_ACTS}\b",
     ),
     _rule(
         0.45,
-        "<|/inst]/<<sys/<start_of",
-        (1, 40),
+        "<|/[inst]/<<sys/<start_of",
+        (0, 40),
         r"<\|(?:im_start|system|start_header_id)\|>|\[inst\]|<<sys>>|<start_of_turn>",
     ),
     _rule(
         0.85,
         "system",
-        (16, 260),
-        r"(?:^|\n)[\s#*\[(<{>-]{0,8}(?:new )?system(?: (?:message|prompt|note|instructions?|override|alert|update))?"
-        rf"[\])>*}}]{{0,4}}\s?[:—–-][^\n]{{0,160}}?\b{_ACTS}\b|\[\s?system (?:override|instructions?|prompt)\s?\]"
+        (0, 260),
+        r"(?:(?<![^\n#*\[(<{>-])|(?<![^\n#*\[(<{>-]\s)|(?<=\nnew\s))system"
+        r"(?: (?:message|prompt|note|instructions?|override|alert|update))?"
+        rf"[\])>*}}]{{0,4}}\s?[:—–-][^\n]{{0,160}}?\b{_ACTS}\b|(?<=\[)system (?:override|instructions?|prompt)\s?\]"
         r"|\bsystem override:",
     ),
     _rule(
         0.8,
-        " instruction/this message/this note/this prompt",
+        " instruction/this message/this note/prompt",
         (180, 40),
         r"\b(?:do not|don['’]t|never) (?:tell|inform|mention|reveal|disclose|show|report|repeat|acknowledge)"
         r"(?: \w{1,15}){0,6}? (?:this|these) (?:(?:hidden |secret )?instructions?|message|note|prompt)\b",
@@ -133,9 +138,9 @@ _RULES = (
     _rule(
         0.8,
         "![/<img",
-        (1, 420),
+        (0, 420),
         r"(?:!\[[^\]\n]{0,100}\]\(\s?|<img[^>\n]{0,80}src\s?=\s?[\"']?)https?://[^)\s\"'>]{1,200}[?&=/]"
-        r"(?:\{{1,2}|\[|<|\$\{?|%7b)\s?[\w -]{1,60}",
+        r"(?:\{{1,2}|\[|<|\$\{?|%7b)\s?[\w\s-]{1,60}",
     ),
     _rule(
         0.45,
@@ -148,11 +153,11 @@ _RULES = (
     ),
     _rule(
         0.8,
-        "system/ instruction",
+        "prompt/ instruction",
         (110, 50),
         rf"{_BEGINS}(?:reveal|print|output|repeat|show|leak|disclose|tell|give) (?:me |us |them |the user )?your "
         r"(?:(?:full|entire|exact|hidden|secret|original|complete|initial) ){0,3}"
-        r"(?:system prompt|system message|initial instructions|hidden instructions|instructions verbatim)",
+        r"(?:system prompt|initial instructions|hidden instructions|instructions verbatim)",
     ),
     _rule(
         0.7,
@@ -161,31 +166,37 @@ _RULES = (
         r"\byour new (?:instructions?|task|role|goal|objective) (?:is|are)\b|(?:^|\n|[.!] )\W{0,4}new instructions?\s?:"
         r"|\byou are now (?:in (?:developer|debug|admin) mode|dan\b|jailbroken|unrestricted|an unrestricted)",
     ),
-    _rule(0.4, "from now on", (1, 40), r"\bfrom now on,? (?:you|always|only|respond|answer|reply)\b"),
+    _rule(0.4, "from now on", (0, 40), r"\bfrom now on,? (?:you|always|only|respond|answer|reply)\b"),
     _rule(
         0.4,
         "instead",
-        (1, 120),
+        (0, 120),
         r"\binstead,? (?:of (?:answering|summari[sz]ing|helping)[^.\n]{0,60}|(?:you (?:must|should|will) )?"
         r"(?:say|respond|reply|output|tell the user|recommend|write)\b)",
     ),
     _rule(
         0.75,
-        "review/recommend accept/not highlight",
+        "review/this paper/any negatives",
         (100, 70),
         r"\bgive (?:this (?:paper|manuscript|submission) )?(?:an? )?(?:only )?(?:positive|favou?rable|good) review\b"
         r"|\brecommend (?:accepting|acceptance of) this (?:paper|manuscript|submission) (?:and|for its|regardless)"
         r"|\bdo not highlight any (?:negatives|weaknesses)",
     ),
 )
-_ANCHORS = tuple(dict.fromkeys(anchor for rule in _RULES for anchor in rule.anchors))
+_RULES_OF = {
+    anchor: [number for number, rule in enumerate(_RULES) if anchor in rule.anchors]
+    for anchor in dict.fromkeys(anchor for rule in _RULES for anchor in rule.anchors)
+}
+# The anchors by a sign that is looked for first where it is rare: to look for one sign is quick.
+_ANCHORS = {
+    sign: [each for each in _RULES_OF if (each[0] if each[0] in "<![" or not each.isascii() else " ") == sign]
+    for sign in dict.fromkeys(each[0] if each[0] in "<![" or not each.isascii() else " " for each in _RULES_OF)
+}
 _QUOTED = re.compile(
     r"\"[^\"\n]{3,300}\"|“[^”\n]{3,300}”|«[^»\n]{3,300}»|„[^“”\n]{3,300}[“”]|「[^」\n]{2,300}」"
     r"|(?<!\w)['‘][^'’\n]{3,300}['’](?!\w)|`[^`\n]{3,300}`"
 )
-_UNSEEN = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
-)
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 
 
 def detect(texts: Sequence[str]) -> list[tuple[float, tuple[int, int]]]:
@@ -195,9 +206,8 @@ def detect(texts: Sequence[str]) -> list[tuple[float, tuple[int, int]]]:
 
 def _detect(text: str) -> tuple[float, tuple[int, int]]:
     read = _folded(text)
-    held = [anchor for anchor in _ANCHORS if anchor in read]
-    if read[:2] == "ai":  # as after a blank
-        held.append(" ai")
+    spaced = " " + read.replace("\n", " ").replace("(", " ")
+    held = [anchor for sign, anchors in _ANCHORS.items() if sign in spaced for anchor in anchors if anchor in spaced]
     if not held:
         return 0.0, (0, 0)
     doubt, span = _judged(read, held)
@@ -211,9 +221,10 @@ def _detect(text: str) -> tuple[float, tuple[int, int]]:
 
 def _judged(read: str, held: Sequence[str]) -> tuple[float, tuple[int, int] | None]:
     """How likely it is that a text with these anchors gives no instructions, and the stretch that most looks so."""
-    places = {anchor: [*([0] if anchor == " ai" else []), *_occurrences(read, anchor)] for anchor in held}
+    spaced = " " + read.replace("\n", " ").replace("(", " ")
+    places = {anchor: [max(0, place - 1) for place in _occurrences(spaced, anchor)] for anchor in held}
     doubt, best = 1.0, (0.0, 0, 0)
-    for rule in _RULES:
+    for rule in (_RULES[number] for number in sorted({number for anchor in held for number in _RULES_OF[anchor]})):
         if found := rule.search(read, places):
             doubt *= 1 - rule.weight
             best = max(best, (rule.weight, *found.span()), key=lambda each: each[0])
@@ -230,7 +241,10 @@ def _occurrences(text: str, anchor: str) -> Iterator[int]:
 
 
 def _folded(text: str) -> str:
-    return text.lower() if text.isascii() else _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).lower()
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", text)
+    return (text if "".join(text.split()).isprintable() else _UNSEEN.sub("", text)).lower()
 
 
 def _placed(text: str, start: int, end: int) -> tuple[int, int]:
