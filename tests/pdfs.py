@@ -11,15 +11,18 @@ def make_pdf(
     encrypted: bool = False,
     created: str = "",
     outline: Sequence[tuple[str, int]] = (),
+    keywords: str = "",
+    drawn: str = "",
 ) -> bytes:
     """A small PDF with these lines on its pages, some of them in a size of their own; `encrypted` gives it a password
-    that nobody knows, `outline` the titles of its parts with their pages (from 0)."""
+    that nobody knows, `outline` the titles of its parts with their pages (from 0). `drawn` is drawn on every page
+    after its lines."""
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
     for lines in pages:
         sized = [(11, line) if isinstance(line, str) else line for line in lines]
         shown = " ".join(f"/F1 {size} Tf ({text}) Tj T*" for size, text in sized)
-        content = f"BT /F1 11 Tf 13 TL 60 760 Td {shown} ET".encode("latin-1")
+        content = f"BT /F1 11 Tf 13 TL 60 760 Td {shown} ET {drawn}".encode("latin-1")
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
@@ -28,8 +31,9 @@ def make_pdf(
         kids.append(b"%d 0 R" % len(objects))
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
     trailer = b"/Root 1 0 R"
-    if title or created:
-        objects.append(b"<< /Title (%s) /CreationDate (%s) >>" % (title.encode("latin-1"), created.encode()))
+    if title or created or keywords:
+        told = (title.encode("latin-1"), created.encode(), keywords.encode("latin-1"))
+        objects.append(b"<< /Title (%s) /CreationDate (%s) /Keywords (%s) >>" % told)
         trailer += b" /Info %d 0 R" % len(objects)
     if outline:
         root = len(objects) + 1

@@ -32,9 +32,11 @@ from turnwise.types import (
     Hit,
     Index,
     Message,
+    Passage,
     Progress,
     Reply,
     SearchQuery,
+    Suspect,
     Tool,
     TurnEvent,
     TurnRequest,
@@ -113,7 +115,8 @@ class Engine:
         progress: Progress | None = None,
     ) -> AddReport:
         """The first half of `add`: what is read can be searched by its words."""
-        return ingest.add(self.index, paths, progress, ingest.Shelf.of(collection, tags), contents)
+        shelf = ingest.Shelf.of(collection, tags)
+        return ingest.add(self.index, paths, progress, shelf, contents, inspector=self._parts.guard.instructions)
 
     def watch(
         self,
@@ -125,7 +128,9 @@ class Engine:
     ) -> Iterator[Change]:
         """Keep the library up to date with files and folders that were added: what changes is read again, what is
         deleted is taken out, until `stop` is set. Gives each change when it can be searched by its words."""
-        return watch(self.index, Watched(paths), ingest.Shelf.of(collection, tags), every, stop)
+        return watch(
+            self.index, Watched(paths), ingest.Shelf.of(collection, tags), every, stop, self._parts.guard.instructions
+        )
 
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
         """The other half: the vectors that are missing, until none is or `stop` is set. Gives how many were made."""
@@ -138,6 +143,26 @@ class Engine:
     def remove(self, source: str | Path) -> bool:
         """Take a document out, everywhere. False where the library has none of that path."""
         return ingest.remove(self.index, str(source))
+
+    def trust(self, source: str | Path, trusted: bool = True) -> bool:
+        """Say that a document is fine although it seems to instruct the assistant, or take that back: then its passages
+        may answer. That holds for what it says now, also when it is added again. False where there is none."""
+        return ingest.trust(self.index, str(source), trusted)
+
+    @property
+    def checks_documents(self) -> bool:
+        """Whether the guard in force looks for instructions to the assistant in documents."""
+        return self._parts.guard.instructions is not None
+
+    def suspects(self, progress: Progress | None = None) -> list[Suspect]:
+        """The documents that hold instructions to the assistant, those that are trusted too. What was added before
+        documents were checked is checked now; nothing where the guard does not look at documents."""
+        rail = self._parts.guard.instructions
+        if rail is None:
+            return []
+        ingest.inspect_pending(self.index, rail, progress)
+        found = [dataclasses.replace(each, passages=rail.among(each.passages)) for each in self.index.suspects()]
+        return [each for each in found if each.passages or each.hidden]
 
     def add_tool(self, tool: Tool | Callable[..., Any]) -> None:
         """Let turns call a function of yours (see `turnwise.tool`). Yours are asked before those that come along."""
@@ -160,9 +185,20 @@ class Engine:
         return self._data.tables
 
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
-        """The best k passages for a question in the documents that the filter lets through, as a turn finds them."""
+        """The best k passages for a question in the documents that the filter lets through, as a turn finds them. Those
+        that a turn leaves out, for they instruct the assistant, are among them: see `is_suspect`."""
         check_filter(where)
-        return find(SearchQuery(query, where=where), k, self.index.search, self._parts.reranker)
+        hits = find(SearchQuery(query, where=where), k, self.index.search, self._parts.reranker)
+        rail = self._parts.guard.instructions
+        if rail is None:
+            return hits
+        passages = rail.looked_at(self.index, [hit.passage for hit in hits])
+        return [dataclasses.replace(hit, passage=passage) for hit, passage in zip(hits, passages, strict=True)]
+
+    def is_suspect(self, passage: Passage) -> bool:
+        """Whether turns leave a passage out or warn of it, for it seems to instruct the assistant."""
+        rail = self._parts.guard.instructions
+        return rail is not None and rail.is_suspect(passage)
 
     def chat(self, conversation_id: str | None = None, where: Filter = EVERYTHING) -> Chat:
         """A conversation kept in the library; a new one where no id is given. With a filter, only the documents that it

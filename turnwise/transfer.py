@@ -23,6 +23,7 @@ from turnwise.index.postgres_load import (
     begin_vectors,
     finish_vectors,
     load_documents,
+    load_trusted,
     load_vectors,
     received,
     reserve_ids,
@@ -32,7 +33,7 @@ from turnwise.postgres import storable
 from turnwise.sqlite import Database as Sqlite
 from turnwise.sqlite import reported
 from turnwise.store.postgres import PostgresStore, load_conversation
-from turnwise.types import Chunk, Document, DocumentInfo, Progress
+from turnwise.types import Chunk, Document, DocumentInfo, Flag, Progress
 
 DOCUMENTS_AT_ONCE = 200
 VECTORS_AT_ONCE = 2000
@@ -69,6 +70,7 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
         PostgresStore(target)
         given = {row["name"]: row["seq"] for row in _rows(source, "SELECT name, seq FROM sqlite_sequence")}
         reserve_ids(target, given.get("documents", 0), given.get("passages", 0))
+        load_trusted(target, [row["content"] for row in _rows(source, "SELECT content FROM trusted")])
         _copy_documents(source, target, documents, progress)
         _copy_vectors(source, target, progress)
         _copy_conversations(source, target, progress)
@@ -99,8 +101,13 @@ def _copy_documents(source: Sqlite, target: Postgres, documents: Listed, progres
 
 
 def _kept(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
-    rows = list(_rows(source, f"SELECT {PASSAGE} FROM passages WHERE document_id = ? ORDER BY position", document.id))
-    chunks = tuple(Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"]) for row in rows)
+    rows = list(
+        _rows(source, f"SELECT {PASSAGE}, flag FROM passages WHERE document_id = ? ORDER BY position", document.id)
+    )
+    chunks = tuple(
+        Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"], Flag.read(row["flag"]))
+        for row in rows
+    )
     whole = Document(
         document.source,
         document.title,
@@ -110,6 +117,7 @@ def _kept(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
         document.tags,
         document.date,
         document.reference,
+        document.hidden,
     )
     return Kept(document.id, document.added_at, whole, tuple((row["id"], row["position"]) for row in rows))
 

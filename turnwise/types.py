@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,22 +54,55 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """What the check for instructions to the assistant found in a text: how sure it is, and the words it means, where
+    there are any. `by` names the check: a text that another one has looked at is looked at again."""
+
+    by: str
+    score: float = 0.0
+    words: str = ""
+
+    def __str__(self) -> str:
+        """As an index keeps it; only one that found something has a bar in it."""
+        return f"{self.by}|{self.score:.4f}|{self.words}" if self.words else self.by
+
+    @classmethod
+    def read(cls, kept: str | None) -> Flag | None:
+        """What str() made of a flag; None where there is none."""
+        if kept is None:
+            return None
+        by, _, found = kept.partition("|")
+        score, _, words = found.partition("|")
+        return cls(by, float(score), words) if words else cls(by)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A text that the readers of a document do not see, and where it is: "an HTML comment", "white text"."""
+
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A passage to be: `text` is the document's text from `start` to `end`; above a later part of a table, its header
-    row."""
+    row. `flag` is what a check found in it, None where it was not looked at."""
 
     text: str
     heading: str = ""
     page: int | None = None
     start: int = 0
     end: int = 0
+    flag: Flag | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """A document that was read, ready to go into an index. `digest` tells whether it has changed since.
 
-    `date` is its own date where it has one, else the file's: an ISO date, or the beginning of one.
+    `date` is its own date where it has one, else the file's: an ISO date, or the beginning of one. `hidden` are the
+    instructions to the assistant in what its readers do not see.
     """
 
     source: str  # the path or address it came from
@@ -79,6 +113,14 @@ class Document:
     tags: tuple[str, ...] = ()
     date: str = ""
     reference: Reference | None = None
+    hidden: tuple[Hidden, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """A hash of what it says, which trust in it holds on to: its tags and the place it came from may change."""
+        parts = [self.title, *(part for each in self.chunks for part in (each.heading, each.text))]
+        parts += [part for each in self.hidden for part in (each.where, each.text)]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +136,19 @@ class DocumentInfo:
     tags: tuple[str, ...] = ()
     date: str = ""
     reference: Reference | None = None
+    hidden: tuple[Hidden, ...] = ()  # instructions to the assistant in what its readers do not see
+    trusted: bool = False  # somebody has said that it is fine, whatever a check finds in it
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A document in which a check has found instructions to the assistant: in passages, or where no reader sees it."""
+
+    source: str
+    title: str
+    passages: tuple[tuple[int, Flag], ...] = ()  # by their positions
+    hidden: tuple[Hidden, ...] = ()
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +178,7 @@ class AddReport:
     passages: int  # in the added and updated documents
     skipped: tuple[str, ...]  # files met in folders whose kind cannot be read
     failed: tuple[Failure, ...]
+    suspect: tuple[Suspect, ...] = ()  # documents that hold instructions to the assistant, and are not trusted
 
 
 Outcome = Literal["added", "updated", "unchanged"]
@@ -145,6 +201,8 @@ class Passage:
     position: int = 0  # among the passages of its document
     reference: Reference | None = None
     date: str = ""  # of the document
+    flag: Flag | None = field(default=None, compare=False)  # None where no check has looked at it
+    trusted: bool = field(default=False, compare=False)  # whether somebody has said that its document is fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -696,6 +754,15 @@ class Embedder(Protocol):
     def embed_passages(self, texts: Sequence[str]) -> Vectors: ...
 
 
+class Inspector(Protocol):
+    """Looks for instructions to the assistant in texts; a score from `threshold` on counts. `by` names it."""
+
+    by: str
+    threshold: float
+
+    def inspect(self, texts: Sequence[str]) -> list[Flag]: ...
+
+
 class Condenser(Protocol):
     """The trained model that reads a conversation and a message in one pass."""
 
@@ -786,6 +853,28 @@ class Index(Protocol):
 
     def counts(self) -> Counts: ...
 
+    def put_flags(self, flags: Mapping[int, Flag]) -> None:
+        """Keep what a check found in passages, by their ids."""
+        ...
+
+    def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
+        """Passages that this check has not looked at, in order of their ids, from the one after: their ids, and their
+        headings and texts."""
+        ...
+
+    def suspects(self) -> list[Suspect]:
+        """The documents in which a check found something, those that are trusted too, in order of source."""
+        ...
+
+    def trust(self, source: str, trusted: bool = True) -> bool:
+        """Say that a document is fine as it is, or no more. It holds for the same content, added again or elsewhere.
+        False where there is none of that source."""
+        ...
+
+    def trusts(self, content: str) -> bool:
+        """Whether somebody has said that a document of this content is fine."""
+        ...
+
     def unembedded(self, limit: int) -> list[tuple[int, str]]:
         """Passages that have no vector yet, longest first: their ids, and the text to embed."""
         ...
@@ -795,6 +884,20 @@ class Index(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Library(Protocol):
+    """What a turn may ask of an index, or of a part of it."""
+
+    def search(self, query: SearchQuery, k: int) -> list[Hit]: ...
+
+    def locate(self, sentence: str) -> Passage | None: ...
+
+    def passage(self, passage_id: int) -> Passage | None: ...
+
+    def around(self, passage: Passage, reach: int = 1) -> list[Passage]: ...
+
+    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]: ...
 
 
 class Cut(str):

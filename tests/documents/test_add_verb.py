@@ -102,7 +102,7 @@ def test_watching_needs_something_to_watch(library: Path) -> None:
 QUICK = """
 import turnwise.engine, turnwise.documents.watch as watching
 watch = turnwise.engine.watch
-turnwise.engine.watch = lambda index, watched, shelf, every, stop: watch(index, watched, shelf, 0.05, stop)
+turnwise.engine.watch = lambda index, watched, shelf, every, *more: watch(index, watched, shelf, 0.05, *more)
 turnwise.engine.Engine.embed = lambda *_: 0
 from turnwise.cli import main; main()
 """

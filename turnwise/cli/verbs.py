@@ -20,6 +20,7 @@ from turnwise import __version__
 from turnwise.cli.copy import copy
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
+from turnwise.cli.shelf import documents, tell_suspects, trust
 from turnwise.errors import DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _watch(engine: Engine, changes: Iterator[Change], as_json: bool) -> None:
                 failed = {failure.source for failure in change.report.failed}
                 _tell_each("Read", [source for source in change.read if source not in failed])
                 _tell_each("Removed", change.removed)
+                tell_suspects(change.report.suspect)
                 _tell_failures(change.report.failed)
             engine.embed()
     except KeyboardInterrupt:
@@ -183,6 +185,7 @@ def _tell(report: AddReport) -> None:
     else:
         for skipped in report.skipped:
             say(f"Skipped, not a kind that can be read: {skipped}")
+    tell_suspects(report.suspect)
     _tell_failures(report.failed)
 
 
@@ -237,6 +240,10 @@ def _remove(engine: Engine, path: str) -> list[str]:
         hint = f"Did you mean {names[near[0]]}?" if near else "Name it by its path, as it was added."
         raise DocumentError(f"The library has no document {path}.", hint)
     return [source for source in wanted if engine.index.remove(source)]
+
+
+turnwise.add_command(documents)
+turnwise.add_command(trust)
 
 
 @turnwise.command()
@@ -316,6 +323,7 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
 
     with place.open() as engine:
         hits = engine.search(" ".join(query), limit, where)
+        suspect = {hit.passage.id for hit in hits if engine.is_suspect(hit.passage)}
     for rank, hit in enumerate(hits, 1):
         if as_json:
             say_json(dataclasses.asdict(hit))
@@ -323,6 +331,8 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
         passage = hit.passage
         say(f"{rank}. {standing(passage)}")
         say(f"   {one_line(passage.text, 200)}", dim=True)
+        if passage.id in suspect and passage.flag:
+            say(f"   Flagged, for it instructs the assistant: “{passage.flag.words}”")
     if not hits and not as_json:
         say("Nothing found.")
 

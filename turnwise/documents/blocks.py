@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.text import clean, one_line
+from turnwise.types import Hidden
 
 LONGEST_HEADING = 200
 PART_LEVEL = 2  # a heading of this level or above begins a new part of the document
+MOST_HIDDEN = 100_000  # characters that readers do not see, of which a document is remembered to hide so many
 LONGEST_HEADER = 300  # characters of a table's header row that is repeated with each part of a split table
 
 _DATE = re.compile(r"(?:D:)?([12]\d{3})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?")
@@ -47,6 +49,7 @@ class Parsed:
     text: str
     blocks: tuple[Block, ...]
     date: str = ""  # the document's own, where it says one: an ISO date, or the beginning of one
+    hidden: tuple[Hidden, ...] = ()  # what its readers do not see
 
 
 def iso_date(text: str) -> str:
@@ -65,6 +68,19 @@ def heading_path(headings: tuple[str, ...]) -> str:
     return " > ".join(headings)
 
 
+_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+
+
+def smuggled(text: str) -> str:
+    """What is written in characters that nobody sees: tags that stand for letters, variants that stand for bytes."""
+    letters = ["".join(chr(ord(each) - 0xE0000) for each in run) for run in _TAGS.findall(text)]
+    for run in _SELECTORS.findall(text):
+        numbers = bytes(ord(each) - (0xFE00 if ord(each) < 0xFFFF else 0xE00F0) for each in run)
+        letters.append(numbers.decode("utf-8", "replace"))
+    return "\n".join(letters)
+
+
 class Builder:
     """Puts a document together from headings and blocks, in reading order."""
 
@@ -76,10 +92,19 @@ class Builder:
         self._blocks: list[Block] = []
         self._headings: list[tuple[int, str]] = []
         self._section = self._part = 0
+        self._hidden: dict[str, list[str]] = {}
+        self._room = MOST_HIDDEN
+
+    def hide(self, where: str, text: str) -> None:
+        """Keep apart what readers do not see: it is no part of the text."""
+        text = clean(text)[: self._room]
+        if text:
+            self._hidden.setdefault(where, []).append(text)
+            self._room -= len(text)
 
     def heading(self, level: int, text: str, written: bool = True) -> None:
         """Begin a section. Its heading is part of the text, unless what follows says it anyway."""
-        text = " ".join(clean(text).split())
+        text = " ".join(self._clean(text).split())
         if not text or len(text) > LONGEST_HEADING:
             self.block(text)  # marked as a heading, yet a paragraph to any reader
             return
@@ -97,7 +122,7 @@ class Builder:
         self, text: str, page: int | None = None, tight: bool = False, code: bool = False, header: str = ""
     ) -> None:
         """Append a block; a tight one follows the block before it on the next line (items of a list, rows)."""
-        text = clean(text)
+        text = self._clean(text)
         if not text:
             return
         start = self._write(text, "\n" if tight else "\n\n")
@@ -121,7 +146,13 @@ class Builder:
             replace(block, headings=block.headings[1:]) if block.headings[:1] == (title,) else block
             for block in self._blocks
         )
-        return Parsed(title, "".join(self._pieces), tuple(blocks), self.date)
+        hidden = tuple(Hidden(where, "\n".join(dict.fromkeys(texts))) for where, texts in self._hidden.items())
+        return Parsed(title, "".join(self._pieces), tuple(blocks), self.date, hidden)
+
+    def _clean(self, text: str) -> str:
+        if not text.isascii() and (unseen := smuggled(text)):
+            self.hide("invisible characters", unseen)
+        return clean(text)
 
     def _write(self, text: str, separator: str) -> int:
         separator = separator if self._length else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 import time
 from collections import Counter, deque
@@ -11,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
 from turnwise.documents.files import Found, Item, find, is_address, source_of, storable, without_secrets
 from turnwise.documents.parse import VERSION, read, require_supported
 from turnwise.documents.workers import Read, Workers
 from turnwise.errors import DocumentError, LibraryError
-from turnwise.types import AddReport, Document, Failure, Index, Outcome, Progress
+from turnwise.types import AddReport, Document, Failure, Hidden, Index, Inspector, Outcome, Progress, Suspect
 
 PUT_AT_ONCE = 1000  # passages: to put a few takes as long as to put many
 PUT_AFTER = 2.0  # seconds: what is read should soon be found
@@ -25,6 +27,7 @@ READ_AHEAD = 64  # documents that are being read
 BYTES_AHEAD = 64 * 1024 * 1024
 EMBEDDED_AT_ONCE = 16  # passages, so that chats can write in between and progress is seen
 LOOKED_UP_AT_ONCE = 32 * EMBEDDED_AT_ONCE
+TITLE, AUTHORS = "its title", "its authors"
 OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 
 
@@ -49,12 +52,14 @@ def add(
     shelf: Shelf | None = None,
     contents: Mapping[str, bytes] | None = None,
     workers: Workers | None = None,
+    inspector: Inspector | None = None,
 ) -> AddReport:
     """Read files, folders, patterns, addresses and bibliographies into the index, and `contents` by their names. What
-    cannot be read is reported, and the rest goes on."""
+    cannot be read is reported, and the rest goes on. `inspector` looks for instructions to the assistant in them."""
     found = find(sources)
     found.items += [Item(storable(name), name, data=data) for name, data in (contents or {}).items()]
-    adding = _Adding(index, shelf or Shelf(), [_failure(source, error) for source, error in found.failed])
+    failed = [_failure(source, error) for source, error in found.failed]
+    adding = _Adding(index, shelf or Shelf(), failed, inspector)
     with workers or Workers() as pool:
         try:
             for number, loaded in enumerate(_in_order(adding.load(found.items), pool), 1):
@@ -90,6 +95,8 @@ class _Adding:
     index: Index
     shelf: Shelf
     failed: list[Failure]
+    inspector: Inspector | None = None
+    suspect: list[Suspect] = field(default_factory=list)
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     passages: int = 0
     ready: list[Document] = field(default_factory=list)
@@ -132,6 +139,7 @@ class _Adding:
     def flush(self) -> None:
         """Put in what is ready. Where the library cannot take it, say what it has taken."""
         ready, self.ready = self.ready, []
+        ready = inspected(ready, self.inspector)
         try:
             outcomes = self.index.put(ready) if ready else []
         except LibraryError as error:
@@ -142,12 +150,24 @@ class _Adding:
         self.passages += sum(
             len(each.chunks) for each, outcome in zip(ready, outcomes, strict=True) if outcome != "unchanged"
         )
+        self.suspect += [
+            found for each in ready if (found := self.found_in(each)) and not self.index.trusts(each.content)
+        ]
         self.put_at = time.monotonic()
+
+    def found_in(self, document: Document) -> Suspect | None:
+        flagged = enumerate(each.flag for each in document.chunks)
+        least = self.inspector.threshold if self.inspector else 1.0
+        passages = tuple((place, flag) for place, flag in flagged if flag and flag.words and flag.score >= least)
+        if not passages and not document.hidden:
+            return None
+        return Suspect(document.source, document.title, passages, document.hidden)
 
     def report(self, found: Found) -> AddReport:
         skipped = tuple(source_of(path) for path in found.skipped)
         added, updated, unchanged = (self.outcomes[each] for each in OUTCOMES)
-        return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed))
+        suspect = tuple(self.suspect)
+        return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed), suspect)
 
 
 def _in_order(documents: Iterable[_Loaded], workers: Workers) -> Iterator[_Loaded]:
@@ -206,7 +226,50 @@ def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
         shelf.tags,
         item.date or read.date or loaded.date or _changed(item.path),
         item.reference,
+        read.hidden,
     )
+
+
+def inspected(documents: Sequence[Document], inspector: Inspector | None) -> list[Document]:
+    """The documents with what a check finds in their passages. Of what is hidden only instructions to the assistant are
+    kept; where their title or an author is one, it goes the same way, for all passages are shown with it."""
+    if inspector is None:
+        return [replace(each, hidden=()) for each in documents]
+    flags = iter(inspector.inspect([f"{piece.heading}\n{piece.text}" for each in documents for piece in each.chunks]))
+    checked = [
+        replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in documents
+    ]
+    beside = [_beside(each) for each in checked]
+    found = iter(inspector.inspect([told.text for each in beside for told in each]))
+    least = inspector.threshold
+    return [
+        _without(each, [Hidden(told.where, flag.words) for told in around if (flag := next(found)).score >= least])
+        for each, around in zip(checked, beside, strict=True)
+    ]
+
+
+def _beside(document: Document) -> list[Hidden]:
+    """What there is of a document besides its passages."""
+    name = re.split(r"[/\\#]", unquote(document.source))[-1]
+    beside = [*document.hidden, Hidden(TITLE, _apart(document.title)), Hidden("its name", _apart(name))]
+    if document.reference and document.reference.authors:
+        beside.append(Hidden(AUTHORS, "\n".join(document.reference.authors)))
+    return beside
+
+
+def _apart(name: str) -> str:
+    """The words of a name, which may be joined by signs."""
+    return re.sub(r"[-_+.]+", " ", name)
+
+
+def _without(document: Document, hidden: Sequence[Hidden]) -> Document:
+    where = {each.where for each in hidden}
+    name = re.split(r"[/\\]", document.source)[-1]
+    title = document.title if TITLE not in where else "Untitled" if "its name" in where else name
+    reference = document.reference
+    if reference and AUTHORS in where:
+        reference = replace(reference, authors=())
+    return replace(document, title=title, reference=reference, hidden=tuple(dict.fromkeys(hidden)))
 
 
 def _changed(path: Path | None) -> str:
@@ -237,8 +300,30 @@ def remove(index: Index, name: str) -> bool:
         entries = [each.source for each in index.documents() if each.source.startswith(beginning)]
         if [entry for entry in entries if index.remove(entry)]:
             return True
+    return any(index.remove(source) for source in _sources(name))
+
+
+def trust(index: Index, name: str, trusted: bool = True) -> bool:
+    """Say that a document, named as in `remove`, is fine as it is, or no more. False where there is none."""
+    return any(index.trust(source, trusted) for source in _sources(name))
+
+
+def _sources(name: str) -> list[str]:
+    """The sources that a name may stand for."""
     known = without_secrets(name) if is_address(name) else source_of(name)
-    return any(index.remove(source) for source in dict.fromkeys((storable(name), known)))
+    return list(dict.fromkeys((storable(name), known)))
+
+
+def inspect_pending(index: Index, inspector: Inspector, progress: Progress | None = None) -> int:
+    """Look at the passages that the check has not looked at. Gives how many there were."""
+    done, after, total = 0, 0, index.counts().passages if progress else 0
+    while waiting := index.unchecked(inspector.by, after, PUT_AT_ONCE):
+        flags = inspector.inspect([text for _, text in waiting])
+        index.put_flags({passage: flag for (passage, _), flag in zip(waiting, flags, strict=True)})
+        done, after = done + len(waiting), waiting[-1][0]
+        if progress:
+            progress("checking", done, max(done, total))
+    return done
 
 
 def embed_pending(index: Index, progress: Progress | None = None, stop: threading.Event | None = None) -> int:

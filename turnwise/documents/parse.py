@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 SUPPORTED = tuple(ending for endings in KINDS.values() for ending in endings)
 LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
-VERSION = 2  # of the readers: a document that an older one read is read again when it is added again
+VERSION = 3  # of the readers: a document that an older one read is read again when it is added again
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in time that grows with the length
@@ -97,6 +97,8 @@ def parse_bytes(name: str, data: bytes) -> Parsed:
         raise UnreadableDocument(
             f"{name} cannot be read: {reason}", "Check that it opens in the program it is for."
         ) from error
+    if not parsed.blocks and parsed.hidden:
+        raise UnreadableDocument(f"{name} has no text that a reader would see.", "Leave it out, or make it visible.")
     if not parsed.blocks:
         raise UnreadableDocument(f"{name} has no text in it.", "Leave it out or fill it.")
     return parsed

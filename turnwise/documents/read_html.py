@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from turnwise.documents.blocks import Builder, iso_date
+from turnwise.documents.unseen import hidden_roots
 
 _DROPPED = ["script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "select", "button", "textarea"]
 _BLOCKS = frozenset(
@@ -28,6 +29,9 @@ _DATES = (
     ' meta[name="dcterms.created"], meta[name="citation_publication_date"], meta[name="citation_date"],'
     ' meta[itemprop="datePublished"], meta[name="last-modified"]'
 )
+# A page without any of these hides nothing that can be known from it.
+_MAY_HIDE = re.compile(r"style|hidden|<font|sr-only|screen-reader", re.IGNORECASE)
+SHORTEST_ASIDE = 20  # characters of a label that can be an instruction
 _XML = re.compile(r"\s*<\?xml\b")
 _CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([A-Za-z]\w*)((?:\s[^<>]*)?)/>"
@@ -51,15 +55,44 @@ def read_html(text: str, builder: Builder) -> str:
     page_title = title.text().strip() if title else ""
     dates = (iso_date(meta.attributes.get("content") or "") for meta in tree.css(_DATES))
     builder.date = builder.date or next((date for date in dates if date), "")
+    _hide_aside(tree, text, builder)
+    roots = hidden_roots(tree) if _MAY_HIDE.search(text) else {}
     tree.strip_tags(_DROPPED)
     if tree.body is not None:
-        _put(tree.body, builder)
+        _put(tree.body, builder, roots)
     return page_title or builder.main_heading
 
 
-def _put(body: LexborNode, builder: Builder) -> None:
+def _hide_aside(tree: LexborHTMLParser, text: str, builder: Builder) -> None:
+    """Keep apart what stands beside the text of a page: comments, descriptions, titles and labels of its elements."""
+    for comment in _comments(text):
+        builder.hide("an HTML comment", comment)
+    for node in tree.css("noscript, textarea"):
+        builder.hide(f"<{node.tag}>", node.text(separator=" "))
+    for node in tree.css("meta[content], [alt], [title], [aria-label]"):
+        given = node.attributes
+        for name in ("content", "alt", "title", "aria-label"):
+            if len(told := given.get(name) or "") >= SHORTEST_ASIDE:
+                builder.hide(
+                    f"<meta> ({given.get('name') or 'content'})" if name == "content" else f"{name} of <{node.tag}>",
+                    told,
+                )
+
+
+def _comments(text: str) -> Iterator[str]:
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start + 4)
+        yield text[start + 4 : end if end >= 0 else len(text)]
+        start = text.find("<!--", end) if end >= 0 else -1
+
+
+def _put(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> None:
     before = header = ""
-    for _, group in groupby(_runs(body), key=lambda run: run.place):
+    for _, group in groupby(
+        _runs(_seen(body, builder, roots) if roots else body.traverse(include_text=True), body),
+        key=lambda run: run.place,
+    ):
         runs = list(group)
         tag, text = runs[0].tag, " | ".join(run.text for run in runs)
         if tag in _HEADINGS:
@@ -73,8 +106,26 @@ def _put(body: LexborNode, builder: Builder) -> None:
         before = tag
 
 
-def _runs(body: LexborNode) -> Iterator[_Run]:
-    for _, group in groupby(_texts(body), key=lambda piece: piece[0].mem_id):
+def _seen(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> Iterator[LexborNode]:
+    """The nodes of a page that readers see; the texts of the others are kept apart. A parent comes before its
+    children."""
+    hidden = {root: (root, why) for root, why in roots.items()}
+    told: dict[tuple[int, str], list[str]] = {}
+    for node in body.traverse(include_text=True):
+        below = hidden.get(node.parent.mem_id) if node.parent is not None else None
+        found = below or hidden.get(node.mem_id)
+        if found is None:
+            yield node
+            continue
+        hidden[node.mem_id] = found
+        if node.tag == "-text" and (text := node.text_content):
+            told.setdefault(found, []).append(text)
+    for (_, why), texts in told.items():
+        builder.hide(why, "".join(texts))
+
+
+def _runs(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[_Run]:
+    for _, group in groupby(_texts(nodes, body), key=lambda piece: piece[0].mem_id):
         pieces = list(group)
         owner = pieces[0][0]
         text = "".join(piece for _, piece in pieces)
@@ -85,10 +136,10 @@ def _runs(body: LexborNode) -> Iterator[_Run]:
             yield _Run(owner.tag or "", row.mem_id if row is not None else owner.mem_id, text.strip())
 
 
-def _texts(body: LexborNode) -> Iterator[tuple[LexborNode, str]]:
+def _texts(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[tuple[LexborNode, str]]:
     """Each piece of text with the block element it stands in. No recursion: pages may be nested thousands deep."""
     owners: dict[int, LexborNode] = {}
-    for node in body.traverse(include_text=True):
+    for node in nodes:
         if node.tag == "br":
             yield _owner(node, body, owners), "\n"
         elif node.tag == "-text":

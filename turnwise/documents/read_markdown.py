@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from turnwise.documents.blocks import Builder, iso_date
 from turnwise.documents.read_html import read_html
+from turnwise.documents.unseen import hiding, writes_white
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _DATE = re.compile(r"^date[ \t]*:[ \t]*[\"']?(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_ELEMENT = re.compile(r"<(/?)([a-zA-Z][\w-]{0,30})((?:[^<>\"']|\"[^\"<]{0,2000}\"|'[^'<]{0,2000}'){0,300}?)>")
+_VOID = ("br", "img", "hr", "input", "meta", "link", "wbr")
+_HIDDEN = re.compile(r"(?:^|\s)hidden(?:$|[\s=/])", re.IGNORECASE)
+_STYLE = re.compile(r"\bstyle\s{0,3}=\s{0,3}(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+MOST_OPEN = 1000  # elements of a name inside of one another
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -24,55 +31,121 @@ def read_markdown(text: str, builder: Builder) -> str:
     titled = _TITLE.search(front[1]) if front else None
     dated = _DATE.search(front[1]) if front else None
     builder.date = builder.date or (iso_date(dated[1]) if dated else "")
-    parser = MarkdownIt("commonmark").enable("table")
-    for node in SyntaxTreeNode(parser.parse(text[front.end() :] if front else text)).children:
-        _read(node, builder)
+    if front:
+        builder.hide("its front matter", front[1])
+    parser, env = MarkdownIt("commonmark").enable("table"), dict[str, Any]()
+    veil = _Veil(builder)
+    for node in SyntaxTreeNode(parser.parse(text[front.end() :] if front else text, env)).children:
+        if node.type == "html_block":
+            veil.pass_tags(node.content)
+        if veil.is_drawn:
+            builder.hide(veil.why, _text(node, builder))
+        else:
+            _read(node, builder)
+    for name, reference in env.get("references", {}).items():
+        builder.hide("a link that is not shown", f"{name} {reference['title']}" if reference["title"] else "")
     return builder.main_heading or (titled[1].strip("\"'") if titled else "")
+
+
+class _Veil:
+    """Follows the tags of HTML in Markdown: what stands between one that hides and its end is not seen."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._open: list[tuple[str, str]] = []  # elements from the one that hides on, with why
+
+    @property
+    def is_drawn(self) -> bool:
+        return bool(self._open)
+
+    @property
+    def why(self) -> str:
+        return self._open[0][1]
+
+    def pass_tags(self, html: str) -> None:
+        for closing, name, attributes in _ELEMENT.findall(html):
+            name = name.lower()
+            if closing:
+                if self._open and name == self._open[-1][0]:
+                    self._open.pop()
+            elif name in _VOID or attributes.endswith("/"):
+                continue
+            elif self._open:
+                if name == self._open[-1][0] and len(self._open) < MOST_OPEN:
+                    self._open.append((name, ""))
+            elif why := _hiding(attributes):
+                self._open.append((name, why))
+
+
+def _hiding(attributes: str) -> str:
+    if _HIDDEN.search(attributes):
+        return "text that is not displayed"
+    styled = _STYLE.search(attributes)
+    style = (styled[1] or styled[2] or styled[3] or "") if styled else ""
+    return hiding(style) or ("white text" if writes_white(style) else "")
 
 
 def _read(node: SyntaxTreeNode, builder: Builder) -> None:
     if node.type == "heading":
-        builder.heading(int(node.tag[1]), _text(node))
+        builder.heading(int(node.tag[1]), _text(node, builder))
     elif node.type == "html_block":
         read_html(node.content, builder)
     elif node.type == "table":
-        builder.table(_rows(node))
+        builder.table(_rows(node, builder))
     elif node.type in ("bullet_list", "ordered_list"):
-        for number, line in enumerate(_lines(node)):
+        for number, line in enumerate(_lines(node, builder)):
             builder.block(line, tight=number > 0)
     elif node.type == "blockquote":
         for child in node.children:
-            builder.block(_text(child))
+            builder.block(_text(child, builder))
     else:
-        builder.block(_text(node), code=node.type in ("fence", "code_block"))
+        builder.block(_text(node, builder), code=node.type in ("fence", "code_block"))
 
 
-def _lines(node: SyntaxTreeNode) -> Iterator[str]:
+def _lines(node: SyntaxTreeNode, builder: Builder) -> Iterator[str]:
     """The items of a list or the rows of a table, as text."""
     if node.type == "table":
-        yield from (" | ".join(row) for row in _rows(node))
+        yield from (" | ".join(row) for row in _rows(node, builder))
         return
     first = int(node.attrs.get("start", 1))
     for number, item in enumerate(node.children, first):
         marker = "- " if node.type == "bullet_list" else f"{number}. "
-        yield marker + _text(item).replace("\n", "\n  ")
+        yield marker + _text(item, builder).replace("\n", "\n  ")
 
 
-def _rows(node: SyntaxTreeNode) -> Iterator[list[str]]:
+def _rows(node: SyntaxTreeNode, builder: Builder) -> Iterator[list[str]]:
     """The rows of a table, the cells as text."""
     for row in (row for section in node.children for row in section.children):
-        yield [_text(cell) for cell in row.children]
+        yield [_text(cell, builder) for cell in row.children]
 
 
-def _text(node: SyntaxTreeNode) -> str:
+def _text(node: SyntaxTreeNode, builder: Builder) -> str:
     """What a reader sees of a block: its words, without the marks."""
     if node.type == "inline":
-        return "".join(_inline(child) for child in node.children)
+        return _seen(node, builder)
     if node.type in ("bullet_list", "ordered_list", "table"):
-        return "\n".join(_lines(node))
+        return "\n".join(_lines(node, builder))
     if not node.children:
         return node.content if node.type in ("fence", "code_block", "html_block") else ""
-    return "\n".join(_text(child) for child in node.children)
+    return "\n".join(_text(child, builder) for child in node.children)
+
+
+def _seen(line: SyntaxTreeNode, builder: Builder) -> str:
+    """The words of a line; those between tags that hide them are kept apart, and so are comments."""
+    veil, seen = _Veil(builder), []
+    hidden: dict[str, list[str]] = {}
+    for child in line.children:
+        if child.type == "html_inline":
+            if child.content.startswith("<!--"):
+                builder.hide("an HTML comment", child.content[4:].removesuffix("-->"))
+            veil.pass_tags(child.content)
+        if veil.is_drawn:
+            hidden.setdefault(veil.why, []).append(_inline(child))
+        else:
+            seen.append(_inline(child))
+    for why, words in hidden.items():
+        builder.hide(why, "".join(words))
+    return "".join(seen)
 
 
 def _inline(node: SyntaxTreeNode) -> str:

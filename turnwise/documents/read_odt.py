@@ -10,6 +10,8 @@ from xml.etree.ElementTree import Element
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title, iso_date
 
+_NEVER_SEEN = ("text:hidden-text", "text:hidden-paragraph")
+_STYLED = ("text:span", "text:p", "text:h", *_NEVER_SEEN)
 _NAME = re.compile(r"\{urn:oasis:names:tc:opendocument:xmlns:(\w+):[\d.]+\}(\S+)")
 
 
@@ -20,12 +22,39 @@ def read_odt(data: bytes, name: str, builder: Builder) -> str:
         about = (
             ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else Element("none")
         )
+    _hide(content, builder)
     for body in content.iter():
         if _tag(body) == "office:text":
             _read(body, builder)
     dc = "{http://purl.org/dc/elements/1.1/}"
     builder.date = iso_date(about.findtext(f".//{dc}date") or "")
     return as_title(about.findtext(f".//{dc}title") or "") or builder.main_heading
+
+
+def _hide(content: Element, builder: Builder) -> None:
+    """Take out of a document what its readers do not see, and keep it apart: comments, and hidden text."""
+    hidden = {
+        _named(style, "name")
+        for style in content.iter()
+        if _tag(style) == "style:style" and any(_named(each, "display") == "none" for each in style)
+    }
+    for parent in list(content.iter()):
+        for place, node in reversed(list(enumerate(parent))):
+            tag = _tag(node)
+            comment = tag in ("office:annotation", "text:note-comment")
+            if not comment and not (tag in _STYLED and (_named(node, "style-name") in hidden or tag in _NEVER_SEEN)):
+                continue
+            builder.hide("a comment" if comment else "hidden text", _text(node))
+            parent.remove(node)
+            if place:
+                parent[place - 1].tail = (parent[place - 1].tail or "") + (node.tail or "")
+            else:
+                parent.text = (parent.text or "") + (node.tail or "")
+
+
+def _named(node: Element, name: str) -> str:
+    """An attribute by its name, of any namespace."""
+    return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")
 
 
 def _read(body: Element, builder: Builder) -> None:

@@ -15,6 +15,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from turnwise.documents.blocks import Builder, as_title, iso_date
+from turnwise.documents.unseen_pdf import unseen_objects, without_unseen
 from turnwise.errors import EncryptedDocument, UnreadableDocument
 from turnwise.text import clean
 
@@ -67,6 +68,7 @@ class _Extract:
     title: str
     date: str
     outline: list[tuple[int, int, str]]  # page, level, words of the heading
+    hidden: list[tuple[str, str]]  # what is not seen: where it is, and what it says
 
 
 def read_pdf(data: bytes, name: str, builder: Builder) -> str:
@@ -74,6 +76,8 @@ def read_pdf(data: bytes, name: str, builder: Builder) -> str:
     at the top of the first page that are larger than all others."""
     with _lock:
         found = _extract(data, name)
+    for where, text in found.hidden:
+        builder.hide(where, text)
     pages = _without_running_lines(found.pages)
     if not any(pages):  # all of it recurs: then that is the text
         pages = [lines if any(line.text for line in lines) else [] for lines in found.pages]
@@ -102,10 +106,13 @@ def _extract(data: bytes, name: str) -> _Extract:
     try:
         document = pypdfium2.PdfDocument(data)
         try:
-            pages = [_lines(page) for page in document]
+            hidden: list[tuple[str, str]] = []
+            pages = [_lines(page, hidden) for page in document]
+            told = [document.get_metadata_value(each) for each in ("Subject", "Keywords", "Author")]
+            hidden += [("its properties", each) for each in told if each]
             title = as_title(document.get_metadata_value("Title"))
             date = iso_date(document.get_metadata_value("CreationDate"))
-            return _Extract(pages, title, date, list(_outline(document)))
+            return _Extract(pages, title, date, list(_outline(document)), hidden)
         finally:
             document.close()
     except pypdfium2.PdfiumError as error:
@@ -118,10 +125,14 @@ def _extract(data: bytes, name: str) -> _Extract:
         ) from error
 
 
-def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
+def _lines(page: pypdfium2.PdfPage, hidden: list[tuple[str, str]]) -> list[_Line]:
     text_page = page.get_textpage()
     try:
         text = text_page.get_text_range()
+        unseen = unseen_objects(page)
+        if unseen:
+            text, told = without_unseen(text, text_page, unseen)
+            hidden += told
         lines = []
         start = 0
         for end in [*_LINE_END.finditer(text), None]:

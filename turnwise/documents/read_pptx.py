@@ -10,6 +10,7 @@ import pptx
 
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
+from turnwise.documents.read_docx import hide_properties
 
 
 def read_pptx(data: bytes, name: str, builder: Builder) -> str:
@@ -21,6 +22,10 @@ def read_pptx(data: bytes, name: str, builder: Builder) -> str:
         heading = (_text(title) if title is not None else "") or f"Slide {number}"
         notes = _notes(slide)
         shapes = [each for each in _shapes(slide.shapes) if title is None or each.shape_id != title.shape_id]
+        beside = [each for each in shapes if _is_beside(each, presentation)]
+        for shape in beside:
+            builder.hide("text outside of the slide", shape.text_frame.text if shape.has_text_frame else "")
+        shapes = [each for each in shapes if each not in beside]
         if notes or any(_holds_text(shape) for shape in shapes):
             builder.heading(1, heading)
         elif title is not None:  # all there is
@@ -29,6 +34,7 @@ def read_pptx(data: bytes, name: str, builder: Builder) -> str:
             _put(shape, number, builder)
         builder.block(f"Notes: {notes}" if notes else "", page=number)
     properties = presentation.core_properties
+    hide_properties(properties, builder)
     dated = properties.modified or properties.created
     builder.date = dated.date().isoformat() if dated else ""
     return as_title(properties.title or "") or builder.main_heading
@@ -43,6 +49,14 @@ def _shapes(shapes: Any) -> Iterator[Any]:
             waiting += list(shape.shapes)[::-1]
         else:
             yield shape
+
+
+def _is_beside(shape: Any, presentation: Any) -> bool:
+    """Whether a shape lies outside of its slide. One in a group is measured by that, so it is taken to be on it."""
+    if None in (shape.left, shape.top, shape.width, shape.height) or shape._element.getparent().tag.endswith("grpSp"):
+        return False
+    across = shape.left + shape.width <= 0 or shape.left >= presentation.slide_width
+    return bool(across or shape.top + shape.height <= 0 or shape.top >= presentation.slide_height)
 
 
 def _put(shape: Any, page: int, builder: Builder) -> None:

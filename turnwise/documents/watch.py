@@ -12,7 +12,7 @@ from pathlib import Path
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
 from turnwise.documents.files import files_below, real_path, source_of
 from turnwise.documents.ingest import Shelf, add, remove
-from turnwise.types import AddReport, Index
+from turnwise.types import AddReport, Index, Inspector
 
 EVERY = 2.0  # seconds between two looks
 LEISURE = 10  # times as long as a look takes: large folders are looked at less often
@@ -75,6 +75,7 @@ def watch(
     shelf: Shelf,
     every: float = EVERY,
     stop: threading.Event | None = None,
+    inspector: Inspector | None = None,
 ) -> Iterator[Change]:
     """Bring the index up to date with what is watched, until `stop` is set. Gives each change once it is in."""
     stop = stop or threading.Event()
@@ -86,7 +87,7 @@ def watch(
         if not changed and not gone:
             continue
         # What a bibliography says of a file belongs to it.
-        report = add(index, [*changed, *watched.bibliographies()] if changed else [], shelf=shelf)
+        report = add(index, [*changed, *watched.bibliographies()] if changed else [], shelf=shelf, inspector=inspector)
         removed = [source_of(path) for path in gone if remove(index, source_of(path))]
         yield Change(tuple(source_of(path) for path in changed), report, tuple(removed))
 

@@ -17,7 +17,7 @@ import turnwise.errors
 from turnwise.documents.chunk import chunk
 from turnwise.documents.parse import is_pure, parse_bytes
 from turnwise.errors import DocumentError, UnreadableDocument
-from turnwise.types import Chunk
+from turnwise.types import Chunk, Hidden
 
 SECONDS = 120  # of computing, for one document
 LONGEST = 360.0  # seconds on the clock: the machine may have other work
@@ -39,12 +39,13 @@ class Read:
     title: str
     date: str
     chunks: tuple[Chunk, ...]
+    hidden: tuple[Hidden, ...] = ()  # what its readers do not see
 
 
 def read_document(name: str, data: bytes) -> Read:
     """Read a document and cut it into passages, here and now."""
     parsed = parse_bytes(name, data)
-    return Read(parsed.title, parsed.date, tuple(chunk(parsed)))
+    return Read(parsed.title, parsed.date, tuple(chunk(parsed)), parsed.hidden)
 
 
 class Workers:
@@ -177,7 +178,8 @@ def _answer(name: str, data: bytes, memory: int) -> dict[str, Any]:
         message = f"{name} takes more than {memory >> 20:,} MB of memory to read."
         return {"error": UnreadableDocument(message, _HINT).to_dict()}
     chunks = [[each.text, each.heading, each.page, each.start, each.end] for each in read.chunks]
-    return {"title": read.title, "date": read.date, "chunks": chunks}
+    hidden = [[each.where, each.text] for each in read.hidden]
+    return {"title": read.title, "date": read.date, "chunks": chunks, "hidden": hidden}
 
 
 def _told(answer: dict[str, Any]) -> Read:
@@ -185,7 +187,9 @@ def _told(answer: dict[str, Any]) -> Read:
         told = answer["error"]
         kind = getattr(turnwise.errors, told["code"], UnreadableDocument)
         raise (kind if issubclass(kind, DocumentError) else UnreadableDocument)(told["message"], told["hint"])
-    return Read(str(answer["title"]), str(answer["date"]), tuple(_chunk(*each) for each in answer["chunks"]))
+    chunks = tuple(_chunk(*each) for each in answer["chunks"])
+    hidden = tuple(Hidden(str(where), str(text)) for where, text in answer["hidden"])
+    return Read(str(answer["title"]), str(answer["date"]), chunks, hidden)
 
 
 def _chunk(text: str, heading: str, page: int | None, start: int, end: int) -> Chunk:

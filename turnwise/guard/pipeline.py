@@ -14,6 +14,7 @@ from typing import Any
 
 from turnwise.conversation import Conversation, Turn
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
+from turnwise.guard.documents import InstructionRail, Sieve
 from turnwise.guard.injection import InjectionRail
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.preset import GuardPreset, load_guard
@@ -21,7 +22,7 @@ from turnwise.guard.reading import read
 from turnwise.guard.shape import check_shape
 from turnwise.guard.stream import Allowed, Shown, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
-from turnwise.types import Embedder, Message, Source
+from turnwise.types import Embedder, Index, Message, Source
 
 log = logging.getLogger(__name__)
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
@@ -49,6 +50,9 @@ class GuardrailPipeline:
         self._embedder = embedder
         self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
         self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder), *rails)
+        options = self.preset.options("documents", "instructions")
+        # The rail on documents; None where they are not checked.
+        self.instructions = None if options is None else InstructionRail(options, shadow=self.preset.shadow)
 
     @classmethod
     def from_preset(cls, name: str, **options: Any) -> GuardrailPipeline:
@@ -124,6 +128,17 @@ class GuardrailPipeline:
         """A guard for one streamed answer that may cite these numbers. What stands in `allowed_text`, the evidence and
         what the user wrote, is no leak."""
         return OutputGuard(citable, self._output, Shown(system_prompt, tuple(canaries), Allowed(allowed_text)))
+
+    def check_passage(self, text: str) -> GuardResult:
+        """Judge a passage of a document: blocked is one that is left out, for it gives the assistant instructions."""
+        if text is None:
+            raise ValueError("There is nothing to check: text is None.")
+        rails = (self.instructions,) if self.instructions is not None else ()
+        return self._result("document", text, run_rails(rails, Case(read(text)), self.preset.deadline))
+
+    def open_library(self, index: Index) -> Sieve:
+        """The library as one turn may read it: without passages that give the assistant instructions."""
+        return Sieve(index, self.instructions)
 
     def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
         action: Action = max((each.action for each in findings), key=SEVERITY.__getitem__, default="allow")

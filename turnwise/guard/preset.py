@@ -13,7 +13,11 @@ from turnwise.errors import ConfigError
 
 FOLDER = resources.files("turnwise") / "guard" / "presets"
 SIDES = ("input", "documents", "output")
-ACTIONS = ("allow", "warn", "redact", "block")
+ACTIONS = {
+    "input": ("allow", "warn", "redact", "block"),
+    "documents": ("warn", "drop"),
+    "output": ("allow", "warn", "redact", "block"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,6 @@ def _preset(read: dict[str, Any], place: str) -> GuardPreset:
     rails = {side: read.pop(side, {}) for side in SIDES}
     for side, each in rails.items():
         for rail, options in each.items():
-            if (action := options.get("action", "warn")) not in ACTIONS:
-                raise ValueError(f"[{side}.{rail}] has the action {action!r}; it can be {', '.join(ACTIONS)}")
+            if (action := options.get("action", "warn")) not in ACTIONS[side]:
+                raise ValueError(f"[{side}.{rail}] has the action {action!r}; it can be {', '.join(ACTIONS[side])}")
     return GuardPreset(name=str(read.pop("name", place)), rails=rails, **read)

@@ -18,12 +18,33 @@ from turnwise.index.allowed import Allowed, Filters
 from turnwise.index.codes import to_blob
 from turnwise.index.fusion import DEPTH, Found
 from turnwise.index.lexical import LexicalIndex
-from turnwise.index.schema import DOCUMENTS, MIGRATIONS, PASSAGES, of_reference, to_document, to_passage
+from turnwise.index.schema import (
+    DOCUMENTS,
+    MIGRATIONS,
+    PASSAGES,
+    of_hidden,
+    of_reference,
+    to_document,
+    to_hidden,
+    to_passage,
+)
 from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
-from turnwise.types import Chunk, Counts, Document, DocumentInfo, Embedder, Hit, Outcome, Passage, SearchQuery
+from turnwise.types import (
+    Chunk,
+    Counts,
+    Document,
+    DocumentInfo,
+    Embedder,
+    Flag,
+    Hit,
+    Outcome,
+    Passage,
+    SearchQuery,
+    Suspect,
+)
 
 if TYPE_CHECKING:
     from turnwise.types import Vectors
@@ -82,6 +103,63 @@ class EmbeddedIndex:
             tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
             _count(tx, documents=-1)
         return True
+
+    # --- what a check found ---------------------------------------------------------------------------------------
+
+    def put_flags(self, flags: Mapping[int, Flag]) -> None:
+        """Keep what a check found in passages, by their ids."""
+        with self._database.write() as tx:
+            tx.executemany(
+                "UPDATE passages SET flag = ? WHERE id = ?", ((str(flag), id_) for id_, flag in flags.items())
+            )
+
+    def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
+        """Passages that this check has not looked at, in order of their ids, from the one after."""
+        rows = self._rows(
+            "SELECT id, heading, text FROM passages"
+            " WHERE id > ? AND (flag IS NULL OR (flag != ? AND flag NOT GLOB ?)) ORDER BY id LIMIT ?",
+            after,
+            by,
+            f"{by}|*",
+            limit,
+        )
+        return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
+
+    def suspects(self) -> list[Suspect]:
+        """The documents in which a check found something, those that are trusted too, in order of source."""
+        found: dict[int, list[tuple[int, Flag]]] = {}
+        for row in self._rows(
+            "SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 ORDER BY id"
+        ):
+            found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
+        documents = map(
+            to_document,
+            self._rows(
+                f"{DOCUMENTS} WHERE hidden != '[]' OR id IN (SELECT value FROM json_each(?)) ORDER BY source",
+                json.dumps(list(found)),
+            ),
+        )
+        return [
+            Suspect(each.source, each.title, tuple(found.get(each.id, ())), each.hidden, each.trusted)
+            for each in documents
+        ]
+
+    def trust(self, source: str, trusted: bool = True) -> bool:
+        """Say that a document is fine as it is, or no more. False where there is none of that source."""
+        with self._database.write(durable=True) as tx:
+            row = tx.execute("SELECT id, title, hidden FROM documents WHERE source = ?", (source,)).fetchone()
+            if row is None:
+                return False
+            document = Document(source, row["title"], "", _chunks(tx, row["id"]), hidden=to_hidden(row["hidden"]))
+            tx.execute("UPDATE documents SET content = ? WHERE id = ?", (document.content, row["id"]))
+            if trusted:
+                tx.execute("INSERT OR IGNORE INTO trusted VALUES (?)", (document.content,))
+            else:
+                tx.execute("DELETE FROM trusted WHERE content = ?", (document.content,))
+        return True
+
+    def trusts(self, content: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM trusted WHERE content = ?", content))
 
     # --- making vectors -------------------------------------------------------------------------------------------
 
@@ -264,11 +342,12 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
     elif known is not None:
         _clear(tx, known["id"])
     (document_id,) = tx.execute(
-        "INSERT INTO documents (source, title, hash, added_at, passages, collection, tags, date, reference)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET"
+        "INSERT INTO documents"
+        " (source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET"
         " title = excluded.title, hash = excluded.hash, added_at = excluded.added_at, passages = excluded.passages,"
-        " collection = excluded.collection, tags = excluded.tags, date = excluded.date, reference = excluded.reference"
-        " RETURNING id",
+        " collection = excluded.collection, tags = excluded.tags, date = excluded.date, reference = excluded.reference,"
+        " hidden = excluded.hidden, content = excluded.content RETURNING id",
         (
             document.source,
             document.title,
@@ -279,9 +358,14 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
             json.dumps(document.tags, ensure_ascii=False),
             document.date,
             of_reference(document.reference),
+            of_hidden(document.hidden),
+            document.content,
         ),
     ).fetchone()
-    if not same:
+    if same:
+        flags = ((str(each.flag), document_id, at) for at, each in enumerate(document.chunks) if each.flag)
+        tx.executemany("UPDATE passages SET flag = ? WHERE document_id = ? AND position = ?", flags)
+    else:
         _write_passages(tx, document_id, document)
     _log(tx, "add", document_id, _span(tx, document_id))
     _count(tx, documents=int(known is None))
@@ -298,10 +382,20 @@ def _chunks(tx: sqlite3.Connection, document_id: int) -> tuple[Chunk, ...]:
 
 def _write_passages(tx: sqlite3.Connection, document_id: int, document: Document) -> None:
     tx.executemany(
-        'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text)'
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text, flag)'
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (document_id, position, document.title, piece.heading, piece.page, piece.start, piece.end, piece.text)
+            (
+                document_id,
+                position,
+                document.title,
+                piece.heading,
+                piece.page,
+                piece.start,
+                piece.end,
+                piece.text,
+                piece.flag and str(piece.flag),
+            )
             for position, piece in enumerate(document.chunks)
         ),
     )

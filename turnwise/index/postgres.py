@@ -15,12 +15,15 @@ import numpy as np
 from turnwise.errors import LibraryError
 from turnwise.index.fusion import DEPTH, Found, best, fused, hits, unplaced
 from turnwise.index.postgres_schema import (
+    DOCUMENTS,
     MIGRATIONS,
     PASSAGES,
     VECTOR_INDEX,
     condition,
     key_of,
     label,
+    of_hidden,
+    to_hidden,
     to_info,
     to_passage,
     to_reference,
@@ -36,10 +39,13 @@ from turnwise.types import (
     DocumentInfo,
     Embedder,
     Filter,
+    Flag,
+    Hidden,
     Hit,
     Outcome,
     Passage,
     SearchQuery,
+    Suspect,
 )
 
 if TYPE_CHECKING:
@@ -109,6 +115,66 @@ class PostgresIndex:
             changed(tx)
         tidy(self._database)
         return True
+
+    # --- what a check found ---------------------------------------------------------------------------------------
+
+    def put_flags(self, flags: Mapping[int, Flag]) -> None:
+        """Keep what a check found in passages, by their ids."""
+        with self._database.write() as tx:
+            tx.execute(
+                "UPDATE passages SET flag = found.flag FROM unnest(%s::integer[], %s::text[]) AS found (id, flag)"
+                " WHERE passages.id = found.id",
+                (list(flags), [storable(str(flag)) for flag in flags.values()]),
+            )
+
+    def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
+        """Passages that this check has not looked at, in order of their ids, from the one after."""
+        rows = self._database.rows(
+            "SELECT id, heading, text FROM passages"
+            " WHERE id > %s AND split_part(coalesce(flag, ''), '|', 1) <> %s ORDER BY id LIMIT %s",
+            after,
+            by,
+            limit,
+        )
+        return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
+
+    def suspects(self) -> list[Suspect]:
+        """The documents in which a check found something, those that are trusted too, in order of source."""
+        found: dict[int, list[tuple[int, Flag]]] = {}
+        for row in self._database.rows(
+            "SELECT document_id, position, flag FROM passages WHERE position('|' IN flag) > 0 ORDER BY id"
+        ):
+            found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
+        documents = self._database.rows(
+            f"{DOCUMENTS} WHERE hidden <> '[]' OR id = ANY(%s) ORDER BY source", list(found)
+        )
+        return [
+            Suspect(each.source, each.title, tuple(found.get(each.id, ())), each.hidden, each.trusted)
+            for each in map(to_info, documents)
+        ]
+
+    def trust(self, source: str, trusted: bool = True) -> bool:
+        """Say that a document is fine as it is, or no more. False where there is none of that source."""
+        with self._database.write(lock="library") as tx:
+            row = tx.execute(
+                "SELECT id, title, hidden FROM documents WHERE key = %s", (key_of(storable(source)),)
+            ).fetchone()
+            if row is None:
+                return False
+            pieces = tx.execute(
+                "SELECT text, heading FROM passages WHERE document_id = %s ORDER BY position", (row["id"],)
+            )
+            chunks = tuple(Chunk(each["text"], each["heading"]) for each in pieces)
+            content = Document(source, row["title"], "", chunks, hidden=to_hidden(row["hidden"])).content
+            tx.execute("UPDATE documents SET content = %s WHERE id = %s", (content, row["id"]))
+            if trusted:
+                tx.execute("INSERT INTO trusted VALUES (%s) ON CONFLICT DO NOTHING", (content,))
+            else:
+                tx.execute("DELETE FROM trusted WHERE content = %s", (content,))
+        return True
+
+    def trusts(self, content: str) -> bool:
+        return bool(self._database.rows("SELECT content FROM trusted WHERE content = %s", content))
 
     # --- making vectors -------------------------------------------------------------------------------------------
 
@@ -241,11 +307,7 @@ class PostgresIndex:
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, in order of source."""
-        rows = self._database.rows(
-            "SELECT id, source, title, passages, added_at, collection, tags, date, reference"
-            " FROM documents ORDER BY source"
-        )
-        return [to_info(row) for row in rows]
+        return [to_info(row) for row in self._database.rows(f"{DOCUMENTS} ORDER BY source")]
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The titles of the documents and the headings in them, as far as a library has few; the same value again
@@ -321,6 +383,14 @@ def _described_anew(tx: Connection, documents: Mapping[int, Document]) -> Collec
     """Those of the documents of which only what is said of them is new. Their passages stay, with their vectors: under
     other ids where they are found by other words, for a segment is never changed."""
     same = with_same_passages(tx, documents)
+    _write_flags(
+        tx,
+        [
+            (passage, piece.flag)
+            for number, (passages, _) in same.items()
+            for passage, piece in zip(passages, documents[number].chunks, strict=True)
+        ],
+    )
     reworded = [
         (passage, searched_words(documents[number], piece))
         for number, (passages, words_too) in same.items()
@@ -331,6 +401,12 @@ def _described_anew(tx: Connection, documents: Mapping[int, Document]) -> Collec
         moved = _moved(tx, [passage for passage, _ in reworded])
         write_segment(tx, ((moved[passage], said) for passage, said in reworded))
     return same.keys()
+
+
+def _write_flags(tx: Connection, flags: Iterable[tuple[int, Flag | None]]) -> None:
+    found = [(storable(str(flag)), passage) for passage, flag in flags if flag]
+    if found:
+        tx.cursor().executemany("UPDATE passages SET flag = %s WHERE id = %s", found)
 
 
 def with_same_passages(tx: Connection, documents: Mapping[int, Document]) -> dict[int, tuple[list[int], bool]]:
@@ -358,7 +434,7 @@ def _moved(tx: Connection, passages: Sequence[int]) -> dict[int, int]:
     ids = _new_ids(tx, len(passages))
     pairs = (list(passages), ids)
     tx.execute(
-        'INSERT INTO passages SELECT new, document_id, position, heading, page, start, "end", text'
+        'INSERT INTO passages SELECT new, document_id, position, heading, page, start, "end", text, flag'
         " FROM passages JOIN unnest(%s::integer[], %s::integer[]) AS pairs (old, new) ON id = old",
         pairs,
     )
@@ -378,12 +454,13 @@ def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Docu
     cursor = tx.cursor()
     cursor.executemany(
         "INSERT INTO documents"
-        " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference)"
+        " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content)"
         " VALUES (coalesce(%s, nextval(pg_get_serial_sequence('documents', 'id'))::integer),"
-        " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-        " ON CONFLICT (key) DO UPDATE SET (title, hash, added_at, passages, collection, tags, date, reference) ="
+        " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (key) DO UPDATE SET"
+        " (title, hash, added_at, passages, collection, tags, date, reference, hidden, content) ="
         " (excluded.title, excluded.hash, excluded.added_at, excluded.passages, excluded.collection, excluded.tags,"
-        " excluded.date, excluded.reference) RETURNING id",
+        " excluded.date, excluded.reference, excluded.hidden, excluded.content) RETURNING id",
         [
             (
                 number,
@@ -397,6 +474,8 @@ def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Docu
                 list(document.tags),
                 document.date,
                 json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
+                of_hidden(document.hidden),
+                document.content,
             )
             for number, added_at, document in documents
         ],
@@ -411,10 +490,12 @@ def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Docu
 
 def write_passages(tx: Connection, passages: Iterable[tuple[int, int, int, Chunk]]) -> None:
     """Rows of passages: the id, the document's, the position in it, and the rest."""
-    columns = '(id, document_id, position, heading, page, start, "end", text)'
+    columns = '(id, document_id, position, heading, page, start, "end", text, flag)'
     with tx.cursor().copy(f"COPY passages {columns} FROM STDIN") as copy:
         for passage, document, position, piece in passages:
-            copy.write_row((passage, document, position, piece.heading, piece.page, piece.start, piece.end, piece.text))
+            place = (piece.heading, piece.page, piece.start, piece.end)
+            flag = storable(str(piece.flag)) if piece.flag else None
+            copy.write_row((passage, document, position, *place, piece.text, flag))
 
 
 def searched_words(document: Document, piece: Chunk) -> list[str]:
@@ -561,6 +642,7 @@ def storable_document(document: Document) -> Document:
             authors=tuple(map(storable, reference.authors)),
             csl={name: storable(value) for name, value in reference.csl.items()},
         ),
+        hidden=tuple(Hidden(each.where, storable(each.text)) for each in document.hidden),
         chunks=tuple(
             dataclasses.replace(piece, text=storable(piece.text), heading=storable(piece.heading))
             for piece in document.chunks

@@ -46,6 +46,15 @@ def reserve_ids(database: Database, documents: int, passages: int) -> None:
             tx.execute("SELECT setval(%s, greatest(nextval(%s), %s))", (table, table, highest))
 
 
+def load_trusted(database: Database, contents: Sequence[str]) -> None:
+    """Trust documents of these contents, and of no others."""
+    with database.write(lock="library") as tx:
+        tx.execute("DELETE FROM trusted WHERE content <> ALL(%s)", (list(contents),))
+        tx.cursor().executemany(
+            "INSERT INTO trusted VALUES (%s) ON CONFLICT DO NOTHING", [(each,) for each in contents]
+        )
+
+
 def load_documents(database: Database, documents: Sequence[Kept]) -> None:
     """Put documents in under their own ids, in place of those that have these ids. Of one whose passages are there only
     what is said of it is written."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from turnwise.errors import LibraryError
 from turnwise.postgres import storable
-from turnwise.types import DocumentInfo, Filter, Passage, Reference
+from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reference
 
 if TYPE_CHECKING:
     from turnwise.postgres import Connection
@@ -49,7 +49,13 @@ def tables(tx: Connection) -> None:
         tx.execute(statement)
 
 
-MIGRATIONS = (extension, tables)
+def flags(tx: Connection) -> None:
+    """What a check found in passages and in what the readers of a document do not see, and which contents are fine."""
+    for statement in _FLAGS:
+        tx.execute(statement)
+
+
+MIGRATIONS = (extension, tables, flags)
 
 # Ids are never reused: a citation or a vector can not come to mean another passage. `key` is a hash of the source, for
 # sources may be longer than an index takes. Of `postings`, a row is a word in a segment: all passages put in together
@@ -97,8 +103,22 @@ VECTOR_INDEX: LiteralString = (
     "CREATE INDEX IF NOT EXISTS vectors_by_nearness ON vectors USING hnsw (vector halfvec_cosine_ops)"
 )
 
-PASSAGES: LiteralString = """
-    SELECT passages.id, document_id, title, source, text, heading, page, start, "end", position, reference, date
+_FLAGS: tuple[LiteralString, ...] = (
+    "ALTER TABLE passages ADD COLUMN flag text",
+    "CREATE INDEX flagged ON passages (document_id) WHERE position('|' IN flag) > 0",
+    "ALTER TABLE documents ADD COLUMN hidden text NOT NULL DEFAULT '[]', ADD COLUMN content text",
+    "CREATE TABLE trusted (content text PRIMARY KEY)",
+)
+
+TRUSTED: LiteralString = "EXISTS (SELECT FROM trusted WHERE trusted.content = documents.content) AS trusted"
+
+DOCUMENTS: LiteralString = (
+    f"SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, {TRUSTED} FROM documents"
+)
+
+PASSAGES: LiteralString = f"""
+    SELECT passages.id, document_id, title, source, text, heading, page, start, "end", position, reference, date, flag,
+        {TRUSTED}
     FROM passages JOIN documents ON documents.id = document_id
 """
 
@@ -115,12 +135,21 @@ def label(text: str) -> str:
 
 def to_passage(row: Mapping[str, Any]) -> Passage:
     """A row of PASSAGES as a value."""
-    return Passage(**{**row, "reference": to_reference(row["reference"])})
+    return Passage(**{**row, "reference": to_reference(row["reference"]), "flag": Flag.read(row["flag"])})
 
 
 def to_info(row: Mapping[str, Any]) -> DocumentInfo:
     """A row of documents as a value."""
-    return DocumentInfo(**{**row, "tags": tuple(row["tags"]), "reference": to_reference(row["reference"])})
+    values = {**row, "tags": tuple(row["tags"]), "reference": to_reference(row["reference"])}
+    return DocumentInfo(**{**values, "hidden": to_hidden(row["hidden"])})
+
+
+def to_hidden(stored: str) -> tuple[Hidden, ...]:
+    return tuple(Hidden(*each) for each in json.loads(stored))
+
+
+def of_hidden(hidden: tuple[Hidden, ...]) -> str:
+    return json.dumps([[each.where, each.text] for each in hidden], ensure_ascii=False)
 
 
 def to_reference(stored: str | None) -> Reference | None:

@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 
-from turnwise.types import DocumentInfo, Filter, Passage, Reference
+from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reference
 
 
 def tables(tx: sqlite3.Connection) -> None:
@@ -21,7 +21,13 @@ def op_log(tx: sqlite3.Connection) -> None:
         tx.execute(statement)
 
 
-MIGRATIONS = (tables, op_log)
+def flags(tx: sqlite3.Connection) -> None:
+    """What a check found in passages and in what the readers of a document do not see, and which contents are fine."""
+    for statement in _FLAGS:
+        tx.execute(statement)
+
+
+MIGRATIONS = (tables, op_log, flags)
 
 # Ids are never reused (AUTOINCREMENT): a citation or a vector can not come to mean another passage.
 _TABLES = (
@@ -84,24 +90,49 @@ _OP_LOG = (
         ('vectors', (SELECT count(*) FROM vectors))""",
 )
 
-PASSAGES = """
+_FLAGS = (
+    "ALTER TABLE passages ADD COLUMN flag TEXT",
+    "CREATE INDEX flagged ON passages (document_id) WHERE instr(flag, '|') > 0",
+    "ALTER TABLE documents ADD COLUMN hidden TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE documents ADD COLUMN content TEXT",
+    "CREATE TABLE trusted (content TEXT PRIMARY KEY)",
+)
+
+TRUSTED = "EXISTS (SELECT 1 FROM trusted WHERE trusted.content = documents.content) AS trusted"
+
+PASSAGES = f"""
     SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position, reference,
-        date
+        date, flag, {TRUSTED}
     FROM passages JOIN documents ON documents.id = document_id
 """
 
-DOCUMENTS = "SELECT id, source, title, passages, added_at, collection, tags, date, reference FROM documents"
+DOCUMENTS = f"""
+    SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, {TRUSTED} FROM documents
+"""
 
 
 def to_passage(row: sqlite3.Row) -> Passage:
     """A row of PASSAGES as a value."""
-    return Passage(**{**dict(row), "reference": to_reference(row["reference"])})
+    known = {
+        "reference": to_reference(row["reference"]),
+        "flag": Flag.read(row["flag"]),
+        "trusted": bool(row["trusted"]),
+    }
+    return Passage(**{**dict(row), **known})
 
 
 def to_document(row: sqlite3.Row) -> DocumentInfo:
     """A row of DOCUMENTS as a value."""
     values = {**dict(row), "tags": tuple(json.loads(row["tags"])), "reference": to_reference(row["reference"])}
-    return DocumentInfo(**values)
+    return DocumentInfo(**{**values, "hidden": to_hidden(row["hidden"]), "trusted": bool(row["trusted"])})
+
+
+def to_hidden(stored: str) -> tuple[Hidden, ...]:
+    return tuple(Hidden(*each) for each in json.loads(stored))
+
+
+def of_hidden(hidden: tuple[Hidden, ...]) -> str:
+    return json.dumps([[each.where, each.text] for each in hidden], ensure_ascii=False)
 
 
 def to_reference(stored: str | None) -> Reference | None:

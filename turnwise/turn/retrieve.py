@@ -18,7 +18,7 @@ from turnwise.text import content_stems, one_line, sentences, words
 from turnwise.types import (
     Filter,
     Hit,
-    Index,
+    Library,
     Message,
     Passage,
     QueryPlan,
@@ -47,7 +47,7 @@ class Shelves:
     """What a search of a turn works with. `answer` is the one that the message leans on, if any: what it cited is
     found again even by a "yes"."""
 
-    index: Index
+    index: Library
     k: int
     reranker: Reranker | None = None
     answer: Message | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
 from turnwise.errors import AnswerBlocked, MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.guard.documents import kept_from, suspected
 from turnwise.guard.limits import RateLimiter, admit
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
@@ -51,6 +52,10 @@ from turnwise.types import (
 )
 
 FILTERED = "Nothing was found among the documents that the filter lets through."
+LEFT_OUT = (
+    "Passages that were found hold instructions to the assistant and were left out. If their document is fine, say so: "
+    "turnwise trust DOCUMENT"
+)
 SHORTENED = (
     "Your message is too long for the model’s window: it was shown without its middle. Shorten it, or set "
     "TURNWISE_CONTEXT_TOKENS if the model takes more."
@@ -121,7 +126,8 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         with trace.stage("retrieve") as stage:
             leaning = understood.intent == "follow_up"
             answer = next((each for each in reversed(history) if leaning and each.role == "assistant"), None)
-            shelves = Shelves(parts.index, settings.evidence, parts.reranker, answer)
+            library = parts.guard.open_library(parts.index)
+            shelves = Shelves(library, settings.evidence, parts.reranker, answer)
             async with aclosing(carry_out(planned, shelves, parts.tools)) as doing:
                 async for place, result in doing:
                     planned = planned.with_result(place, result)
@@ -136,13 +142,16 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
                 {"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)}
                 for hit in hits
             ]
-            stage.decide(" + ".join(came) or "nothing", reason, searches=searched, found=found)
+            reason += kept_from(library.left_out.values())
+            aside = {"left_out": suspected(library.left_out), "warned": suspected(library.warned)}
+            stage.decide(" + ".join(came) or "nothing", reason, searches=searched, found=found, **aside)
+            unheard = LEFT_OUT if library.left_out and (library.on_top or not hits) else ""
         yield trace.last()
 
         with trace.stage("compose") as stage:
             budget = budget_for(parts.models[0], settings)
             prompt = await asyncio.to_thread(
-                compose, message, history, planned, hits, parts.index.locate, budget, understood
+                compose, message, history, planned, hits, library.locate, budget, understood
             )
             memory.shown, memory.note = prompt.shown, prompt.note
             short = "; what came before was put in short" if prompt.details["compacted"] else ""
@@ -196,13 +205,13 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             tried: dict[str, str] = {}
             if parts.answers and settings.suggestions > 0 and understood.intent not in SILENT:
                 done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
-                search = parts.index, parts.answers, settings.suggestions, request.where
+                search = library, parts.answers, settings.suggestions, request.where
                 tried = await asyncio.to_thread(suggested, done, *search)
             kept = "stored" if memory.conversation_id else "not stored"
             why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             stage.decide(kept, why, suggestions=tried)
         shortened = SHORTENED if cut and speech.speaker not in QUOTING else ""
-        filtered = FILTERED if searched and not hits and request.where else ""
+        filtered = FILTERED if searched and not hits and request.where and not unheard else ""
         reply = Reply(
             conversation_id=memory.conversation_id,
             turn=memory.number,
@@ -216,7 +225,9 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             claims=claims,
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
             notice=" ".join(
-                filter(None, (speech.notice, shortened, filtered, left_out(meaning, planned), troubles(planned)))
+                filter(
+                    None, (speech.notice, shortened, filtered, unheard, left_out(meaning, planned), troubles(planned))
+                )
             ),
         )
         await memory.complete(reply)
@@ -250,7 +261,8 @@ def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Mess
     earlier = (each for each in conversation.turns if each.number < number)
     history = Conversation(conversation.id, turns=earlier).messages()
     asked = Message("user", turn.prompt or "", evidence=turn.evidence, note=turn.note)
-    return sent(history, asked, parts.index.locate, budget_for(parts.models[0], parts.settings))
+    library = parts.guard.open_library(parts.index)
+    return sent(history, asked, library.locate, budget_for(parts.models[0], parts.settings))
 
 
 def analyze(request: TurnRequest, parts: Parts) -> Analysis:

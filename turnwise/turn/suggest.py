@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from turnwise.dialogue.asking import question_about, question_quoting, what_is
 from turnwise.text import content_stems, said_stems
-from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Index, Intent, Message, Passage, SearchQuery, Source
+from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Intent, Library, Message, Passage, SearchQuery, Source
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Candidate:
         return passage.title == self.title and self.heading in ("", passage.heading)
 
 
-def suggested(done: Done, index: Index, answers: Answers, most: int, where: Filter = EVERYTHING) -> dict[str, str]:
+def suggested(done: Done, index: Library, answers: Answers, most: int, where: Filter = EVERYTHING) -> dict[str, str]:
     """The questions that were tried, on what the library holds near this answer and the conversation has not treated,
     each with what came of it; at most so many are ANSWERED, and those can be shown. Nothing where the search fails: the
     answer stands by itself."""
@@ -80,7 +80,7 @@ def suggested(done: Done, index: Index, answers: Answers, most: int, where: Filt
         return {}
 
 
-def _tried(done: Done, index: Index, answers: Answers, most: int, where: Filter) -> dict[str, str]:
+def _tried(done: Done, index: Library, answers: Answers, most: int, where: Filter) -> dict[str, str]:
     tried: dict[str, str] = {}
     asked, said = done.asked, done.said
     for candidate in candidates(done, index):
@@ -96,7 +96,7 @@ def _tried(done: Done, index: Index, answers: Answers, most: int, where: Filter)
     return tried
 
 
-def candidates(done: Done, index: Index) -> Iterator[Candidate]:
+def candidates(done: Done, index: Library) -> Iterator[Candidate]:
     """What may be asked: the other parts of the documents cited and, in turns with them, the documents that the answer
     names; last those parts whose headings can only be quoted. Nothing where the answer rests on nothing near."""
     if not done.cited:
@@ -113,7 +113,7 @@ def candidates(done: Done, index: Index) -> Iterator[Candidate]:
     yield from (each for each in last if each.heading not in {other.heading for other in first})
 
 
-def _parts(done: Done, index: Index) -> list[Passage]:
+def _parts(done: Done, index: Library) -> list[Passage]:
     """The passages around what was cited, one for each heading that was not treated, the nearest first and those below
     before those above."""
     treated = {(each.title, each.heading) for each in done.sources}
@@ -131,7 +131,7 @@ def _last(passage: Passage) -> str:
     return passage.heading.rsplit(" > ", 1)[-1]
 
 
-def _named(done: Done, index: Index) -> Iterator[Candidate]:
+def _named(done: Done, index: Library) -> Iterator[Candidate]:
     """The documents that the answer or its passages name and no question did."""
     titles, _ = index.terms()
     known = content_stems(" ".join(done.asked))
