@@ -355,9 +355,10 @@ turnwise.add_command(copy)
 def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | None, as_json: bool) -> None:
     """Measure the stages on public data.
 
-    SUITE is followup, condense, retrieval or answer. A suite brings its own documents, so it leaves --library alone.
+    SUITE is followup, condense, retrieval, answer or guard. A suite brings its own documents, so it leaves --library
+    alone.
     """
-    from turnwise.evaluation.report import table
+    from turnwise.evaluation.report import table, tree
     from turnwise.evaluation.run import run
 
     settings, _ = place.settings()
@@ -367,7 +368,7 @@ def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | No
     if as_json:
         say_json(figures)
     else:
-        say(table(figures))
+        say(tree(figures) if suite == "guard" else table(figures))
 
 
 @turnwise.command()
