@@ -18,6 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
+from turnwise.cli.guard import guard
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.errors import DocumentError, TurnwiseError
@@ -341,6 +342,7 @@ def serve(place: Place, host: str | None, port: int | None) -> None:
 
 
 turnwise.add_command(copy)
+turnwise.add_command(guard)
 
 
 @turnwise.command("eval")
