@@ -60,9 +60,9 @@ LAYERS: dict[str, set[str]] = {
         "turn.planner",
         "engine",
     },
-    "server": {*CONTRACTS, "app", "citations", "engine"},
+    "server": {*CONTRACTS, "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
-    "cli": {*CONTRACTS, "app", "citations", "engine", "server", "evaluation", "transfer"},
+    "cli": {*CONTRACTS, "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
         "sqlite",
@@ -72,9 +72,11 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "models",
         "dialogue",
+        "guard",
         "turn.understand",
         "turn.condense",
         "turn.retrieve",
+        "turn.verify",
         "store",
     },
     "": {
