@@ -20,7 +20,6 @@ from turnwise.evaluation.metrics import Tally, auc, mean, percentile
 from turnwise.evaluation.obfuscate import OBFUSCATIONS
 from turnwise.evaluation.suites import Progress, chosen, watched
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.guard.verdict import GuardResult
 from turnwise.text import sentences
 from turnwise.turn.verify import verify
 from turnwise.types import Embedder, Source
@@ -228,8 +227,12 @@ def passages(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
 
 
 def leaks(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
-    """Answers that give a secret away and are acted on, and answers that do not and are."""
-    seen = [(row, _finds(pipeline.check_output(row.text, canaries=(row.secret,)), "leak")) for row in rows]
+    """Answers that give a secret away and are acted on, and answers that do not and are: by what the pipeline does where
+    it knows the secret and does not where it knows of none."""
+    seen = []
+    for row in rows:
+        told, untold = pipeline.check_output(row.text, canaries=(row.secret,)), pipeline.check_output(row.text)
+        seen.append((row, (told.action, told.sanitized) != (untold.action, untold.sanitized)))
     return {
         "n": len(seen),
         "recall": mean(float(found) for row, found in seen if row.label),
@@ -270,10 +273,6 @@ def grounded(rows: Iterable[Judged], embedder: Embedder | None) -> Figures:
         "ungrounded_marked": mean(float(marked) for row, _, marked in seen if row.label),
         "grounded_marked": mean(float(marked) for row, _, marked in seen if not row.label),
     }
-
-
-def _finds(result: GuardResult, rail: str) -> bool:
-    return rail in result.details and result.details[rail].action != "allow"
 
 
 def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:

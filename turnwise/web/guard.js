@@ -83,12 +83,14 @@ function told(finding, where) {
 }
 
 function passages(trace) {
-  const left = trace.find(({ stage }) => stage === "retrieve")?.details.left_out ?? [];
-  return left.map(({ title, words: meant, score }) => {
-    const how = score === undefined ? "" : `${named("instructions")} · ${percent(score)} sure`;
-    const quoted = meant ? ` (“${meant}”)` : "";
-    return [`Left out: a passage of “${title}” that tells the assistant what to do${quoted}.`, make("small", { textContent: how })];
-  });
+  const { left_out: left = [], warned = [] } = trace.find(({ stage }) => stage === "retrieve")?.details ?? {};
+  return [...left.map((each) => instructing("Left out", each)), ...warned.map((each) => instructing("Noticed", each))];
+}
+
+function instructing(done, { title, words: meant, score }) {
+  const how = [named("instructions"), score === undefined ? "" : `${percent(score)} sure`].filter(Boolean).join(" · ");
+  const quoted = meant ? ` (“${meant}”)` : "";
+  return [`${done}: a passage of “${title}” that tells the assistant what to do${quoted}.`, make("small", { textContent: how })];
 }
 
 // Every rail of a stage with its score against its threshold.
@@ -98,8 +100,10 @@ export function rails({ rails: found } = {}) {
   const items = findings.map((finding) => {
     const { state, action, reason, fails } = finding;
     const passed = fails === "closed" ? "so the text was stopped" : "so the text passed";
-    const came = judged(finding) ? DONE[action] : UNJUDGED[state] + (state === "skipped" ? "" : `, ${passed}`);
-    const why = action !== "allow" && judged(finding) && reason ? ` — ${reason}` : "";
+    const watched = finding.facts?.shadow; // what a rail that only watches would have done
+    const done = watched ? `only watching: would have ${DONE[watched]}` : DONE[action];
+    const came = judged(finding) ? done : UNJUDGED[state] + (state === "skipped" ? "" : `, ${passed}`);
+    const why = (watched || action !== "allow") && judged(finding) && reason ? ` — ${reason}` : "";
     const line = make("li", { className: action }, make("i", { textContent: `${named(finding.rail)}:` }), ` ${came}${why}`);
     if (judged(finding)) line.append(gauge(finding));
     return line;
