@@ -227,8 +227,8 @@ def passages(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
 
 
 def leaks(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
-    """Answers that give a secret away and are acted on, and answers that do not and are: by what the pipeline does where
-    it knows the secret and does not where it knows of none."""
+    """Answers that give a secret away and are acted on, and answers that do not and are: by what the pipeline does
+    where it knows the secret and does not where it knows of none."""
     seen = []
     for row in rows:
         told, untold = pipeline.check_output(row.text, canaries=(row.secret,)), pipeline.check_output(row.text)
