@@ -302,7 +302,9 @@ def test_a_piped_conversation(birds: Path) -> None:
         "  [1] Grey heron",
         "",
     ]
-    assert [line.split("  ")[0].strip() for line in why.splitlines()[1:4]] == ["guard in", "understand", "condense"]
+    stages = [line.split("  ")[0] for line in why.splitlines()[1:] if not line.startswith(" ")]
+    assert stages[:3] == ["guard in", "understand", "condense"]
+    assert re.search(r"^ +injection: 0\.\d\d of \d\.\d\d$", why, re.M)  # a rail, its score and its threshold
     assert "searched nothing — a courtesy needs no search" in thanks
     assert "/quit" in commands
     assert nul == "\ufffd\n\n"
