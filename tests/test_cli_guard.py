@@ -133,7 +133,9 @@ def test_what_was_taken_out_what_failed_and_when_to_come_back_is_told() -> None:
     details = {
         "pii": Finding("pii", "redact", 0.9, 0.5, "an e-mail address", (Span(5, 16, "an e-mail address"),), "found"),
         "slow": Finding("slow", reason="the rail slow did not answer", state="timed out", latency_ms=500),
-        "exchange": Finding("exchange", facts={"trend": "rising", "scores": [0.1, 0.4], "signs": []}),
+        "exchange": Finding(
+            "exchange", facts={"trend": "rising", "scores": [0.1, 0.4], "signs": [], "found": {-1: ["probe"]}}
+        ),
     }
     result = GuardResult("output", "redact", "Mail [an e-mail address removed] please", details, ("an e-mail",))
     lines = list(told(result, text, GuardPreset("mine")))
@@ -143,7 +145,7 @@ def test_what_was_taken_out_what_failed_and_when_to_come_back_is_told() -> None:
     table = {line.split()[0]: line for line in lines[4:] if line}
     assert table["pii"].split()[1:4] == ["redact", "0.90", "0.50"]
     assert table["slow"].split()[1:5] == ["timed", "out", "-", "-"]
-    assert "trend rising, scores 0.1 0.4" in " ".join(lines)
+    assert "trend rising, scores 0.1 0.4, found -1: probe" in " ".join(lines)
     assert "signs" not in " ".join(lines)
     limited = GuardResult("input", "block", "hi", {}, reasons=("too many",), retry_after=12.4)
     assert list(told(limited, "hi", GuardPreset("mine")))[:2] == [

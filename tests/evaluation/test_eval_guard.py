@@ -25,6 +25,7 @@ class WordRail:
 
     name = "injection"
     fails: Fails = "open"
+    reads_history = True
 
     def check(self, case: Case) -> Finding:
         first, _, rest = case.text.partition(" ")

@@ -40,7 +40,7 @@ def attacked(message: str) -> StageTrace:
         "guard in",
         "block",
         Finding("injection", "block", 0.973, 0.5, "it orders the assistant about", (span,), "found"),
-        Finding("exchange", "allow", 0.12, 0.6, "nothing found"),
+        Finding("exchange", "allow", 0.12, 0.6, "nothing found", facts={"trend": "rising"}),
         Finding("pii", reason="the rail pii did not answer in 0.5 seconds", state="timed out"),
         Finding("off_topic", reason="no topics are set", state="skipped"),
         Finding("topics", "allow", 1.0, 0.5, "it is about bets", state="found", facts={"shadow": "block"}),
@@ -105,7 +105,7 @@ def test_every_rail_is_listed_with_its_score_against_its_threshold(page: Page, c
     assert turn.locator(".why b").inner_text().lower() == "check the question"
     assert turn.locator(".rails li").all_inner_texts() == [
         "orders to the assistant: stopped — it orders the assistant about\n97 % sure, acts from 50 %",
-        "the conversation as a whole: nothing found\n12 % sure, acts from 60 %",
+        "the conversation as a whole: nothing found\n12 % sure, acts from 60 % · rising",
         "personal data: took too long to judge, so the text passed",
         "away from the subject: had nothing to judge by",
         "topics not for here: only watching: would have stopped — it is about bets\n100 % sure, acts from 50 %",

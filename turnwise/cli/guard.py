@@ -178,9 +178,14 @@ def _line(finding: Finding, widest: int) -> Iterator[str]:
 
 def _facts(facts: Mapping[str, Any]) -> Iterator[str]:
     for name, value in facts.items():
-        shown = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        if shown:
+        if shown := _fact(value):
             yield f"{name.replace('_', ' ')} {_short(shown)}"
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_fact(each)}" for name, each in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list | tuple | set | frozenset) else str(value)
 
 
 def _short(text: str, longest: int = QUOTED) -> str:

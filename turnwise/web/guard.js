@@ -115,7 +115,8 @@ function gauge(finding) {
   const bar = make("span", { className: "gauge", ariaHidden: "true" });
   bar.style.setProperty("--score", finding.score);
   bar.style.setProperty("--threshold", finding.threshold);
-  return make("small", {}, bar, sure(finding));
+  const trend = finding.facts?.trend; // of the rail that reads the whole conversation
+  return make("small", {}, bar, trend ? `${sure(finding)} · ${trend}` : sure(finding));
 }
 
 function capital(text) {
