@@ -133,7 +133,7 @@ def told(result: GuardResult, text: str, preset: GuardPreset) -> Iterator[str]:
     yield _decision(result)
     for finding in result.details.values():
         for span in finding.spans:
-            yield f"  “{_short(text[span.start : span.end])}” is {span.kind}"
+            yield f"  “{_short(text[span.start : span.end])}”: {span.kind}"
     if result.action == "redact":
         yield f"  It would go on as: {_short(result.sanitized, 400)}"
     if result.retry_after is not None:
