@@ -31,6 +31,7 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/limits.py
 	@$(BIN)/python benchmarks/guard_stream.py
+	@$(BIN)/python benchmarks/guard.py
 	@$(BIN)/python benchmarks/library.py --passages 1000 10000
 
 $(READY): pyproject.toml

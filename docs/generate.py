@@ -66,8 +66,17 @@ def environment_example() -> str:
 
 
 def cli_page() -> str:
-    sections = [_section(f"turnwise {name}", command) for name, command in turnwise.commands.items()]
+    sections = [_section(name, command) for name, command in verbs().items()]
     return "\n".join(["# The command line", "", _section("turnwise", turnwise, "VERB …"), *sections])
+
+
+def verbs() -> dict[str, click.Command]:
+    """Every verb by how it is called; those of a group one by one."""
+    found: dict[str, click.Command] = {}
+    for name, command in turnwise.commands.items():
+        inner = command.commands if isinstance(command, click.Group) else {"": command}
+        found |= {f"turnwise {name} {each}".strip(): verb for each, verb in inner.items()}
+    return found
 
 
 def _section(name: str, command: click.Command, rest: str = "") -> str:

@@ -25,6 +25,7 @@ from click.testing import CliRunner, Result
 
 from tests.fake_openai import FakeOpenAI, endless, refusal, words
 from turnwise.app import build
+from turnwise.cli.guard import guard
 from turnwise.cli.place import without_password
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import came_of
@@ -68,7 +69,7 @@ def birds(library: Path, documents: Path) -> Path:
 # --- starting --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"], ["config"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"], ["config"], ["guard", "presets"]])
 def test_what_needs_no_library_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom turnwise.cli.verbs import turnwise\n"
@@ -95,6 +96,7 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
         "search",
         "serve",
         "copy",
+        "guard",
         "eval",
         "doctor",
         "config",
@@ -102,11 +104,12 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
     assert list(turnwise.commands) == verbs
 
 
-@pytest.mark.parametrize("verb", list(turnwise.commands))
+@pytest.mark.parametrize("verb", [*(verb for verb in turnwise.commands if verb != "guard"), *guard.commands])
 def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
-    options = {option for parameter in turnwise.commands[verb].params for option in parameter.opts}
+    command = guard.commands[verb] if verb in guard.commands else turnwise.commands[verb]
+    options = {option for parameter in command.params for option in parameter.opts}
     assert {"--library", "--config"} <= options
-    assert ("--sample" in options) == (verb in ("documents", "ask", "chat", "search", "serve", "doctor"))
+    assert ("--sample" in options) == (verb in ("documents", "ask", "chat", "search", "serve", "doctor", "check"))
     assert ("--json" in options) == (verb != "serve")
 
 
@@ -313,7 +316,9 @@ def test_a_piped_conversation(birds: Path) -> None:
         "  [1] Grey heron",
         "",
     ]
-    assert [line.split("  ")[0].strip() for line in why.splitlines()[1:4]] == ["guard in", "understand", "condense"]
+    stages = [line.split("  ")[0] for line in why.splitlines()[1:] if not line.startswith(" ")]
+    assert stages[:3] == ["guard in", "understand", "condense"]
+    assert re.search(r"^ +injection: 0\.\d\d of \d\.\d\d$", why, re.M)  # a rail, its score and its threshold
     assert "searched nothing — a courtesy needs no search" in thanks
     assert "/quit" in commands
     assert nul == "\ufffd\n\n"
@@ -551,11 +556,25 @@ def test_a_damaged_index_is_found_and_mended_as_the_doctor_says(birds: Path, exa
 def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     findings = examined("--library", birds)
     assert {check: finding["status"] for check, finding in findings.items()} == dict.fromkeys(
-        ["turnwise", "sqlite", "disk", "library", "embedder", "condenser", "re-ranker", "model", "local", "privacy"],
+        [
+            "turnwise",
+            "sqlite",
+            "disk",
+            "library",
+            "embedder",
+            "condenser",
+            "re-ranker",
+            "model",
+            "local",
+            "guard",
+            "privacy",
+        ],
         "ok",
     )
     assert findings["library"]["message"] == f"{birds}: 2 documents in 2 passages"
     assert "hash checked" in findings["embedder"]["message"]
+    assert findings["guard"]["message"].startswith("preset general, which is the default: ")
+    assert "injection" in findings["guard"]["message"]
     assert findings["privacy"]["message"] == "nothing leaves this machine"
     shown = run("doctor", "--library", birds)
     assert shown.exit_code == 0

@@ -61,9 +61,9 @@ LAYERS: dict[str, set[str]] = {
         "turn.planner",
         "engine",
     },
-    "server": {*CONTRACTS, "app", "citations", "engine"},
+    "server": {*CONTRACTS, "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
-    "cli": {*CONTRACTS, "app", "citations", "engine", "server", "evaluation", "transfer"},
+    "cli": {*CONTRACTS, "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
         "sqlite",
@@ -73,9 +73,11 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "models",
         "dialogue",
+        "guard",
         "turn.understand",
         "turn.condense",
         "turn.retrieve",
+        "turn.verify",
         "store",
     },
     "": {

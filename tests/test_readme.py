@@ -23,6 +23,8 @@ from turnwise.server.run import running
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
@@ -119,7 +121,7 @@ def test_the_tree_names_what_is_there() -> None:
     assert [line for line in outer.splitlines() if not (ROOT / line.split()[0]).is_dir()] == []
 
 
-@pytest.mark.parametrize(("path", "text"), runpy.run_path(str(ROOT / "docs" / "generate.py"))["generated"]().items())
+@pytest.mark.parametrize(("path", "text"), GENERATE["generated"]().items())
 def test_what_is_made_from_the_code_is_up_to_date(path: str, text: str) -> None:
     assert (ROOT / path).read_text(encoding="utf-8") == text, "run `make docs`"
 
@@ -127,7 +129,7 @@ def test_what_is_made_from_the_code_is_up_to_date(path: str, text: str) -> None:
 def test_every_option_is_documented() -> None:
     undocumented = [
         f"{verb} {option.opts[0]}"
-        for verb, command in turnwise.commands.items()
+        for verb, command in GENERATE["verbs"]().items()
         for option in command.params
         if isinstance(option, click.Option) and not option.help
     ]

@@ -78,7 +78,7 @@ def engine_over(
         settings,
         index,
         store,
-        GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=senses.embedder),
+        guard_of(settings, senses.embedder),
         models,
         dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
         query_condenser(settings, models[0], breaker),
@@ -149,6 +149,11 @@ def reranker_of(settings: Settings) -> OnnxReranker | None:
             return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
         case other:
             raise ConfigError(f"'rerank' cannot be {other!r}.", "Set it to quick, quality or off.")
+
+
+def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:
+    """The rails around a turn, as the preset that is set describes them."""
+    return GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=embedder)
 
 
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:

@@ -43,6 +43,7 @@ from turnwise.types import (
 )
 
 if TYPE_CHECKING:
+    from turnwise.guard.pipeline import GuardrailPipeline
     from turnwise.tools.database import Database
     from turnwise.tools.sources import Table
 
@@ -90,6 +91,11 @@ class Engine:
     @property
     def embedder_name(self) -> str:
         return self.index.embedder.name
+
+    @property
+    def guard(self) -> GuardrailPipeline:
+        """The rails around its turns, to ask them about a text."""
+        return self._parts.guard
 
     def add(
         self,

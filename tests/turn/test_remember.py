@@ -197,6 +197,9 @@ def test_a_blocked_turn_is_recorded_as_blocked_and_never_becomes_history(
     assert end.error["hint"]
     kept = turns(parts, conversation)[-1]
     assert (kept.prompt, kept.status, kept.response) == (attack, "blocked", None)
+    (guarded,) = kept.record["trace"]  # which rail it was, for whoever comes back to it
+    assert (guarded["stage"], guarded["decision"]) == ("guard in", "block")
+    assert guarded["details"]["rails"]["injection"]["action"] == "block"
     assert all(attack != message.content for message in parts.store.conversation(conversation).messages())
     after = answered(TurnRequest("How does it work?", conversation_id=conversation), parts)
     assert after.condensed_query == "How does BERT work?"

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, data_tool, library_folder, library_place, reranker_of
+from turnwise.app import build, data_tool, guard_of, library_folder, library_place, reranker_of
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
@@ -60,6 +60,7 @@ def examine(
     if ask and (settings.endpoint or settings.local):
         yield _answer(settings)
     yield _local_extra()
+    yield _guard(whole, named["guard"])
     yield _privacy(whole)
 
 
@@ -210,6 +211,20 @@ async def _first_word(model: ChatModel) -> None:
     pieces = model.stream(prompt)
     await anext(pieces)
     await pieces.aclose()  # type: ignore[attr-defined]
+
+
+def _guard(settings: Settings, origin: str) -> Finding:
+    """Which rails stand around a turn."""
+    try:
+        preset = guard_of(settings, None).preset
+    except ConfigError as error:
+        return Finding("guard", "fail", str(error), error.hint)
+    because = "which is the default" if origin == "default" else f"because {origin} says so"
+    sides = [f"{', '.join(rails)} ({side})" for side, rails in preset.rails.items() if rails]
+    about = f"preset {settings.guard}, {because}: {'; '.join(sides) or 'no rails'}"
+    if preset.shadow:
+        return Finding("guard", "warn", f"{about}; it only watches", "Set shadow = false in it to let it act.")
+    return Finding("guard", "ok" if sides else "warn", about, "" if sides else "Set TURNWISE_GUARD=general for rails.")
 
 
 def _local_extra() -> Finding:

@@ -215,16 +215,25 @@ def why(reply: Reply | None) -> str:
     if reply is None:
         return "Nothing has been answered yet."
     widest = max(len(stage.stage) for stage in reply.trace)
-    lines = [
-        f"{stage.stage:{widest}} {stage.ms:8.1f} ms  {stage.decision}" + (f" — {stage.reason}" if stage.reason else "")
-        for stage in reply.trace
-    ]
+    lines: list[str] = []
+    for stage in reply.trace:
+        reason = f" — {stage.reason}" if stage.reason else ""
+        lines.append(f"{stage.stage:{widest}} {stage.ms:8.1f} ms  {stage.decision}{reason}")
+        lines += (f"{'':{widest}}              {line}" for line in judged(stage))
     queries = [
         result.details["sql"]
         for result in (reply.plan.results if reply.plan else ())
         if result and "sql" in result.details
     ]
     return "\n".join([*lines, *(f"query: {sql}" for sql in queries)])
+
+
+def judged(stage: StageTrace) -> Iterator[str]:
+    """The rails of a stage, each with how sure it is against from where on it acts."""
+    for rail, finding in stage.details.get("rails", {}).items():
+        clear = finding["state"] in ("found", "clear")
+        sure = f"{finding['score']:.2f} of {finding['threshold']:.2f}" if clear else finding["state"]
+        yield f"{rail}: {sure}{'' if finding['action'] == 'allow' else ', ' + finding['action']}"
 
 
 def stands(state: ConversationState) -> str:

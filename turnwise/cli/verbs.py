@@ -18,6 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.copy import copy
+from turnwise.cli.guard import guard
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import documents, tell_suspects, trust
@@ -351,6 +352,7 @@ def serve(place: Place, host: str | None, port: int | None) -> None:
 
 
 turnwise.add_command(copy)
+turnwise.add_command(guard)
 
 
 @turnwise.command("eval")
@@ -365,9 +367,10 @@ turnwise.add_command(copy)
 def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | None, as_json: bool) -> None:
     """Measure the stages on public data.
 
-    SUITE is followup, condense, retrieval or answer. A suite brings its own documents, so it leaves --library alone.
+    SUITE is followup, condense, retrieval, answer or guard. A suite brings its own documents, so it leaves --library
+    alone.
     """
-    from turnwise.evaluation.report import table
+    from turnwise.evaluation.report import table, tree
     from turnwise.evaluation.run import run
 
     settings, _ = place.settings()
@@ -377,7 +380,7 @@ def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | No
     if as_json:
         say_json(figures)
     else:
-        say(table(figures))
+        say(tree(figures) if suite == "guard" else table(figures))
 
 
 @turnwise.command()

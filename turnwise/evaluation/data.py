@@ -1,8 +1,8 @@
 """Reading benchmark folders: whichever of the known files are there, and others of the same form.
 
-A folder is laid out as rewrite/*.jsonl, followup/*.jsonl, mtrag/turns.jsonl with mtrag/corpus/*.jsonl, and
-doc2dial/turns.jsonl with doc2dial/documents.jsonl; each may be gzipped. One of those subfolders, or a folder that holds
-such files directly, may be given as well. What a file is follows from its first row, not from its name.
+A folder is laid out as rewrite/*.jsonl, followup/*.jsonl, guard/*.jsonl, mtrag/turns.jsonl with mtrag/corpus/*.jsonl,
+and doc2dial/turns.jsonl with doc2dial/documents.jsonl; each may be gzipped. One of those subfolders, or a folder that
+holds such files directly, may be given as well. What a file is follows from its first row, not from its name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from turnwise.errors import BadRequest
 from turnwise.types import Message, Role
@@ -94,6 +94,39 @@ class Collection:
     documents: Path | None
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A text and what it is: 1 for an attack, a leak or an ungrounded answer. `source` is the family it belongs to;
+    what else is known of it depends on the file."""
+
+    text: str
+    label: int
+    source: str
+    language: str = ""  # of an attack that is not in English
+    position: str = ""  # where in a passage an instruction was hidden
+    context: str = ""  # what an answer should rest on
+    secret: str = ""  # what an answer may not give away
+    spans: tuple[tuple[str, int, int], ...] = ()  # personal data: kind, start, end
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A whole conversation that is an attack or is not, and the place of the turn that completes it."""
+
+    turns: tuple[Message, ...]
+    label: int
+    source: str
+    attack_turn: int
+
+    @property
+    def last(self) -> int:
+        """The place of the user's last message."""
+        return max((place for place, turn in enumerate(self.turns) if turn.role == "user"), default=0)
+
+
+GuardKind = Literal["message", "composed", "dialogue", "passage", "leak", "pii", "grounding"]
+
+
 # --- the files ---------------------------------------------------------------------------------------------------
 
 
@@ -122,6 +155,38 @@ def collections(folder: Path) -> list[Collection]:
     return found
 
 
+def guarded(folder: Path) -> dict[str, tuple[Path, GuardKind]]:
+    """Files of texts and conversations that rails judge, by name (direct_eval), with what each holds. Those that are
+    for training say so in their name and are left alone."""
+    _check(folder)
+    found: dict[str, tuple[Path, GuardKind]] = {}
+    for place_name, place in _places(folder):
+        if place_name not in ("", "guard"):
+            continue
+        for name, path in _files(place).items():
+            kind = _guard_kind(name, first_row(path))
+            if kind and "train" not in name.split("_"):
+                found[name] = path, kind
+    if not found:
+        raise _nothing(folder, "guard/*.jsonl whose rows have 'text' or 'turns', and 'label'")
+    return found
+
+
+def _guard_kind(name: str, row: dict[str, Any]) -> GuardKind | None:
+    """What the rows of a file are. A passage looks like a message: its file is called indirect."""
+    if "label" not in row:
+        return None
+    if "turns" in row:
+        return "composed" if "attack_turn" in row else "dialogue"
+    kinds: dict[str, GuardKind] = {"spans": "pii", "secret": "leak", "context": "grounding"}
+    for field, kind in kinds.items():
+        if field in row:
+            return kind
+    if "text" not in row:
+        return None
+    return "passage" if name.startswith("indirect") else "message"
+
+
 def _of_form(folder: Path, subfolders: tuple[str, ...], forms: tuple[tuple[str, ...], ...]) -> dict[str, Path]:
     _check(folder)
     found: dict[str, Path] = {}
@@ -146,7 +211,7 @@ def _places(folder: Path) -> list[tuple[str, Path]]:
     """The folder itself, under its own name where that is a known one, and its subfolders."""
     own = folder.resolve().name
     inside = sorted(path for path in folder.iterdir() if path.is_dir())
-    return [(own if own in ("rewrite", "followup", "mtrag", "doc2dial") else "", folder)] + [
+    return [(own if own in ("rewrite", "followup", "guard", "mtrag", "doc2dial") else "", folder)] + [
         (path.name, path) for path in inside
     ]
 
@@ -222,6 +287,46 @@ def talks(path: Path) -> Iterator[Talk]:
         yield Talk(turns, shift)
 
 
+def judged(path: Path) -> list[Judged]:
+    """The labelled texts of a file. A family may be given with its language, as [family, language]."""
+    found = []
+    for line, row in rows(path):
+        fields = _Row(path, line, row)
+        family, language = row.get("source"), fields.get("lang", str, None)
+        if isinstance(family, list) and len(family) == 2:
+            family, language = family
+        found.append(
+            Judged(
+                fields.get("text", str),
+                fields.get("label", int),
+                str(family or ""),
+                str(language or ""),
+                fields.get("position", str, None) or "",
+                fields.get("context", str, None) or "",
+                fields.get("secret", str, None) or "",
+                tuple(_marked(fields, span) for span in row.get("spans") or ()),
+            )
+        )
+    return found
+
+
+def _marked(fields: _Row, span: Any) -> tuple[str, int, int]:
+    match span:
+        case [str(kind), int(start), int(end)]:
+            return kind, start, end
+    raise malformed(fields.path, fields.line, "'spans' should hold [kind, start, end]")
+
+
+def dialogues(path: Path) -> list[Dialogue]:
+    found = []
+    for line, row in rows(path):
+        fields = _Row(path, line, row)
+        turns = tuple(_message(fields, said, "turns") for said in fields.many("turns", dict))
+        at = fields.get("attack_turn", int, 0)
+        found.append(Dialogue(turns, fields.get("label", int), fields.get("source", str, None) or "", at))
+    return found
+
+
 def entries(path: Path) -> list[Entry]:
     """The passages or documents of a file."""
     found: dict[str, Entry] = {}
@@ -290,11 +395,11 @@ def _question(fields: _Row, rewrite: str = "rewrite") -> Question:
     )
 
 
-def _message(fields: _Row, said: dict[str, Any]) -> Message:
+def _message(fields: _Row, said: dict[str, Any], where: str = "history") -> Message:
     one = _Row(fields.path, fields.line, said)
     role: Role = one.get("role", str)
     if role not in get_args(Role):
-        raise malformed(fields.path, fields.line, f"unknown role {role!r} in 'history'")
+        raise malformed(fields.path, fields.line, f"unknown role {role!r} in {where!r}")
     return Message(role, one.get("content", str))
 
 

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 
 from turnwise.text import content_stems
 
@@ -95,6 +97,17 @@ def decisions(predicted: Sequence[bool], expected: Sequence[bool]) -> dict[str, 
         "recall": tally.recall,
         "f1": tally.f1,
     }
+
+
+def auc(scores: Sequence[float], labels: Sequence[bool]) -> float:
+    """The chance that a yes scores above a no, ties counting half: the area under the ROC curve."""
+    ranked = sorted(zip(scores, labels, strict=True))
+    below, wins = 0, 0.0
+    for _, tied in groupby(ranked, key=itemgetter(0)):
+        said = [label for _, label in tied]
+        wins += sum(said) * (below + said.count(False) / 2)
+        below += said.count(False)
+    return _ratio(wins, below * sum(labels))
 
 
 def added_terms(question: str, rewrite: str) -> set[str]:

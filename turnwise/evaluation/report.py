@@ -20,6 +20,17 @@ def table(result: dict[str, Any]) -> str:
     )
 
 
+def tree(result: dict[str, Any], depth: int = 0) -> str:
+    """Figures within figures, one a line, each under what it belongs to."""
+    lines = []
+    for name, value in result.items():
+        if isinstance(value, dict):
+            lines += [f"{'  ' * depth}{name}", *([tree(value, depth + 1)] if value else [])]
+        else:
+            lines.append(f"{'  ' * depth}{name:<{44 - 2 * depth}}{_cell(name, value):>8}")
+    return "\n".join(lines)
+
+
 def _lines(key: str, value: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
     if all(isinstance(inner, dict) for inner in value.values()):
         return [(f"{key} {way}", figures) for way, figures in value.items()]

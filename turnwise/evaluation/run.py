@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from turnwise.config import Settings
 from turnwise.errors import BadRequest
 from turnwise.evaluation.suites import Product, Progress, condense, followup
 
-SUITES = ("followup", "condense", "retrieval", "answer")
+LONGEST = 1_000_000  # characters of a message that rails are tried on
+SUITES = ("followup", "condense", "retrieval", "answer", "guard")
 
 
 def run(
@@ -28,9 +30,14 @@ def run(
     second run is quick and one that was stopped goes on where it was.
     """
     settings = settings or Settings()
-    from turnwise.app import embedder_of, passage_embedder, reranker_of, senses_of
+    from turnwise.app import embedder_of, guard_of, passage_embedder, reranker_of, senses_of
 
     embedder = embedder_of(settings)
+    if suite == "guard":
+        from turnwise.evaluation.guard import guard
+
+        rails = guard_of(dataclasses.replace(settings, max_message=LONGEST), embedder)  # a disguise makes a text long
+        return _rounded(guard(data, only, progress, rails, embedder))
     product = Product(settings, senses_of(settings, embedder), reranker_of(settings))
     if suite == "followup":
         return _rounded(followup(data, only, progress, product))

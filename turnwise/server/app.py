@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from turnwise.engine import Engine
 from turnwise.server import problems
 from turnwise.server.gate import Gate
+from turnwise.server.guard import guard_router
 from turnwise.server.native import native_router
 from turnwise.server.openai import openai_router
 from turnwise.server.problems import Json
@@ -27,6 +28,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     app = FastAPI(title="Turnwise", version=version("turnwise"), docs_url=None, redoc_url=None, middleware=[gate])
     problems.install(app)
     app.include_router(native_router(engine))
+    app.include_router(guard_router(engine))
     app.include_router(openai_router(engine))
 
     @app.get("/healthz", summary="Whether the server is up")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import threading
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 from turnwise.conversation import TurnStatus
 from turnwise.errors import ConversationBusy, TurnwiseError
-from turnwise.types import ConversationStore, Message, Reply, Source, TurnRequest
+from turnwise.types import ConversationStore, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
@@ -73,8 +74,9 @@ class Memory:
             )
             self._open = False
 
-    def fail(self, error: TurnwiseError, text: str, blocked: bool) -> None:
-        self._end("blocked" if blocked else "failed", text, error.to_dict())
+    def fail(self, error: TurnwiseError, text: str, blocked: bool, trace: Trace = ()) -> None:
+        """Close a turn that ended in an error, with what its stages had decided by then."""
+        self._end("blocked" if blocked else "failed", text, error.to_dict(), trace)
 
     def abandon(self, text: str) -> None:
         """Close a turn that nobody waits for any more: the client left, or the process is shutting down."""
@@ -82,13 +84,21 @@ class Memory:
             self._left = True
         self._end("interrupted", text, _INTERRUPTED)
 
-    def _end(self, status: TurnStatus, text: str, error: dict[str, Any]) -> None:
+    def _end(self, status: TurnStatus, text: str, error: dict[str, Any], trace: Trace = ()) -> None:
         if not self._open or self.conversation_id is None:
             return
         self._open = False
+        record = {"trace": [dataclasses.asdict(stage) for stage in trace]} if trace else None
         try:
             self._store.finish(
-                self.conversation_id, self.number, status, text or None, error=error, shown=self.shown, note=self.note
+                self.conversation_id,
+                self.number,
+                status,
+                text or None,
+                record=record,
+                error=error,
+                shown=self.shown,
+                note=self.note,
             )
         except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
             log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)

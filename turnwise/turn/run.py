@@ -233,12 +233,12 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         await memory.complete(reply)
         yield Answered(reply)
     except TurnwiseError as error:
-        memory.fail(error, text, blocked=isinstance(error, MessageBlocked))
+        memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())
         yield Failed(error.to_dict(), error.status, trace.all())
     except Exception:
         log.exception("turn %s of %s broke", memory.number, memory.conversation_id)
         broken = TurnwiseError("Something went wrong inside Turnwise.", "Ask again; the log has the details.")
-        memory.fail(broken, text, blocked=False)
+        memory.fail(broken, text, False, trace.all())
         yield Failed(broken.to_dict(), broken.status, trace.all())
     finally:
         memory.abandon(text)

@@ -24,7 +24,7 @@ async function send(text, condensedQuery) {
     if (!view.ended) throw new Problem({ detail: "The answer broke off.", hint: "Check that Turnwise is still running." });
   } catch (error) {
     const problem = inWords(error);
-    keepingBottom(() => view.problem(problem));
+    keepingBottom(() => (problem.code === "MessageBlocked" ? view.blocked(problem) : view.problem(problem)));
     announce(problem.message);
   } finally {
     asking = null;

@@ -1,5 +1,6 @@
 // One turn on the page: the question, the answer as it comes, its sources, and what was searched for and why.
 
+import { checks, rails, stopped } from "./guard.js";
 import { openSource } from "./panel.js";
 
 const WAITING = {
@@ -28,6 +29,9 @@ const DECISIONS = {
   llm: "rewritten by the language model",
   caller: "as you wrote it",
   allow: "allowed",
+  warn: "allowed, with a warning",
+  redact: "allowed, with parts taken out",
+  block: "stopped",
 };
 const PHASES = {
   exploring: "getting to know it",
@@ -54,6 +58,7 @@ export class TurnView {
     this.message = message;
     this.ask = ask;
     this.streamed = "";
+    this.trace = [];
     this.progress = make("p", { className: "progress", textContent: WAITING.understand });
     this.answerBox = make("div", { className: "answer" });
     this.element = make(
@@ -65,7 +70,9 @@ export class TurnView {
     );
   }
 
-  stage({ stage }) {
+  stage(done) {
+    this.trace.push(done);
+    const { stage } = done;
     const next = ORDER[ORDER.indexOf(stage) + 1];
     if (next) this.progress.textContent = WAITING[next];
   }
@@ -107,7 +114,7 @@ export class TurnView {
     const notice = reply.notice ? make("p", { className: "notice calm", textContent: reply.notice }) : null;
     const sources = reply.sources.length ? documents(reply) : null;
     const next = reply.suggestions?.length ? suggestions(reply.suggestions, this.ask) : null;
-    this.element.append(make("footer", {}, notice, doubts, sources, next, searched(reply, this), why(reply)));
+    this.element.append(make("footer", {}, notice, checks(reply.trace ?? []), doubts, sources, next, searched(reply, this), why(reply)));
   }
 
   problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.ask(this.message)]) {
@@ -118,11 +125,35 @@ export class TurnView {
     this.element.append(make("footer", {}, words, button(label, act, "plain")));
   }
 
+  // A message that a rail has stopped: what was decided, by which rail, which words, how sure, and what to do.
+  blocked(problem) {
+    const reasons = stopped(this.trace, this.message);
+    if (!reasons) return this.problem(problem, ["Put it another way", () => reword(this.message)]);
+    this.problem({ ...problem, message: "This message was not answered.", hint: "", calm: true }, [
+      "Put it another way",
+      () => reword(this.message),
+    ]);
+    this.element.querySelector(".notice").append(reasons, BLOCKED_HINT);
+    this.element.querySelector("footer").append(why({ trace: this.trace }));
+  }
+
   end() {
     this.ended = true;
     this.progress.remove();
     this.element.ariaBusy = "false";
   }
+}
+
+const BLOCKED_HINT =
+  "A check by words and patterns can be wrong. If you meant something else, ask for it in other words; to talk about " +
+  "such a sentence, put it in quotation marks. You can go on with this conversation as before.";
+
+// Puts a message back where it was written, to be changed.
+function reword(message) {
+  const box = document.getElementById("message");
+  box.value = message;
+  box.dispatchEvent(new Event("input"));
+  box.focus();
 }
 
 // A turn that the store kept, whatever became of it.
@@ -139,7 +170,9 @@ export function restored(turn, ask) {
   } else {
     const interrupted = turn.status === "interrupted";
     const { message, hint } = turn.error ?? { message: "This answer was interrupted." };
-    view.problem({ message, hint: interrupted ? "" : hint, calm: interrupted });
+    view.trace = turn.record?.trace ?? [];
+    if (turn.status === "blocked") view.blocked({ message, hint });
+    else view.problem({ message, hint: interrupted ? "" : hint, calm: interrupted });
   }
   return view;
 }
@@ -295,7 +328,7 @@ function steps(plan) {
 
 function why({ trace = [], state, plan }) {
   const total = trace.reduce((sum, stage) => sum + stage.ms, 0);
-  const rows = trace.map(({ stage, decision, reason, ms }) =>
+  const rows = trace.map(({ stage, decision, reason, ms, details }) =>
     make(
       "li",
       {},
@@ -306,6 +339,7 @@ function why({ trace = [], state, plan }) {
         DECISIONS[decision] ?? decision,
         make("small", { textContent: reason }),
         stage === "plan" ? steps(plan) : null,
+        rails(details),
       ),
       make("time", { textContent: milliseconds(ms) }),
     ),

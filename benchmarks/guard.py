@@ -1,0 +1,170 @@
+"""What the rails cost: a message of 2 KB after 20 turns, long messages, and messages written to be slow.
+
+    python benchmarks/guard.py [--rounds 60] [--preset general]
+
+Messages are made up from the bundled sample documents and are all different, so that nothing is known from the last.
+One embedding of the same text is timed beside every check, by a network of its own: it is what the classifier needs
+anyway, and is subtracted. What is compared takes turns, so that what else the machine does hits all of it alike:
+milliseconds depend on the machine, ratios hardly. Where a rail was cut off at its deadline, that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import turnwise
+from turnwise.conversation import Conversation, Turn
+from turnwise.documents.parse import parse
+from turnwise.evaluation.metrics import percentile
+from turnwise.guard.pipeline import GuardrailPipeline
+from turnwise.models.embedder import OnnxEmbedder
+from turnwise.text import sentences
+
+SAMPLE = Path(turnwise.__file__).parent / "sample"
+KB = 1024
+TURNS = 20
+SIZES = (1, 10, 100)
+SHORT, LONG = 10, 100  # KB of a hostile message, whose times should be to each other as their lengths are
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+# What each writes for ever: the first so many characters are the message.
+HOSTILE = {
+    "a run of a": "a",
+    "blanks": "a" + " " * 400,
+    "line breaks": "a\n\n\n\n",
+    "brackets": "[({<",
+    "opening and closing": "[a](b)<c>{d}",
+    "quotation marks": "\"'“‘`",
+    "quotation marks around words": "\"a' “b‘ `c",
+    "base64": ALPHABET,
+    "base64 in pieces": f"{ALPHABET}= ",
+    "hexadecimal": "69676e6f7265",
+    "percent signs": "%69%67%25",
+    "entities": "&#105;&amp;",
+    "zero-widths": "a\u200b\u200c\u200d\u2060",
+    "combining marks": "a" + "\u0301" * 20,
+    "tag characters": "a\U000e0069\U000e0067",
+    "look-alikes": "іgпоrе ",
+    "letters apart": "i g n o r e . ",
+    "dots": "i.g-n_o",
+    "ignore, again and again": "ignore ",
+    "almost a command": "ignore all the of your these ",
+    "role tokens": "<|im_start|>system ",
+    "e-mail, almost": "a@a.",
+    "digits": "4111 1111-",
+    "keys, almost": "sk-aaaa AKIA eyJ.",
+    "addresses": "http://a.a/?a=a&",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--preset", default="general")
+    given = parser.parse_args()
+    bench = Bench(given.preset)
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, preset {given.preset}\n")
+    bench.two_kilobytes(given.rounds)
+    bench.lengths(max(5, given.rounds // 6))
+    bench.hostile(max(3, given.rounds // 20))
+    if bench.cut_off:
+        print(f"\ncut off at the deadline: {', '.join(sorted(bench.cut_off))}")
+
+
+class Bench:
+    def __init__(self, preset: str) -> None:
+        embedder = OnnxEmbedder()
+        self._pipeline = GuardrailPipeline(preset, max_message=10**6, embedder=embedder, keep_turns=False)
+        self._alone = OnnxEmbedder()  # what the pipeline's has seen, this one has not
+        self._random = random.Random(1)
+        texts = [parse(path).text for path in sorted(SAMPLE.iterdir())]
+        self._sentences = [each for text in texts for each in sentences(text) if 40 < len(each) < 400]
+        self.cut_off: set[str] = set()
+        for _ in range(3):
+            self._check(self._prose(2 * KB))
+            self._alone.embed_query(self._prose(2 * KB))
+
+    def two_kilobytes(self, rounds: int) -> None:
+        """In a conversation as it goes on, what was said before was judged when it was said; then in a new one."""
+        rows: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            conversation, text = self._conversation(), self._prose(2 * KB)
+            embedding = timed(self._alone.embed_query, text)
+            unseen = timed(self._check, text, conversation)
+            for turn in conversation.turns:
+                self._check(turn.prompt or "")
+            seen = timed(self._check, self._prose(2 * KB), conversation)
+            alone = timed(self._check, self._prose(2 * KB))
+            for row, took in (
+                ("one embedding of it", embedding),
+                ("no conversation", alone),
+                (f"after {TURNS} turns", seen),
+                ("  beyond one embedding", seen - embedding),
+                (f"after {TURNS} turns, none of them seen before", unseen),
+                ("  beyond one embedding ", unseen - embedding),
+            ):
+                rows.setdefault(row, []).append(took)
+        print(f"{'a message of 2 KB, ms':48}{'p50':>9}{'p95':>9}")
+        for row, taken in rows.items():
+            print(f"{row.rstrip():48}{percentile(taken, 50):9.2f}{percentile(taken, 95):9.2f}")
+
+    def lengths(self, rounds: int) -> None:
+        taken: dict[int, list[float]] = {size: [] for size in SIZES}
+        for _ in range(rounds):
+            for size in SIZES:
+                taken[size].append(timed(self._check, self._prose(size * KB)))
+        print(f"\n{'prose, ms':48}{'p50':>9}{'p95':>9}{'a KB':>9}{'to the one before':>19}")
+        before = None
+        for size, each in taken.items():
+            middle = percentile(each, 50)
+            growth = f"{middle / before:.1f} times" if before else ""
+            print(f"{size:>3} KB{'':42}{middle:9.2f}{percentile(each, 95):9.2f}{middle / size:9.3f}{growth:>19}")
+            before = middle
+
+    def hostile(self, rounds: int) -> None:
+        """Each message at two lengths: 10 times the length should take about 10 times the time, and no more than a
+        small multiple of what prose takes."""
+        written: dict[str, Callable[[int], str]] = {"prose": self._prose}
+        for name, unit in HOSTILE.items():
+            written[name] = lambda size, unit=unit: (unit * (size // len(unit) + 1))[:size]
+        print(f"\n{f'hostile messages, ms at {LONG} KB':48}{'middle':>9}{f'to {SHORT} KB':>9}{'to prose':>19}")
+        prose = 0.0
+        for name, write in written.items():
+            middle = {}
+            for size in (SHORT, LONG):
+                middle[size] = percentile([timed(self._check, write(size * KB)) for _ in range(rounds)], 50)
+            prose = prose or middle[LONG]
+            growth, ratio = middle[LONG] / middle[SHORT], middle[LONG] / prose
+            print(f"{name:48}{middle[LONG]:9.1f}{growth:9.1f}{f'{ratio:.2f} times':>19}")
+
+    def _check(self, text: str, conversation: Conversation | None = None) -> None:
+        result = self._pipeline.check_input(text, conversation)
+        self.cut_off |= {each.rail for each in result.details.values() if each.state == "timed out"}
+
+    def _conversation(self) -> Conversation:
+        turns = [Turn(self._prose(120), self._prose(600), number=number) for number in range(1, TURNS + 1)]
+        return Conversation(turns=turns)
+
+    def _prose(self, size: int) -> str:
+        said: list[str] = []
+        length = 0
+        while length < size:
+            said.append(self._random.choice(self._sentences))
+            length += len(said[-1]) + 1
+        return " ".join(said)[:size]
+
+
+def timed(work: Callable[..., object], *given: object) -> float:
+    start = time.perf_counter()
+    work(*given)
+    return (time.perf_counter() - start) * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""The rails as an API: a message or an answer judged by itself, with what each rail found. Nothing is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.responses import Response
+
+from turnwise.conversation import Conversation
+from turnwise.engine import Engine
+from turnwise.guard.shape import check_shape
+from turnwise.guard.verdict import Action, Fails, GuardResult, State
+from turnwise.server.native import ChatMessage, ConversationId, Text, read_sources
+from turnwise.server.problems import PROBLEMS, Json
+
+
+class InputBody(BaseModel):
+    """A message to be judged: alone, after `messages` that the caller keeps, or in a conversation kept here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: Text
+    messages: list[ChatMessage] = Field([], description="What was said before it, oldest first")
+    conversation_id: ConversationId | None = Field(None, description="A conversation kept here that it goes on with")
+
+    @model_validator(mode="after")
+    def one_history(self) -> Self:
+        if self.messages and self.conversation_id is not None:
+            raise ValueError("Send either 'messages' or 'conversation_id'; both say what came before.")
+        return self
+
+
+class OutputBody(BaseModel):
+    """An answer to be judged: whether it gives away what it should not, or says what its sources do not bear out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: Text
+    conversation_id: ConversationId | None = Field(None, description="A conversation kept here that it belongs to")
+    sources: Any = Field(None, description="What it cites, as the sources of a reply; then its claims are checked")
+    system_prompt: Text = Field("", description="Instructions that it may not give away")
+    canaries: list[Text] = Field([], description="Strings that it may not give away, in any spelling")
+
+
+class SpanDocument(BaseModel):
+    start: int
+    end: int
+    kind: str = Field(description="What these characters are")
+
+
+class FindingDocument(BaseModel):
+    """What one rail found. It acts where `score` reaches `threshold`."""
+
+    rail: str
+    action: Action
+    score: float
+    threshold: float
+    reason: str
+    spans: list[SpanDocument]
+    state: State = Field(description="failed, timed out and skipped: it did not get to judge")
+    fails: Fails = Field(description="Whether a text passes (open) or is blocked (closed) where it cannot judge")
+    latency_ms: float
+    facts: dict[str, Any]
+
+
+class ResultDocument(BaseModel):
+    """What was decided and why; `sanitized` is the text as it may go on, with what is redacted taken out."""
+
+    blocked: bool
+    pipeline_type: str
+    action: Action
+    sanitized: str
+    details: dict[str, FindingDocument] = Field(description="By rail")
+    warnings: list[str]
+    reasons: list[str]
+    conversation_id: str | None
+    shadow: Action | None = Field(description="What would have been done, where the preset only watches")
+    retry_after: float | None = Field(description="Seconds, where a rate limit was the reason")
+
+
+def guard_router(engine: Engine) -> APIRouter:
+    router = APIRouter(prefix="/api/guard", responses={200: {"model": ResultDocument}, **PROBLEMS})
+
+    def kept(conversation_id: str | None) -> Conversation | None:
+        return engine.store.conversation(conversation_id) if conversation_id is not None else None
+
+    def judge_input(body: InputBody) -> GuardResult:
+        conversation = kept(body.conversation_id)
+        if conversation is not None:
+            return engine.guard.check_input(body.content, conversation)
+        check_shape(body.content, engine.settings.max_message)
+        history = tuple(message.to_message() for message in body.messages)
+        return engine.guard.judge_input(body.content, history, trusted=False)
+
+    def judge_output(body: OutputBody) -> GuardResult:
+        conversation = kept(body.conversation_id)
+        return engine.guard.check_output(
+            body.content,
+            conversation,
+            sources=read_sources(body.sources),
+            system_prompt=body.system_prompt,
+            canaries=tuple(body.canaries),
+        )
+
+    @router.post("/input", summary="Whether a message would be taken, and what each rail found in it")
+    async def check_input(body: InputBody) -> Response:
+        return Json((await asyncio.to_thread(judge_input, body)).to_dict())
+
+    @router.post("/output", summary="Whether an answer may be shown, and what each rail found in it")
+    async def check_output(body: OutputBody) -> Response:
+        return Json((await asyncio.to_thread(judge_output, body)).to_dict())
+
+    return router
