@@ -96,8 +96,6 @@ LAYERS: dict[str, set[str]] = {
 PURE: dict[str, set[str]] = {
     "types": set(),
     "errors": set(),
-    "logs": set(),
-    "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": set(),
     "config": set(),
     "conversation": set(),

@@ -158,8 +158,9 @@ class Conversation:
         """The last turn, where it waits for its response."""
         return self.turns[-1] if self.turns and self.turns[-1].status == "pending" else None
 
-    def check_rate_limit(self) -> Decision:
-        """Whether the prompt that waits, or where none does the next one, is within the limit. Counts nothing.
+    def check_rate_limit(self, another: bool = False) -> Decision:
+        """Whether the prompt that waits, or where none does the next one, is within the limit. With `another`, whether
+        the next one is although one waits. Counts nothing.
 
         What counts are the turns with a prompt, once each, blocked ones too; a refused one costs nothing. A turn from
         the future counts for nothing: a clock that was set back locks nobody out.
@@ -168,27 +169,28 @@ class Conversation:
             return Decision(True)
         now = _microseconds(datetime.now(UTC))
         asked = [turn for turn in self.turns if turn.prompt is not None]
-        waits = bool(asked) and asked[-1] is self.waiting
+        waits = not another and bool(asked) and asked[-1] is self.waiting
         at = min(_microseconds(asked.pop().timestamp), now) if waits else now
         spent = _spent(self.rate_limit, asked, at, now)
         return Decision(spent.wait == 0, "conversation", self.rate_limit, spent.wait / 1e6, spent.remaining)
 
-    def refused(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    def refused(self, waiting: bool = False) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """The prompts that were blocked, and for each how many of the `messages` came before it."""
         prompts, places, before = [], [], 0
         for turn in self.turns:
             if turn.status == "blocked" and turn.prompt is not None:
                 prompts.append(turn.prompt)
                 places.append(before)
-            elif turn.status not in ("blocked", "pending"):
+            elif turn.status != "blocked" and (waiting or turn.status != "pending"):
                 before += (turn.prompt is not None) + bool(turn.status == "answered" and turn.response)
         return tuple(prompts), tuple(places)
 
-    def messages(self) -> tuple[Message, ...]:
-        """The history a new turn reads. A blocked prompt never becomes context; an unanswered one was still said."""
+    def messages(self, waiting: bool = False) -> tuple[Message, ...]:
+        """The history a new turn reads, with prompts that are still `waiting` or without. A blocked prompt never becomes
+        context; one that failed was still said."""
         said: list[Message] = []
         for turn in self.turns:
-            if turn.status in ("blocked", "pending"):
+            if turn.status == "blocked" or (turn.status == "pending" and not waiting):
                 continue
             at = turn.timestamp.timestamp()
             if turn.prompt is not None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import dataclasses
 import logging
-import queue
-import threading
-import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
+from turnwise.guard.exchange import ExchangeRail
 from turnwise.guard.injection import InjectionRail
+from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.reading import read
+from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
 from turnwise.types import Embedder, Message
@@ -59,81 +58,117 @@ class GuardrailPipeline:
         if conversation is None:
             return self.judge_input(content)
         by_hand = _waits(conversation, content)  # the caller has added this prompt already
-        earlier = conversation.turns[:-1] if by_hand else conversation.turns
-        refused = [turn.prompt for turn in earlier if turn.status == "blocked" and turn.prompt is not None]
-        history = Conversation(conversation.id, turns=earlier).messages()
-        result = dataclasses.replace(self.judge_input(content, history, refused), conversation_id=conversation.id)
-        if self._keep_turns or by_hand:
-            _record(conversation, result, content, by_hand)
+        if not (allowed := conversation.check_rate_limit(another=not by_hand)):
+            result = _limited(content, allowed)
+        else:
+            earlier = Conversation(turns=conversation.turns[:-1] if by_hand else conversation.turns)
+            blocked, places = earlier.refused(waiting=True)
+            result = self.judge_input(content, earlier.messages(waiting=True), blocked, places=places)
+        result = dataclasses.replace(result, conversation_id=conversation.id)
+        if by_hand or (self._keep_turns and allowed):  # what is over the limit was never taken in
+            _record(conversation, result, by_hand)
         return result
 
     async def acheck_input(self, content: str, conversation: Conversation | None = None) -> GuardResult:
         return await asyncio.to_thread(self.check_input, content, conversation)
 
     def judge_input(
-        self, content: str, history: Sequence[Message] = (), blocked: Sequence[str] = (), trusted: bool = True
+        self,
+        content: str,
+        history: Sequence[Message] = (),
+        blocked: Sequence[str] = (),
+        trusted: bool = True,
+        places: Sequence[int] = (),
     ) -> GuardResult:
-        """Judge a message by what was said before it, and keep nothing."""
-        case = Case(read(content), history, blocked, trusted)
-        return self._result("input", content, run_rails(self._input, case, self.preset.deadline))
+        """Judge a message by what was said before it, and keep nothing. See `Case` for what the others are."""
+        return self.open_input(content).within(history, blocked, trusted, places)
+
+    def open_input(self, content: str) -> InputCheck:
+        """Judge a message by itself; what was said before it can follow. Raises InputError as `check_input` does."""
+        check_shape(content, self._max_message)
+        case = Case(read(content))
+        alone = [rail for rail in self._input if not getattr(rail, "reads_history", False)]
+        return InputCheck(self, case, run_rails(alone, case, self.preset.deadline))
+
+    def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
+        """What these findings and the rails that read the history come to."""
+        reading = [rail for rail in self._input if getattr(rail, "reads_history", False)]
+        return self._result("input", case.text, [*found, *run_rails(reading, case, self.preset.deadline)])
 
     def open_output(self, citable: Collection[int]) -> OutputGuard:
         """A guard for one streamed answer that may cite these numbers."""
         return OutputGuard(citable)
 
     def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
+        findings = [self._watched(side, each) for each in findings]
         action: Action = max((each.action for each in findings), key=SEVERITY.__getitem__, default="allow")
         acting = [each for each in findings if each.action != "allow"]
         shadow = action if self.preset.shadow else None
-        if shadow and shadow != "allow":
-            log.info("only watching: would %s because %s", shadow, "; ".join(each.reason for each in acting))
-        taken = [span for each in findings if each.action == "redact" for span in each.spans]
+        if shadow:
+            for each in acting:
+                _log_watched(each, each.action)
         return GuardResult(
             pipeline_type=side,
             action="allow" if shadow else action,
-            sanitized=content if shadow else redacted(content, taken),
+            sanitized=content if shadow else cleaned(content, findings),
             details={each.rail: each for each in findings},
             warnings=tuple(each.reason for each in acting if each.action in ("warn", "redact")),
             reasons=tuple(each.reason for each in acting if each.action == "block"),
             shadow=shadow,
         )
 
-
-def run_rails(rails: Sequence[Rail], case: Case, deadline: float) -> list[Finding]:
-    """What each rail finds, in order. They run in a thread of their own: one that hangs is left behind at its deadline,
-    and those after it go on in another."""
-    findings: list[Finding] = []
-    while len(findings) < len(rails):
-        done: queue.SimpleQueue[Finding] = queue.SimpleQueue()
-        left = rails[len(findings) :]
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(_work, left, case, done), daemon=True).start()
-        for rail in left:
-            try:
-                findings.append(done.get(timeout=deadline))
-            except queue.Empty:
-                log.warning("the rail %s was cut off after %g seconds", rail.name, deadline)
-                findings.append(_unjudged(rail, "timed out", f"did not answer in {deadline:g} seconds", deadline))
-                break
-    return findings
+    def _watched(self, side: str, found: Finding) -> Finding:
+        """The finding, or of a rail that only watches: the same without its action, which is told in its facts."""
+        options = self.preset.options(SIDE.get(side, side), found.rail) or {}
+        if not options.get("shadow") or found.action == "allow":
+            return found
+        _log_watched(found, found.action)
+        return dataclasses.replace(found, action="allow", facts={**found.facts, "shadow": found.action})
 
 
-def _work(rails: Sequence[Rail], case: Case, done: queue.SimpleQueue[Finding]) -> None:
-    for rail in rails:
-        start = time.perf_counter()
-        try:
-            found = rail.check(case)
-        except Exception as error:
-            log.exception("the rail %s failed", rail.name)
-            found = _unjudged(rail, "failed", f"failed ({type(error).__name__})", 0.0)
-        took = (time.perf_counter() - start) * 1000
-        done.put(dataclasses.replace(found, fails=rail.fails, latency_ms=round(took, 3)))
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputCheck:
+    """A message that was judged by itself."""
+
+    pipeline: GuardrailPipeline
+    case: Case
+    found: Sequence[Finding]
+
+    @property
+    def sanitized(self) -> str:
+        """The text as it may be kept: with what is to be redacted taken out."""
+        watching = self.pipeline.preset.shadow
+        return self.case.text if watching else cleaned(self.case.text, self.found)
+
+    def within(
+        self,
+        history: Sequence[Message] = (),
+        blocked: Sequence[str] = (),
+        trusted: bool = True,
+        places: Sequence[int] = (),
+    ) -> GuardResult:
+        """The result in the light of what was said before; see `Case`."""
+        case = dataclasses.replace(self.case, history=history, blocked=blocked, places=places, trusted=trusted)
+        return self.pipeline.judge_exchange(case, self.found)
 
 
-def _unjudged(rail: Rail, state: Any, why: str, seconds: float) -> Finding:
-    action = "block" if rail.fails == "closed" else "allow"
-    reason = f"the rail {rail.name} {why}"
-    return Finding(rail.name, action, reason=reason, state=state, fails=rail.fails, latency_ms=seconds * 1000)  # type: ignore[arg-type]
+SIDE = {"document": "documents"}  # what the presets call the side of a result
+
+
+def cleaned(content: str, findings: Iterable[Finding]) -> str:
+    """The text without what these findings ask to take out."""
+    return redacted(content, [span for each in findings if each.action == "redact" for span in each.spans])
+
+
+def _log_watched(found: Finding, action: Action) -> None:
+    log.info("only watching: %s would %s (%.2f of %.2f)", found.rail, action, found.score, found.threshold)
+
+
+def _limited(content: str, decision: Decision) -> GuardResult:
+    error = decision.error()
+    return GuardResult(
+        "input", "block", content, {}, reasons=(str(error).rstrip("."),), retry_after=decision.retry_after
+    )
 
 
 def redacted(text: str, spans: Iterable[Span]) -> str:
@@ -153,12 +188,12 @@ def _waits(conversation: Conversation, content: str) -> bool:
     return last is not None and last.status == "pending" and last.prompt == content
 
 
-def _record(conversation: Conversation, result: GuardResult, content: str, by_hand: bool) -> None:
-    """Keep the prompt as it may be kept: the sanitized text of one that may go on, and a blocked one as blocked."""
-    turn = conversation.turns.pop() if by_hand else Turn(content)
+def _record(conversation: Conversation, result: GuardResult, by_hand: bool) -> None:
+    """Keep the prompt as it may be kept: without what was redacted, and a blocked one as blocked."""
+    turn = conversation.turns.pop() if by_hand else Turn("")
     if result.blocked:
         noted = {**turn.metadata, "reasons": list(result.reasons)}
-        conversation.add_turn(content, None, turn.timestamp, noted, "blocked")
+        conversation.add_turn(result.sanitized, None, turn.timestamp, noted, "blocked")
     else:
         conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
 
@@ -167,4 +202,16 @@ def _input_rails(preset: GuardPreset, embedder: Embedder | None) -> list[Rail]:
     rails: list[Rail] = []
     if (options := preset.options("input", "injection")) is not None:
         rails.append(InjectionRail(options, embedder))
+    if (options := preset.options("input", "exchange")) is not None:
+        rails.append(ExchangeRail(options, refused=_refused_by(tuple(rails))))
     return rails
+
+
+def _refused_by(rails: Sequence[Rail]) -> Callable[[str], bool]:
+    """Whether one of these rails blocks a text by itself."""
+
+    def refused(text: str) -> bool:
+        case = Case(read(text))
+        return any(rail.check(case).action == "block" for rail in rails)
+
+    return refused
