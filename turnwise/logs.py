@@ -1,4 +1,4 @@
-"""Every log line of a turn says whose turn it is: conversation, user and number, also in the threads that work for it."""
+"""Every log line of a turn says whose turn it is: conversation, user and number, also from the threads at work on it."""
 
 from __future__ import annotations
 
@@ -60,27 +60,16 @@ async def of_turn(label: Label, events: AsyncGenerator[T, None]) -> AsyncGenerat
 
 
 class TurnFilter(logging.Filter):
-    """Gives every record `conversation_id`, `user_id` and `turn` ("-" where there is none), for any formatter; and
-    where it was written in a turn, these words behind its message. Add it to a handler."""
+    """Gives every record `conversation_id`, `user_id` and `turn` ("-" where there is none) and all three as
+    `of_turn` (nothing outside of turns), for any formatter. Add it to a handler."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if hasattr(record, "turn"):  # another handler has seen to it
-            return True
         label = _LABEL.get()
         known = label or Label()
         record.conversation_id, record.user_id = _in_line(known.conversation_id), _in_line(known.user_id)
         record.turn = known.turn or "-"
-        if label:
-            record.msg, record.args = f"{record.getMessage()} {label}", ()
+        record.of_turn = f" {label}" if label else ""
         return True
-
-
-def label_logs(*loggers: logging.Logger) -> None:
-    """Let the handlers of these loggers label what they write."""
-    for logger in loggers:
-        for handler in logger.handlers:
-            if not any(isinstance(each, TurnFilter) for each in handler.filters):
-                handler.addFilter(TurnFilter())
 
 
 def _in_line(name: str | None) -> str:

@@ -64,7 +64,10 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
     def add(text: str, label: int, kind: str, held: bool) -> None:
         found.append(Example(text if held else worn(text, rnd), label, kind, held))
 
-    told: dict[bool, list[str]] = {True: [], False: []}  # benign texts to set beside attacks, by whether they are held out
+    told: dict[bool, list[str]] = {
+        True: [],
+        False: [],
+    }  # benign texts to set beside attacks, by whether they are held out
     for line in benign:
         each = variants(line, 24 if line.file.startswith("roleplay") else 12 if line.lang == "en" else 16, rnd)
         told[line.held] += each[:4]
@@ -138,7 +141,9 @@ def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Exa
     return found
 
 
-def _planted(text: str, payload: str, kind: str, held: bool, rnd: random.Random) -> tuple[str, int, str, bool, int, int]:
+def _planted(
+    text: str, payload: str, kind: str, held: bool, rnd: random.Random
+) -> tuple[str, int, str, bool, int, int]:
     whole, start, end = planted(text, payload, rnd)
     return whole, 1, kind, held, start, end
 
@@ -191,9 +196,14 @@ def main() -> None:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     arrays: packed.Weights = {}
-    for name, examples in (("messages", messages(given.data, texts, rnd)), ("passages", documents(given.data, texts, rnd))):
+    for name, examples in (
+        ("messages", messages(given.data, texts, rnd)),
+        ("passages", documents(given.data, texts, rnd)),
+    ):
         rnd.shuffle(examples)
-        print(name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples))
+        print(
+            name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples)
+        )
         with (given.out / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(dataclasses.asdict(each)) + "\n" for each in examples)
         arrays |= encoded(examples, tokenizer, name)

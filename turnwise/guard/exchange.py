@@ -5,22 +5,25 @@ innocent is never stopped for what was said earlier."""
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from turnwise.guard.injection import InjectionRail
-from turnwise.guard.reading import read
+from turnwise.guard.reading import Reading
 from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
 from turnwise.text import content_stems
 
 WINDOW = 20  # user messages that are looked back at
 JOINED = 4  # of them that are also read as one
-LONGEST_PART = 1000  # characters of each that are joined
+LONGEST_PART = 400  # characters of each, at the seam, that are joined
+LONGEST_SAID = 1000  # characters whose words are compared with what was refused
 LONGEST = 100_000  # characters of a message that are scored
-LIKE = 0.5  # share of its words that a message has in common with one that it asks again
+CLEARLY = 0.3  # by how much the joined text must outdo its parts
+LIKE = 0.3  # share of its words that a message has in common with one that it asks again
 REMEMBERED = 20_000  # texts whose scores are kept
 BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what may go before a request
 ASKING = frozenset({"extract", "override", "persona", "role token"})
@@ -170,13 +173,17 @@ class ExchangeRail:
 
     def _joined(self, present: Measure, earlier: Sequence[Measure]) -> float:
         """The score of this message read as one with those before it, where none of them has it alone, nor they have it
-        without this one."""
-        parts = [each.fragment for each in earlier[-JOINED + 1 :]]
-        if not present.fragment:  # it only says: now put them together
-            return self._best(parts) if len(parts) > 1 and max(each.score for each in earlier[-JOINED + 1 :]) < 0.5 else 0
-        alone = max((present.score, *(each.score for each in earlier[-JOINED + 1 :])))
-        best = self._best([*parts, present.fragment], whole=False)
-        return best if best - max(alone, self._best(parts)) >= 0.3 else 0.0
+        without this one. A quotation that has it alone is talked about."""
+        before = earlier[-JOINED + 1 :]
+        parts = [each.fragment[-LONGEST_PART:] for each in before if each.fragment]
+        own = present.fragment[:LONGEST_PART]
+        alone = max((present.score, *(each.score for each in before), *map(self._score, parts)))
+        if not own:  # it only says: now put them together
+            best = self._best(parts)
+        else:
+            best = self._best([*parts, own], whole=False)
+            alone = max(alone, self._best(parts), self._score(own))
+        return best if best - alone >= CLEARLY else 0.0
 
     def _best(self, parts: Sequence[str], whole: bool = True) -> float:
         """The highest score of the last two or more of these as one text; `whole`: of all beginnings of them too."""
@@ -197,14 +204,12 @@ class ExchangeRail:
     def _measured(self, text: str) -> Measure:
         words = plain_words(text)
         text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
-        part = "" if puts_together(words) else fragment(text[:LONGEST_PART])
-        return Measure(self._score(text), signs_in(words), frozenset(content_stems(words)), part)
+        part = "" if puts_together(words) else fragment(text)
+        return Measure(self._score(text), signs_in(words), frozenset(content_stems(words[:LONGEST_SAID])), part)
 
     def _refuses(self, text: str, measure: Measure) -> bool:
         """Whether the other rails stop this text. Those that are plainly innocent are not shown to them."""
         return self._refused is not None and measure.score >= 0.2 and self._refused(text)
-
-
 
 
 class Remembered(Generic[T]):
@@ -230,10 +235,13 @@ class Remembered(Generic[T]):
 
 def rule_score(text: str) -> float:
     """How likely a text is an attack, by the plain commands alone."""
-    return 0.95 if _RULES.check(Case(read(text))).state == "found" else 0.0
+    if text.isascii() and not _OBJECT.search(text):
+        return 0.0
+    return 0.95 if _RULES.check(Case(Reading(text, text, (), {}))).state == "found" else 0.0
 
 
 _RULES = InjectionRail({})
+_OBJECT = re.compile("instruction|prompt|rule|direction|guideline|message", re.I)  # what all of them are about
 
 
 def _told(case: Case) -> list[tuple[int, str, str, bool]]:

@@ -84,7 +84,9 @@ def load_guard(name: str) -> GuardPreset:
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"The guard preset {place} cannot be read: {error}", "Mend it, or copy one that works.") from error
+        raise ConfigError(
+            f"The guard preset {place} cannot be read: {error}", "Mend it, or copy one that works."
+        ) from error
     return _preset(told, place)
 
 
@@ -92,7 +94,9 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The guard preset {path} cannot be read: {error}", "Mend it, or copy one that works.") from error
+        raise ConfigError(
+            f"The guard preset {path} cannot be read: {error}", "Mend it, or copy one that works."
+        ) from error
 
 
 def _preset(told: dict[str, Any], place: str) -> GuardPreset:

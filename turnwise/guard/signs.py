@@ -39,7 +39,9 @@ _GET = (
     r"(?:show|reveal|print|repeat|output|give|tell|share|paste|copy|recite|display|disclose|leak|expose|write|translate|"
     r"summari[sz]e|encode|spell|list|read|quote|dump|return|type)"
 )
-_AUTHORITY = r"(?:developer|creator|admin|administrator|engineer|maker|owner|programmer|operator|supervisor|boss|teacher)"
+_AUTHORITY = (
+    r"(?:developer|creator|admin|administrator|engineer|maker|owner|programmer|operator|supervisor|boss|teacher)"
+)
 
 _SIGNS: dict[str, tuple[str, ...]] = {
     "trust": (
@@ -73,7 +75,7 @@ _SIGNS: dict[str, tuple[str, ...]] = {
     ),
     "probe": (
         rf"\byour (?:(?:own|exact|full|internal|hidden|secret|system|safety|content|actual) ){{0,2}}{_RULES}"
-        r"(?! (?:on|for|about|regarding|of|to|in|at|from|are not working|did ?n't|do ?n't)\b)",
+        r"\b(?! (?:on|for|about|regarding|of|to|in|at|from|are not working|did ?n't|do ?n't)\b)",
         rf"\b(?:rules|instructions|guidelines|restrictions|filters|limits) {_GIVEN}",
         r"\b(?:rules|instructions|guidelines|restrictions|prompt) (?:were|have|are) you (?:been )?(?:given|told|following)\b",
         r"\b(?:rules|instructions|guidelines|restrictions) (?:do )?you (?:have to |must |need to )?(?:follow|obey)\b",
@@ -144,7 +146,8 @@ def plain_words(text: str) -> str:
     """The text as patterns read it: both ends of it, lower case, plain signs, one space at a time, without what it
     quotes. Lines are kept."""
     text = text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
-    text = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
+    if not text.isascii():
+        text = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
     text = _QUOTED.sub(" ", text).lower().replace("’", "'")
     return "\n".join(" ".join(line.split()) for line in text.splitlines())
 
@@ -171,6 +174,8 @@ def puts_together(words: str) -> bool:
 
 def fragment(text: str) -> str:
     """What a message may hand over as part of something: what it quotes, or its words without a label before them."""
+    if len(text) > LONGEST:
+        return text
     quoted = [next(filter(None, found), "") for found in _QUOTED.findall(text)]
     if len(quoted) == 1 and quoted[0].strip():
         return quoted[0].strip()

@@ -217,7 +217,17 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             claims=claims,
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
             notice=" ".join(
-                filter(None, (taken_out(verdict), speech.notice, shortened, filtered, left_out(meaning, planned), troubles(planned)))
+                filter(
+                    None,
+                    (
+                        taken_out(verdict),
+                        speech.notice,
+                        shortened,
+                        filtered,
+                        left_out(meaning, planned),
+                        troubles(planned),
+                    ),
+                )
             ),
         )
         await memory.complete(reply)
