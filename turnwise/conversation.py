@@ -186,8 +186,8 @@ class Conversation:
         return tuple(prompts), tuple(places)
 
     def messages(self, waiting: bool = False) -> tuple[Message, ...]:
-        """The history a new turn reads, with prompts that are still `waiting` or without. A blocked prompt never becomes
-        context; one that failed was still said."""
+        """The history a new turn reads, with prompts that are still `waiting` or without. A blocked prompt never
+        becomes context; one that failed was still said."""
         said: list[Message] = []
         for turn in self.turns:
             if turn.status == "blocked" or (turn.status == "pending" and not waiting):

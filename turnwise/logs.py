@@ -1,4 +1,4 @@
-"""Every log line of a turn says whose turn it is: conversation, user and number, also from the threads at work on it."""
+"""Every log line of a turn says whose turn it is: conversation, user and number, also from threads at work on it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from turnwise.conversation import Conversation
 from turnwise.guard.exchange import REMEMBERED, ExchangeRail, Remembered, rule_score
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.reading import read
-from turnwise.guard.signs import fragment, planted, plain_words, refuses, signs_in
+from turnwise.guard.signs import fragment, plain_words, planted, refuses, signs_in
 from turnwise.guard.verdict import Case, Finding, GuardResult
 from turnwise.types import Message
 

@@ -88,7 +88,8 @@ class GuardrailPipeline:
         check_shape(content, self._max_message)
         case = Case(read(content))
         alone = [rail for rail in self._input if not getattr(rail, "reads_history", False)]
-        return InputCheck(self, case, run_rails(alone, case, self.preset.deadline))
+        found = run_rails(alone, case, self.preset.deadline)
+        return InputCheck(self, case, [self._watched("input", each) for each in found])
 
     def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
         """What these findings and the rails that read the history come to."""
@@ -120,9 +121,10 @@ class GuardrailPipeline:
     def _watched(self, side: str, found: Finding) -> Finding:
         """The finding, or of a rail that only watches: the same without its action, which is told in its facts."""
         options = self.preset.options(SIDE.get(side, side), found.rail) or {}
-        if not options.get("shadow") or found.action == "allow":
+        if not options.get("shadow") or "shadow" in found.facts:
             return found
-        _log_watched(found, found.action)
+        if found.action != "allow":
+            _log_watched(found, found.action)
         return dataclasses.replace(found, action="allow", facts={**found.facts, "shadow": found.action})
 
 

@@ -22,9 +22,9 @@ ACTIONS = {
 
 # What a preset may say of each rail, and of what kind it is. Every rail may have these three:
 _EVERY: dict[str, type] = {"action": str, "fails": str, "shadow": bool}
-_EXCHANGE: dict[str, type] = {
-    name: float for name in ("threshold", "lowered", "innocent", "decay", "gain", "blocked", "warn")
-}
+_EXCHANGE: dict[str, type] = dict.fromkeys(
+    ("threshold", "lowered", "innocent", "decay", "gain", "blocked", "warn"), float
+)
 _TOPICS: dict[str, type] = {"blocked": dict}
 RAILS: dict[str, dict[str, dict[str, type]]] = {
     "input": {

@@ -31,12 +31,15 @@ _RULES = (
     r"(?:pre-?|meta-?|system )?prompts?|programming|safety (?:rules|measures|training|features|settings))"
 )
 _HIDDEN = (
-    r"(?:(?:system|hidden|secret|initial|original|internal|underlying|confidential|developer|pre-?set|exact|full|entire|"
-    r"complete|first|starting) ){1,3}(?:prompts?|instructions?|rules|guidelines|directives|messages?|configuration|text)"
+    r"(?:(?:system|hidden|secret|initial|original|internal|underlying|confidential|developer|pre-?set|exact|full|"
+    r"entire|"
+    r"complete|first|starting) ){1,3}(?:prompts?|instructions?|rules|guidelines|directives|messages?|"
+    r"configuration|text)"
 )
 _GIVEN = r"(?:you (?:were|have been|got|are) (?:given|told|instructed|configured|set up|programmed|prompted))"
 _GET = (
-    r"(?:show|reveal|print|repeat|output|give|tell|share|paste|copy|recite|display|disclose|leak|expose|write|translate|"
+    r"(?:show|reveal|print|repeat|output|give|tell|share|paste|copy|recite|display|disclose|leak|expose|write|"
+    r"translate|"
     r"summari[sz]e|encode|spell|list|read|quote|dump|return|type)"
 )
 _AUTHORITY = (
@@ -48,7 +51,8 @@ _SIGNS: dict[str, tuple[str, ...]] = {
         r"\b(?:i|we) (?:really |fully |totally )?trust you\b",
         r"\b(?:you can )?trust me\b",
         r"\bwe(?:'re| are) (?:good |best |now )?(?:friends|partners|a team)\b",
-        r"\byou(?:'re| are) (?:my (?:best |good )?friend|so (?:smart|helpful|kind|clever|honest)|not like (?:the )?other)",
+        r"\byou(?:'re| are) (?:my (?:best |good )?friend|so (?:smart|helpful|kind|clever|honest)|"
+        r"not like (?:the )?other)",
     ),
     "secrecy": (
         r"\bbetween (?:you and me|us|the two of us)\b",
@@ -77,20 +81,24 @@ _SIGNS: dict[str, tuple[str, ...]] = {
         rf"\byour (?:(?:own|exact|full|internal|hidden|secret|system|safety|content|actual) ){{0,2}}{_RULES}"
         r"\b(?! (?:on|for|about|regarding|of|to|in|at|from|are not working|did ?n't|do ?n't)\b)",
         rf"\b(?:rules|instructions|guidelines|restrictions|filters|limits) {_GIVEN}",
-        r"\b(?:rules|instructions|guidelines|restrictions|prompt) (?:were|have|are) you (?:been )?(?:given|told|following)\b",
+        r"\b(?:rules|instructions|guidelines|restrictions|prompt) (?:were|have|are) you (?:been )?(?:given|told|"
+        r"following)\b",
         r"\b(?:rules|instructions|guidelines|restrictions) (?:do )?you (?:have to |must |need to )?(?:follow|obey)\b",
         r"\byou(?:'re| are| were) (?:not allowed|forbidden|prohibited|told not|instructed not|programmed not) to\b",
         r"\bwhat (?:were you|have you been) (?:told|instructed|programmed|configured)\b",
     ),
     "extract": (
         rf"\b{_GET} .{{0,40}}?\b(?:your|the|its) {_HIDDEN}",
-        rf"\b{_GET} .{{0,30}}?\b(?:text|words|lines?|message|instructions|prompt|everything|whatever|what) (?:that )?{_GIVEN}",
+        rf"\b{_GET} .{{0,30}}?\b(?:text|words|lines?|message|instructions|prompt|everything|whatever|"
+        rf"what) (?:that )?{_GIVEN}",
         rf"\b{_GET} .{{0,30}}?\b(?:text|words|lines|instructions|messages?) (?:above|before) (?:this|our|my|the) "
         r"(?:first )?(?:chat|conversation|message|line|prompt)",
-        rf"\b{_GET} (?:me |us )?(?:all (?:of )?)?your (?:instructions|rules|guidelines|directives|prompt|configuration)\b",
+        rf"\b{_GET} (?:me |us )?(?:all (?:of )?)?your (?:instructions|rules|guidelines|directives|prompt|"
+        rf"configuration)\b",
     ),
     "override": (
-        r"\b(?:ignore|disregard|forget|override|overrule|bypass|drop|set aside|put aside|turn off|switch off|disable|lift|"
+        r"\b(?:ignore|disregard|forget|override|overrule|bypass|drop|set aside|put aside|turn off|switch off|"
+        r"disable|lift|"
         r"suspend|stop following|break|violate) (?:all |any |every |of |about )*"
         rf"(?:your|the (?:above|previous|prior|earlier|system)|previous|prior|these|those|such|above) "
         rf"(?:(?:own|previous|prior|earlier|safety|content|system|usual|normal|other|internal) ){{0,2}}{_RULES}",
@@ -99,7 +107,8 @@ _SIGNS: dict[str, tuple[str, ...]] = {
     "persona": (
         r"\b(?:pretend|act|imagine|role-?play|behave|respond|answer|speak|simulate|play)\b.{0,60}?\b"
         r"(?:no|without|free (?:of|from)|zero|not bound by|beyond)(?: any| all| your| the)? "
-        r"(?:rules|restrictions|filters?|limits|limitations|guidelines|censorship|ethics|morals|constraints|safeguards)\b",
+        r"(?:rules|restrictions|filters?|limits|limitations|guidelines|censorship|ethics|morals|constraints|"
+        r"safeguards)\b",
         r"\b(?:unrestricted|unfiltered|uncensored|jailbroken|amoral) (?:ai|assistant|model|version|mode|bot|chatbot)\b",
         r"\bdo anything now\b",
         r"\b(?:developer|debug|maintenance|god|sudo|admin|jailbreak|unrestricted|dan) mode\b",
@@ -115,27 +124,33 @@ _PATTERNS = {sign: re.compile("|".join(patterns)) for sign, patterns in _SIGNS.i
 
 _PLANTED = re.compile(
     r"\b(?:sure|of course|ok|okay|yes|certainly|absolutely|understood|alright)\b.{0,60}?\b(?:ignore|disregard|bypass|"
-    r"forget|drop|no longer follow|not follow|set aside)\b.{0,30}?\b(?:rules|instructions|guidelines|restrictions|filters?|"
+    r"forget|drop|no longer follow|not follow|set aside)\b.{0,30}?\b(?:rules|instructions|guidelines|"
+    r"restrictions|filters?|"
     r"safeguards|limitations|programming)\b"
     r"|\bi (?:will|'ll|can|shall|am going to) (?:now )?(?:ignore|disregard|bypass|forget|drop)\b.{0,30}?\b(?:rules|"
     r"instructions|guidelines|restrictions|filters?|safeguards|limitations|programming)\b"
-    r"|\bi(?: am|'m) (?:now )?(?:in |an? |free from |without |no longer bound by |unrestricted|jailbroken)(?:(?:developer|dan|"
+    r"|\bi(?: am|'m) (?:now )?(?:in |an? |free from |without |no longer bound by |unrestricted|"
+    r"jailbroken)(?:(?:developer|dan|"
     r"god|debug|unrestricted|unfiltered|uncensored|jailbreak|my|any|all|the) ){0,3}"
     r"(?:mode|ai|assistant|rules|restrictions|guidelines|limitations|filters|instructions)\b"
     r"|\b(?:jailbreak|developer mode|dan mode|god mode) (?:is |has been )?(?:on|enabled|activated|active|successful)\b"
 )
 _REFUSES = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry|afraid|unable|not able|not allowed|not permitted)|i (?:can't|cannot|can not|won't|will not|"
-    r"must not|may not|am unable)|that is not something i)\b.{0,60}?\b(?:help|assist|share|provide|reveal|disclose|comply|"
+    r"\b(?:i(?:'m| am) (?:sorry|afraid|unable|not able|not allowed|not permitted)|i (?:can't|cannot|can not|"
+    r"won't|will not|"
+    r"must not|may not|am unable)|that is not something i)\b.{0,60}?\b(?:help|assist|share|provide|reveal|"
+    r"disclose|comply|"
     r"discuss|do (?:that|this|so)|tell|give|show|ignore|talk about)\b|\bthis message was not answered\b"
 )
 _TOGETHER = re.compile(
-    r"\b(?:combine|concatenate|join|merge|assemble|append|add up|put)\b.{0,40}?\b(?:parts?|pieces|strings|fragments|words|"
+    r"\b(?:combine|concatenate|join|merge|assemble|append|add up|put)\b.{0,40}?\b(?:parts?|pieces|strings|"
+    r"fragments|words|"
     r"them|messages|together|a ?\+ ?b)\b"
 )
 _LABEL = re.compile(
     r"\s{0,20}(?:(?:here is |this is |and |the |now )?(?:part|piece|step|line|chunk|fragment|string|word|half|token) ?"
-    r"|(?:the )?(?:first|second|third|fourth|next|last|final) (?:part|half|piece|bit|word)s? ?(?:is)?|(?:let |set )?[a-z] ?(?==)"
+    r"|(?:the )?(?:first|second|third|fourth|next|last|final) (?:part|half|piece|bit|word)s? ?(?:is)?|(?:let |"
+    r"set )?[a-z] ?(?==)"
     r"|(?:remember|store|save|note|keep)(?: this| that)? ?)?(?:\d{1,2} ?(?:of \d{1,2}|/ ?\d{1,2})? ?)?[:=)] ?",
     re.I,
 )

@@ -68,8 +68,8 @@ class GuardResult:
 
     @property
     def left_out(self) -> frozenset[int]:
-        """The places in a history sent by a caller of messages that must not be read: attacks, with the answers to them,
-        and answers that were never ours."""
+        """The places, in a history that a caller sent, of messages that must not be read: attacks, with the answers to
+        them, and answers that were never ours."""
         facts = [] if self.shadow else [each.facts for each in self.details.values() if "shadow" not in each.facts]
         return frozenset(place for each in facts for place in each.get("left_out", ()))
 
