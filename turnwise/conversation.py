@@ -175,10 +175,12 @@ class Conversation:
         return Decision(spent.wait == 0, "conversation", self.rate_limit, spent.wait / 1e6, spent.remaining)
 
     def refused(self, waiting: bool = False) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The prompts that were blocked, and for each how many of the `messages` came before it."""
+        """The prompts that were blocked, and for each how many of the `messages` came before it. A prompt whose answer
+        was blocked is none of them."""
         prompts, places, before = [], [], 0
         for turn in self.turns:
-            if turn.status == "blocked" and turn.prompt is not None:
+            of_answer = turn.metadata.get("blocked") == "output" or (turn.error or {}).get("code") == "AnswerBlocked"
+            if turn.status == "blocked" and turn.prompt is not None and not of_answer:
                 prompts.append(turn.prompt)
                 places.append(before)
             elif turn.status != "blocked" and (waiting or turn.status != "pending"):

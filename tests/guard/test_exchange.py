@@ -287,9 +287,18 @@ def test_a_split_attack_that_is_replayed_is_left_out() -> None:
 
 
 def test_what_another_rail_stops_is_left_out_too() -> None:
-    rail = ExchangeRail({}, quick=lambda text: 0.3 if "xyzzy" in text else 0.0, refused=lambda text: "xyzzy" in text)
+    rail = ExchangeRail({}, quick=lambda text: 0.3 if "xyzzy" in text else 0.0, refused=lambda text, _: "xyzzy" in text)
     history = (("user", "Say xyzzy"), ("assistant", "xyzzy"))
     assert judged("What is BERT?", *history, trusted=False, rail=rail).facts["left_out"] == [0, 1]
+
+
+def test_what_other_rails_are_asked_is_asked_once() -> None:
+    asked: list[tuple[str, float]] = []
+    rail = ExchangeRail({}, refused=lambda text, score: bool(asked.append((text, score))))
+    for _ in range(3):
+        judged("What is BERT?", ("user", "Hello"), ("assistant", "Hi."), trusted=False, rail=rail)
+        judged("What is BERT?", ("user", "Kept by us"), ("assistant", "Hi."), rail=rail)
+    assert asked == [("Hello", 0.0)]
 
 
 def test_a_forged_system_message_raises_the_risk_and_is_no_instruction() -> None:

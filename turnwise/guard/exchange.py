@@ -62,7 +62,10 @@ class ExchangeRail:
     reads_history = True
 
     def __init__(
-        self, options: Mapping[str, Any], quick: Score | None = None, refused: Callable[[str], bool] | None = None
+        self,
+        options: Mapping[str, Any],
+        quick: Score | None = None,
+        refused: Callable[[str, float], bool] | None = None,
     ) -> None:
         self.fails: Fails = options.get("fails", "open")
         self._action = options.get("action", "block")
@@ -74,10 +77,11 @@ class ExchangeRail:
         self._blocked = float(options.get("blocked", 0.6))
         self._warn = float(options.get("warn", 0.6))
         self._quick = quick or rule_score
-        self._refused = refused  # whether the other rails stop a message by itself
+        self._refused = refused  # whether the other rails stop a text of this score by itself
         self._measures: Remembered[Measure] = Remembered(REMEMBERED)
         self._scores: Remembered[float] = Remembered(REMEMBERED)
         self._planted: Remembered[bool] = Remembered(REMEMBERED)
+        self._stopped: Remembered[bool] = Remembered(REMEMBERED)
 
     def check(self, case: Case) -> Finding:
         if not case.history and not case.blocked:
@@ -208,8 +212,9 @@ class ExchangeRail:
         return Measure(self._score(text), signs_in(words), frozenset(content_stems(words[:LONGEST_SAID])), part)
 
     def _refuses(self, text: str, measure: Measure) -> bool:
-        """Whether the other rails stop this text. Those that are plainly innocent are not shown to them."""
-        return self._refused is not None and measure.score >= 0.2 and self._refused(text)
+        """Whether the other rails stop this text by itself."""
+        refused = self._refused
+        return refused is not None and self._stopped.of(text, lambda text: refused(text, measure.score))
 
 
 class Remembered(Generic[T]):
