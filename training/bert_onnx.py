@@ -52,6 +52,23 @@ def read(file: Path) -> Weights:
     return weights
 
 
+def read_own(file: Path) -> Weights:
+    """The weights of a graph that was written here, all of one type of token, under the names of bert.py."""
+    found = {each.name: numpy_helper.to_array(each) for each in onnx.load(file).graph.initializer}
+    weights = _packed("words.weight", found["words"], found["words.scale"], np.zeros_like(found["words.scale"], np.int8))
+    weights |= {"positions.weight": found["positions"], "types.weight": np.zeros((2, WIDTH), np.float32)}
+    weights |= {name: value for name, value in found.items() if "norm" in name}
+    for name in [name.removesuffix(".query.scale").removesuffix(".scale") for name in found if name.endswith(".scale")]:
+        parts = (".query", ".read") if f"{name}.query.scale" in found else ("",)
+        if name == "words" or name.endswith(".read"):
+            continue
+        values = np.concatenate([found[f"{name}{part}.weight"].T for part in parts])
+        scale = np.concatenate([found[f"{name}{part}.scale"] for part in parts]).reshape(-1, 1)
+        weights |= _packed(f"{name}.weight", values, scale, np.zeros_like(scale, np.int8))
+        weights[f"{name}.bias"] = np.concatenate([found[f"{name}{part}.bias"] for part in parts])
+    return weights
+
+
 def _matrices(graph: onnx.GraphProto, found: Weights) -> dict[str, tuple[np.ndarray, ...]]:
     """The quantised matrices by the name of the bias that is added to their product."""
     made = {output: node for node in graph.node for output in node.output}

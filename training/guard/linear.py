@@ -56,9 +56,7 @@ def main(folder: Path, out: Path) -> None:
         rows, labels, weights = [], [], []
         for line in (folder / f"{name}.jsonl").open():
             each = json.loads(line)
-            if each["held"] or each["kind"].endswith(
-                "+"
-            ):  # what stands beside something honest is no example of itself
+            if each["held"] or each["kind"].endswith("+"):  # what stands beside something honest is no example of itself
                 continue
             cut = windows(each["text"], each["start"], each["end"])
             if name == "messages" and len(cut) > 6 and each["label"]:

@@ -38,8 +38,9 @@ from turnwise.models.weights import pinned_weights
 
 SEED = 29
 LONGEST = 256  # tokens
-ATTACKS = ("attacks_en", "attacks_long_en", "multilingual_a", "multilingual_b")
-BENIGN = ("benign_en", "roleplay_benign_en", "multilingual_a", "multilingual_b")
+LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b")
+ATTACKS = ("attacks_en", "attacks2_en", "attacks_long_en", *LANGUAGES)
+BENIGN = ("benign_en", "benign2_en", "roleplay_benign_en", *LANGUAGES)
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
     "Summarise this text: {}",
@@ -64,12 +65,9 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
     def add(text: str, label: int, kind: str, held: bool) -> None:
         found.append(Example(text if held else worn(text, rnd), label, kind, held))
 
-    told: dict[bool, list[str]] = {
-        True: [],
-        False: [],
-    }  # benign texts to set beside attacks, by whether they are held out
+    told: dict[bool, list[str]] = {True: [], False: []}  # benign texts to set beside attacks, by whether they are held out
     for line in benign:
-        each = variants(line, 24 if line.file.startswith("roleplay") else 12 if line.lang == "en" else 16, rnd)
+        each = variants(line, 24 if line.file in ("roleplay_benign_en", "benign2_en") else 14, rnd)
         told[line.held] += each[:4]
         for text in each:
             add(text, 0, f"{line.file}/{line.kind}", line.held)
@@ -118,6 +116,9 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
     """Passages as they are, with something planted that steers an assistant, and with a sentence of another passage."""
     payloads = lines("payloads")
+    tasks = [line for line in lines(*BENIGN) if line.kind in ("tasks", "security_code", "coding", "writing", "creative")]
+    tasks = [line for line in tasks if len(line.text) < 500]
+    questions = asked(folder)
     own = [text for line in lines("passages") for text in variants(line, 8, rnd)]
     replies = answers(folder)
     texts = passages + own * 4 + rnd.sample(replies, min(len(replies), 6_000))
@@ -132,20 +133,17 @@ def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Exa
         if rnd.random() < 0.3:
             found.append(Example(planted(text, chosen(loose, rnd), rnd)[0], 0, "strange sentence", held))
         if rnd.random() < 0.75:
-            line: Line = rnd.choice(payloads if rnd.random() < 0.93 else attacks)
-            if line.held is not held:
-                continue
-            payload = variants(line, 1, rnd)[0]
+            if rnd.random() < 0.12:
+                kind, payload = "question", chosen(questions, rnd)
+            else:
+                line: Line = rnd.choice(rnd.choices((payloads, tasks, attacks), (0.75, 0.18, 0.07))[0])
+                if line.held is not held:
+                    continue
+                kind, payload = line.kind, variants(line, 1, rnd)[0]
             payload = slipped(payload, rnd) if rnd.random() < 0.05 else payload
-            found.append(Example(*_planted(text, payload, line.kind, held, rnd)))
+            whole, start, end = planted(text, payload, rnd)
+            found.append(Example(whole, 1, kind, held, start, end))
     return found
-
-
-def _planted(
-    text: str, payload: str, kind: str, held: bool, rnd: random.Random
-) -> tuple[str, int, str, bool, int, int]:
-    whole, start, end = planted(text, payload, rnd)
-    return whole, 1, kind, held, start, end
 
 
 def encoded(examples: list[Example], tokenizer: Tokenizer, prefix: str) -> packed.Weights:
@@ -196,14 +194,9 @@ def main() -> None:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     arrays: packed.Weights = {}
-    for name, examples in (
-        ("messages", messages(given.data, texts, rnd)),
-        ("passages", documents(given.data, texts, rnd)),
-    ):
+    for name, examples in (("messages", messages(given.data, texts, rnd)), ("passages", documents(given.data, texts, rnd))):
         rnd.shuffle(examples)
-        print(
-            name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples)
-        )
+        print(name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples))
         with (given.out / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(dataclasses.asdict(each)) + "\n" for each in examples)
         arrays |= encoded(examples, tokenizer, name)

@@ -46,10 +46,10 @@ class Example:
 
 
 def lines(*files: str) -> list[Line]:
-    found = []
+    found: list[Line] = []
     for file in files:
-        for row in map(json.loads, (HERE / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()):
-            found.append(Line(row["text"], row["label"], row["kind"], row["lang"], file))
+        rows_of = map(json.loads, (HERE / f"{file}.jsonl").read_text(encoding="utf-8").splitlines())
+        found += [Line(row["text"], row["label"], row["kind"], row["lang"], file) for row in rows_of]
     return found
 
 

@@ -1,9 +1,8 @@
 """Train the guard's encoder: is a message an attack (first token), and which tokens of a passage were planted.
 
-    python training/guard/train.py DATA TEACHER OUT NAME=LAYERS [NAME=LAYERS ...] [--minutes 3]
+    python training/guard/train.py DATA OUT START [START ...] [--minutes 4]
 
-DATA and TEACHER as prepare.py here and of the embedder left them; LAYERS such as 0,2,4,6,8,10 are those of the teacher
-that the network starts as. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json. Needs torch and a GPU.
+DATA and START as prepare.py left them; START is the encoder that the network starts as. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json. Needs torch and a GPU.
 """
 
 from __future__ import annotations
@@ -123,28 +122,35 @@ def report(net: Net, rows: Rows, passages: bool) -> dict[str, object]:
     return {"threshold": threshold, "recall": float((said[labels == 1] > threshold).mean()), "flagged": found}
 
 
+def begun(weights: packed.Weights) -> bert.Encoder:
+    """The encoder with these weights, all of its layers computing all tokens."""
+    count = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
+    inner = tuple(len(weights[f"layers.{layer}.inner.bias"]) for layer in range(count))
+    net = bert.Encoder(bert.Shape(("all",) * count, inner, tuple(range(count))), False, 0.1)
+    for name, parameter in net.named_parameters():
+        value = torch.from_numpy(packed.plain(weights, name))
+        parameter.data[: len(value)] = value
+    return net
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name in ("data", "teacher", "out"):
-        parser.add_argument(name, type=Path)
-    parser.add_argument("nets", nargs="+")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("starts", nargs="+", type=Path)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--batch", type=int, default=192)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.manual_seed(given.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    flat, weights = packed.read(given.data), packed.read(given.teacher)
+    flat = packed.read(given.data)
     messages, passages = Rows(flat, "messages", device, 0.45), Rows(flat, "passages", device, 0.5)
-    teacher = bert.teacher(weights)
-    busy = [torch.ones(layer.inner.out_features) for layer in teacher.layers]
     nets = {}
-    for each in given.nets:
-        name, layers = each.split("=")
-        starts = [int(layer) for layer in layers.split(",")]
-        shape = bert.Shape(("all",) * len(starts), (bert.INNER,) * len(starts), tuple(starts))
-        net = Net(bert.student(shape, teacher, busy, 0.1)).to(device).train().requires_grad_(True)
-        nets[name] = net, torch.optim.AdamW(net.parameters(), RATE, weight_decay=0.01, fused=device == "cuda")
+    for file in given.starts:
+        net = Net(begun(packed.read(file))).to(device).train()
+        optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=0.01, fused=device == "cuda")
+        nets[file.name.split(".")[0]] = net, optimizer
     begin, step = time.time(), 0
     while (done := (time.time() - begin) / (given.minutes * 60)) < 1:
         for net, optimizer in nets.values():
