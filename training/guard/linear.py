@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import SGDClassifier
 
-from turnwise.guard.ngrams import BITS, WINDOW, read_pieces
+from turnwise.models.ngrams import BITS, WINDOW, read_pieces
 
 STEADY = 3e-6  # L2
 

@@ -38,9 +38,9 @@ from turnwise.models.weights import pinned_weights
 
 SEED = 29
 LONGEST = 256  # tokens
-LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b")
-ATTACKS = ("attacks_en", "attacks2_en", "attacks_long_en", *LANGUAGES)
-BENIGN = ("benign_en", "benign2_en", "roleplay_benign_en", *LANGUAGES)
+LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b", "multilingual3", "multilingual4")
+ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks_long_en", *LANGUAGES)
+BENIGN = ("benign_en", "benign2_en", "benign3_en", "benign4_en", "roleplay_benign_en", *LANGUAGES)
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
     "Summarise this text: {}",
@@ -67,12 +67,17 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 
     told: dict[bool, list[str]] = {True: [], False: []}  # benign texts to set beside attacks, by whether they are held out
     for line in benign:
-        each = variants(line, 24 if line.file in ("roleplay_benign_en", "benign2_en") else 14, rnd)
+        each = variants(line, 24 if line.file in ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en") else 14, rnd)
         told[line.held] += each[:4]
         for text in each:
             add(text, 0, f"{line.file}/{line.kind}", line.held)
     for number, text in enumerate(people[:14_000]):
         add(text, 0, "asked", number % 10 == 0)
+        told[number % 10 == 0].append(text)
+    loose = [part for text in passages for part in sentences_of(text) if 25 < len(part) < 250]
+    foreign = [part for part in loose if not part.isascii()]
+    for number, text in enumerate(rnd.sample(foreign, 5_000) + rnd.sample(loose, 2_000)):
+        add(text, 0, "sentence", number % 10 == 0)
         told[number % 10 == 0].append(text)
     parts = [line for line in attack if line.kind == "persona_part"]
     whole = [line for line in attack if line.kind != "persona_part"]
@@ -97,8 +102,8 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         for _ in range(250 if held else 2_500):  # honest texts beside each other
             several = [chosen(told[held], rnd) for _ in range(rnd.randint(2, 6))]
             add(rnd.choice([" ", "\n", "\n\n"]).join(several), 0, "several", held)
-    payloads = [line for line in lines("payloads") if any(line.kind.startswith(kind) for kind in STEERING)]
-    own = lines("passages")
+    payloads = [line for line in lines("payloads", "payloads2") if any(line.kind.startswith(kind) for kind in STEERING)]
+    own = lines("passages", "passages2")
     for number, passage in enumerate(rnd.sample(passages, 5_000) + [v for line in own for v in variants(line, 6, rnd)]):
         held = number % 10 == 0
         frame = chosen(PASTED, rnd)
@@ -115,11 +120,11 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 
 def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
     """Passages as they are, with something planted that steers an assistant, and with a sentence of another passage."""
-    payloads = lines("payloads")
+    payloads = lines("payloads", "payloads2")
     tasks = [line for line in lines(*BENIGN) if line.kind in ("tasks", "security_code", "coding", "writing", "creative")]
     tasks = [line for line in tasks if len(line.text) < 500]
     questions = asked(folder)
-    own = [text for line in lines("passages") for text in variants(line, 8, rnd)]
+    own = [text for line in lines("passages", "passages2") for text in variants(line, 8, rnd)]
     replies = answers(folder)
     texts = passages + own * 4 + rnd.sample(replies, min(len(replies), 6_000))
     rnd.shuffle(texts)

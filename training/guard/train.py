@@ -8,6 +8,7 @@ DATA and START as prepare.py left them; START is the encoder that the network st
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import time
@@ -21,7 +22,7 @@ from torch.nn.functional import avg_pool1d, binary_cross_entropy_with_logits
 from training import bert, packed
 
 SMOOTH = 5  # tokens over which the score of a passage is averaged
-RATE, WARM = 6e-5, 0.06
+RATE, WARM, KEPT = 6e-5, 0.06, 0.998  # the last: of the running mean of the weights, by step
 
 
 class Net(nn.Module):
@@ -150,10 +151,10 @@ def main() -> None:
     for file in given.starts:
         net = Net(begun(packed.read(file))).to(device).train()
         optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=0.01, fused=device == "cuda")
-        nets[file.name.split(".")[0]] = net, optimizer
+        nets[file.name.split(".")[0]] = net, optimizer, copy.deepcopy(net).eval()
     begin, step = time.time(), 0
     while (done := (time.time() - begin) / (given.minutes * 60)) < 1:
-        for net, optimizer in nets.values():
+        for net, optimizer, mean in nets.values():
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1, done / WARM) * (0.5 + 0.5 * math.cos(math.pi * done))
             with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
@@ -162,11 +163,13 @@ def main() -> None:
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimizer.step()
+            with torch.no_grad():
+                torch._foreach_lerp_(list(mean.parameters()), list(net.parameters()), 1 - KEPT)
         step += 1
         if step % 500 == 0:
             print(f"{done:.0%} step {step} loss {loss.item():.4f}", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, (net, _) in nets.items():
+    for name, (_, _, net) in nets.items():
         told = {"messages": report(net, messages, False), "passages": report(net, passages, True), "steps": step}
         print(name, json.dumps(told["messages"]), json.dumps(told["passages"]["recall"]), flush=True)
         state = {key.removeprefix("encoder."): value.float().cpu().numpy() for key, value in net.state_dict().items()}

@@ -1,14 +1,19 @@
-"""The injection rail, first form: plain commands to drop the instructions. Quoting or asking about one passes."""
+"""The injection rail: commands to drop the instructions, to play without rules, or to give away what is hidden. Rules for
+the plain ones, and a trained classifier for the rest. Quoting an attack or asking about one passes."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from turnwise.guard.verdict import Case, Fails, Finding
-from turnwise.types import Embedder
+from turnwise.guard.reading import Reading, View
+from turnwise.guard.verdict import Case, Fails, Finding, Span
+
+VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
+BY_RULE = 0.99
+THRESHOLD = 0.5
+KIND = "an attack on the assistant"
 
 _QUOTED = re.compile(r"[\"“«„][^\"”»“]{0,400}[\"”»“]|(?<!\w)['‘][^'’]{0,400}['’](?!\w)|`[^`]{0,400}`")
 _BEGINS = r"(?:^|[.!?:;,\n] ?|\b(?:please|now|just|then|you (?:must|should|will|can)|you to|let['’]s) )"
@@ -24,28 +29,69 @@ _LEAK = re.compile(
     r"(?:system prompt|system message|initial instructions)",
     re.I,
 )
+_RULES = ((_COMMAND, "asks to drop the instructions"), (_LEAK, "asks for the hidden instructions"))
+
+
+class Classifier(Protocol):
+    """What judges a text by training: how likely it is an attack, from 0 to 1, and which stretch speaks for it."""
+
+    def attack(self, text: str) -> tuple[float, tuple[int, int]]: ...
 
 
 class InjectionRail:
-    """Commands to drop the instructions, to play without rules, or to give away what is hidden."""
+    """Judges a message by itself, in every form that it can be read in."""
 
     name = "injection"
 
-    def __init__(self, options: Mapping[str, Any], embedder: Embedder | None = None) -> None:  # noqa: ARG002
+    def __init__(self, options: Mapping[str, Any], classifier: Classifier | None = None) -> None:
         self.fails: Fails = options.get("fails", "open")
         self._action = options.get("action", "block")
+        self._threshold = float(options.get("threshold", THRESHOLD))
+        self._warn = float(options.get("warn", self._threshold))
+        self._classifier = classifier
 
     def check(self, case: Case) -> Finding:
-        text = unicodedata.normalize("NFKC", case.text)
-        text = "".join(character for character in text if unicodedata.category(character) != "Cf")
-        own_words = _QUOTED.sub(" ", text)
-        in_lines = "\n".join(" ".join(line.split()) for line in own_words.splitlines() if line.strip())
-        readings = (in_lines, in_lines.replace("\n", " "))  # a command may begin on a new line, or be broken over lines
-        for pattern, meaning in (
-            (_COMMAND, "asks to drop the instructions"),
-            (_LEAK, "asks for the hidden instructions"),
-        ):
-            for found in filter(None, map(pattern.search, readings)):
-                reason = f"“{found[0].strip(' .,:;!?')}” {meaning}"
-                return Finding(self.name, self._action, 1.0, 0.5, reason, state="found")
-        return Finding(self.name, reason="nothing found")
+        reading = case.reading
+        told = by_rule(reading)
+        if told is not None:
+            span, meaning = told
+            reason = f"“{_words(case.text, span)}” {meaning}"
+            return self._found(BY_RULE, reason, span, {"by": "rule"})
+        if self._classifier is None:
+            return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
+        best, view, span = self._most(reading)
+        if best < self._warn:
+            return Finding(self.name, "allow", best, self._threshold, "nothing found")
+        hidden = "" if view.kind == "plain" else f", {view.kind} undone"
+        reason = f"it reads like an attack on the assistant (“{_words(case.text, span)}”{hidden})"
+        return self._found(best, reason, span, {"by": "classifier", "view": view.kind})
+
+    def _most(self, reading: Reading) -> tuple[float, View, tuple[int, int]]:
+        """The most suspicious form of the message, and the stretch of the original that it means."""
+        assert self._classifier is not None
+        found = []
+        for view in reading.views[:VIEWS]:
+            chance, (start, end) = self._classifier.attack(view.text)
+            found.append((chance, view, reading.place(view, start, end)))
+        return max(found, key=lambda each: each[0])
+
+    def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
+        action = self._action if score >= self._threshold else "warn"
+        return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
+
+
+def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
+    """A plain command in any form of the message, outside of quotation marks: where it stands, and what it wants."""
+    for view in reading.views:
+        # Quoted words are blanked out, and white space is one blank, so that places stay what they are.
+        own = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), view.text)
+        for text in (own, own.replace("\n", " ")):  # a command may begin on a new line, or be broken over lines
+            for pattern, meaning in _RULES:
+                if found := pattern.search(text):
+                    return reading.place(view, *found.span()), meaning
+    return None
+
+
+def _words(text: str, span: tuple[int, int]) -> str:
+    shown = " ".join(text[span[0] : span[1]].split()).strip(" .,:;!?")
+    return shown if len(shown) <= 120 else f"{shown[:119]}…"
