@@ -30,6 +30,7 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/first_token.py
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/limits.py
+	@$(BIN)/python benchmarks/guard_stream.py
 	@$(BIN)/python benchmarks/library.py --passages 1000 10000
 
 $(READY): pyproject.toml

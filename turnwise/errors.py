@@ -7,6 +7,7 @@ TurnwiseError
 │   ├── NotText             NUL bytes, lone surrogates
 │   ├── BadRequest          a body, an id or a role that is not of the expected form
 │   └── MessageBlocked      a rail refused the message
+│       └── AnswerBlocked   a rail stopped the answer to it
 ├── TooManyRequests         a rate limit was reached; `retry_after` says for how many seconds
 ├── LimitsUnavailable       the rate limits could not be checked
 ├── ConfigError             a setting that is unknown or does not fit
@@ -82,6 +83,10 @@ class BadRequest(InputError):
 
 class MessageBlocked(InputError):
     _status = 403
+
+
+class AnswerBlocked(MessageBlocked):
+    pass
 
 
 class TooManyRequests(TurnwiseError):

@@ -272,7 +272,7 @@ def test_many_at_once_get_their_own_answers() -> None:
 def test_a_preset_that_only_watches_judges_logs_and_lets_pass(caplog: pytest.LogCaptureFixture) -> None:
     preset = dataclasses.replace(load_guard("general"), shadow=True)
     guard, kept = GuardrailPipeline(preset, rails=[Words("secrets", "xyzzy", "redact")]), Conversation()
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "turnwise"):
         result = guard.check_input(ATTACK + " xyzzy", kept)
     assert (result.action, result.shadow, result.blocked) == ("allow", "block", False)
     assert result.sanitized == ATTACK + " xyzzy"
@@ -285,7 +285,7 @@ def test_a_preset_that_only_watches_judges_logs_and_lets_pass(caplog: pytest.Log
 def test_one_rail_may_only_watch(caplog: pytest.LogCaptureFixture) -> None:
     rails = {"input": {"injection": {"action": "block", "shadow": True}, "words": {}}}
     guard = GuardrailPipeline(GuardPreset("mine", rails=rails), rails=[Words("words", "xyzzy")])
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "turnwise"):
         result = guard.check_input(ATTACK)
     assert (result.action, result.shadow) == ("allow", None)
     assert result.details["injection"].facts["shadow"] == "block"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from turnwise.guard.injection import InjectionRail
-from turnwise.guard.reading import Reading
+from turnwise.guard.injection import BY_RULE, by_rule
+from turnwise.guard.reading import Reading, View, read
 from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
 from turnwise.text import content_stems
@@ -240,12 +240,15 @@ class Remembered(Generic[T]):
 
 def rule_score(text: str) -> float:
     """How likely a text is an attack, by the plain commands alone."""
-    if text.isascii() and not _OBJECT.search(text):
+    if not text.isascii():
+        return BY_RULE if by_rule(read(text)) else 0.0
+    if not _OBJECT.search(text):
         return 0.0
-    return 0.95 if _RULES.check(Case(Reading(text, text, (), {}))).state == "found" else 0.0
+    plain = "\n".join(" ".join(line.split()) for line in text.splitlines())
+    view = View(plain, "plain", None, (0, len(plain)))
+    return BY_RULE if by_rule(Reading(text, plain, (view,), {})) else 0.0
 
 
-_RULES = InjectionRail({})
 _OBJECT = re.compile("instruction|prompt|rule|direction|guideline|message", re.I)  # what all of them are about
 
 

@@ -9,16 +9,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
-from turnwise.guard.exchange import ExchangeRail
-from turnwise.guard.injection import InjectionRail
+from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
+from turnwise.guard.exchange import ExchangeRail, rule_score
+from turnwise.guard.injection import Classifier, InjectionRail
 from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.reading import read
 from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
+from turnwise.guard.stream import Allowed, Shown, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
-from turnwise.types import Embedder, Message
+from turnwise.types import Embedder, Message, Source
 
 log = logging.getLogger(__name__)
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
@@ -38,13 +40,16 @@ class GuardrailPipeline:
         *,
         max_message: int = LONGEST,
         embedder: Embedder | None = None,
+        classifier: Classifier | None = None,
         rails: Iterable[Rail] = (),
         keep_turns: bool = True,
     ) -> None:
         self.preset = load_guard(preset) if isinstance(preset, str) else preset
         self._max_message = max_message
         self._keep_turns = keep_turns
-        self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder), *rails)
+        self._embedder = embedder
+        self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
+        self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
 
     @classmethod
     def from_preset(cls, name: str, **options: Any) -> GuardrailPipeline:
@@ -97,9 +102,49 @@ class GuardrailPipeline:
         reading = [rail for rail in self._input if getattr(rail, "reads_history", False)]
         return self._result("input", case.text, [*found, *run_rails(reading, case, self.preset.deadline)])
 
-    def open_output(self, citable: Collection[int]) -> OutputGuard:
-        """A guard for one streamed answer that may cite these numbers."""
-        return OutputGuard(citable)
+    def check_output(
+        self,
+        content: str,
+        conversation: Conversation | None = None,
+        *,
+        sources: Sequence[Source] = (),
+        system_prompt: str = "",
+        canaries: Sequence[str] = (),
+    ) -> GuardResult:
+        """Judge an answer: what of it may be shown, and what each rail found. What stands in the sources, or in what
+        the user wrote, is no leak. With sources, it may cite only those, and what they do not bear out is warned of."""
+        if content is None:
+            raise ValueError("There is nothing to check: content is None.")
+        asked = [turn.prompt for turn in conversation.turns if turn.prompt] if conversation else []
+        shown = Shown(system_prompt, tuple(canaries), seen(sources, *asked))
+        text, findings = judged(content, self._output, self.preset, shown, sources)
+        findings += grounded(content, sources, self.preset, self._embedder)
+        result = self._result("output", content, findings)
+        changed = content if result.shadow else text
+        result = dataclasses.replace(
+            result,
+            sanitized="" if result.blocked else changed,
+            conversation_id=conversation.id if conversation else None,
+        )
+        if conversation is not None:
+            _record_answer(conversation, result, content, self._keep_turns)
+        return result
+
+    async def acheck_output(
+        self, content: str, conversation: Conversation | None = None, **options: Any
+    ) -> GuardResult:
+        return await asyncio.to_thread(self.check_output, content, conversation, **options)
+
+    def open_output(
+        self,
+        citable: Collection[int],
+        system_prompt: str = "",
+        canaries: Sequence[str] = (),
+        allowed_text: str = "",
+    ) -> OutputGuard:
+        """A guard for one streamed answer that may cite these numbers. What stands in `allowed_text`, the evidence and
+        what the user wrote, is no leak."""
+        return OutputGuard(citable, self._output, Shown(system_prompt, tuple(canaries), Allowed(allowed_text)))
 
     def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
         findings = [self._watched(side, each) for each in findings]
@@ -201,13 +246,40 @@ def _record(conversation: Conversation, result: GuardResult, by_hand: bool) -> N
         conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
 
 
-def _input_rails(preset: GuardPreset, embedder: Embedder | None) -> list[Rail]:
+def _record_answer(conversation: Conversation, result: GuardResult, content: str, keep: bool) -> None:
+    """Complete the turn that waits, or keep an answer that nobody asked for; of a blocked one, that it was blocked. An
+    answer that the caller has added already is changed to what may be shown."""
+    last = conversation.turns[-1] if conversation.turns else None
+    waits = last is not None and last.status == "pending" and keep
+    by_hand = last is not None and last.status == "answered" and last.response == content
+    response, noted = result.sanitized, {"blocked": "output", "reasons": list(result.reasons)}
+    if last is not None and result.blocked and (waits or by_hand):
+        blocked = dataclasses.replace(last, response=None, status="blocked", metadata={**last.metadata, **noted})
+        conversation.turns[-1] = blocked
+    elif last is not None and by_hand:
+        conversation.turns[-1] = dataclasses.replace(last, response=response)
+    elif waits:
+        conversation.add_response(response)
+    elif keep and result.blocked:
+        conversation.add_turn(None, None, None, noted, "blocked")
+    elif keep:
+        conversation.add_turn(None, response)
+
+
+def _input_rails(preset: GuardPreset, embedder: Embedder | None, classifier: Classifier | None) -> list[Rail]:
     rails: list[Rail] = []
     if (options := preset.options("input", "injection")) is not None:
-        rails.append(InjectionRail(options, embedder))
+        rails.append(InjectionRail(options, classifier))
+    rails += content_rails(preset, embedder)
     if (options := preset.options("input", "exchange")) is not None:
-        rails.append(ExchangeRail(options, refused=_refused_by(tuple(rails))))
+        rails.append(ExchangeRail(options, _quick(classifier), _refused_by(tuple(rails))))
     return rails
+
+
+def _quick(classifier: Classifier | None) -> Callable[[str], float] | None:
+    """The quick half of the classifier, where it has one."""
+    quick = getattr(classifier, "quick", None)
+    return None if quick is None else lambda text: max(rule_score(text), quick(text)[0])
 
 
 def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float], bool]:
@@ -216,7 +288,8 @@ def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float], bool]:
 
     def refused(text: str, score: float) -> bool:
         case = Case(read(text))
-        asked = [rail for rail in rails if score >= SUSPECT or rail.name != "injection"]
+        blocking = [rail for rail in rails if getattr(rail, "action", "block") == "block"]
+        asked = [rail for rail in blocking if score >= SUSPECT or rail.name != "injection"]
         return any(rail.check(case).action == "block" for rail in asked)
 
     return refused

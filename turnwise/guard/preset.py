@@ -28,7 +28,7 @@ _EXCHANGE: dict[str, type] = dict.fromkeys(
 _TOPICS: dict[str, type] = {"blocked": dict}
 RAILS: dict[str, dict[str, dict[str, type]]] = {
     "input": {
-        "injection": {"threshold": float},
+        "injection": {"threshold": float, "warn": float},
         "exchange": _EXCHANGE,
         "secrets": {"kinds": list},
         "pii": {"kinds": list, "regions": list},

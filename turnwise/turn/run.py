@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 import uuid
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
-from turnwise.errors import MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.errors import AnswerBlocked, MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.limits import RateLimiter, admit
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
@@ -41,6 +42,7 @@ from turnwise.types import (
     Index,
     Message,
     Planned,
+    Prompt,
     Reply,
     Reranker,
     StepDone,
@@ -163,7 +165,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("generate") as stage:
             speech = Speech(prompt, planned, parts.models)
-            guard, markers = parts.guard.open_output(prompt.citable), Markers(prompt.citable)
+            system, allowed = prompt.messages[0].content, seen_by_reader(prompt)
+            guard = parts.guard.open_output(prompt.citable, system_prompt=system, allowed_text=allowed)
+            markers = Markers(prompt.citable)
             async for piece in speech.pieces():
                 if released := guard.feed(piece if speech.speaker in QUOTING else markers.feed(piece)):
                     text += released
@@ -177,7 +181,14 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                 text += released
                 yield Delta(released)
             removed = ", ".join(dict.fromkeys(guard.removed))
-            stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed")
+            rails = {each.rail: dataclasses.asdict(each) for each in guard.findings()}
+            stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed", rails=rails)
+            if guard.blocked:
+                text = ""
+                raise AnswerBlocked(
+                    f"The answer was stopped: it held {guard.blocked}.",
+                    "Ask in another way, or ask the people who run this.",
+                )
             if not text.strip():
                 raise ModelGarbled("Nothing of the answer could be shown.", "Ask again, or try another model.")
         yield trace.last()
@@ -242,6 +253,14 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         yield Failed(broken.to_dict(), broken.status, trace.all())
     finally:
         memory.abandon(text)
+
+
+def seen_by_reader(prompt: Prompt) -> str:
+    """What is no leak in an answer: what was said, and the passages it may rest on."""
+    said = (each.content for each in prompt.messages if each.role != "system")
+    passages = (f"{each.passage.title}\n{each.passage.source}\n{each.passage.text}" for each in prompt.evidence)
+    known = (f"{each.title}\n{each.source}\n{each.text}" for each in prompt.known)
+    return "\n".join([*said, *prompt.said, *prompt.found, *passages, *known, prompt.question])
 
 
 def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Message, ...]:

@@ -1,0 +1,314 @@
+"""Personal data of fixed form: addresses and numbers that name a person, an account or a machine. Names of people and
+places are not looked for."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import phonenumbers
+from stdnum import bitcoin, iban, luhn
+from stdnum.us import ssn
+
+from turnwise.guard.verdict import Span
+
+REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "BE", "SE", "PL", "AU", "CA", "IN", "BR", "MX", "JP")
+BEFORE = 60  # characters before a number that may say what it is
+
+_ODD = re.compile(
+    "[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0000-\U000e007f]"
+)
+
+# --- what stands before a number says what it is -------------------------------------------------------------------
+
+_OTHER_NUMBER = re.compile(
+    r"\b(?:order|invoice|ticket|case|isbn|issn|doi|serial|part|version|release|ref(?:erence)?|id|ids|tracking|patent|"
+    r"pmid|pmcid|arxiv|model|sku|vat|ean|upc|barcode|bug|issue|build|commit|item|batch|lot|article|section|chapter|page|"
+    r"pages|pp|vol(?:ume)?|no|code|account|registry|licen[cs]e|policy|user|zip|port|coordinates?|latitude|longitude|years?|dates?|between|from)"
+    r"(?:\s{1,2}(?:no|nr|number|numbers|id|code|is|was|are)){0,2}\s?[.:#=]{0,2}\s?$",
+    re.I,
+)
+_PHONE_WORD = re.compile(
+    r"\b(?:tele)?(?:phones?|fax)\b|\b(?:tel|call|calls|called|calling|mobile|cell|handy|whatsapp|sms|dial|ring|reach|hotline|"
+    r"helpline|landline|phoned|texted?|ph|telefon\w{0,6}|tél(?:éphone)?|teléfono|móvil|numéro|nummer|voicemail|"
+    r"switchboard|numbers?|answer(?:s|ing|ed)?|messages?|messaging|desk|office|extension)\b|[☎📞📱]",
+    re.I,
+)
+_LABEL = re.compile(r"[ (–-]{1,2}(?:fax|office|desk|mobile|cell|phone|home|work|tel|direct|landline)\b", re.I)
+_CARD_LIKE = re.compile(
+    r"\b(?:order|invoice|tracking|isbn|issn|doi|imei|iccid|ean|upc|gtin|sku|serial)(?:\s{1,2}(?:number|no|id|is)){0,2}"
+    r"\s?[.:#=]{0,2}\s?$",
+    re.I,
+)
+_VERSION = re.compile(
+    r"(?:\b(?:v|ver|versions?|release|releases|build|firmware|driver|section|chapter|clause|§|revision|rev|update|patch|"
+    r"oid|schema|python|java|kernel|upgrade to|upgraded to)\.?[:\s]{0,2}|[A-Za-z]/|[vV=^~])$",
+    re.I,
+)
+_SSN_WORD = re.compile(r"\b(?:ssn|social security|tax(?:payer)? id)\b", re.I)
+
+# --- the shapes ----------------------------------------------------------------------------------------------------
+
+_AT = re.compile(r"@((?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,24})(?![\w-]|\.\w)")
+_LOCAL = re.compile(r"[\w.+%'&-]{1,64}$")
+# In a row of numbers a card may begin at each, so that they overlap.
+_CARD = re.compile(
+    r"(?<![\w./+-])(?=(\d{12,19}|"
+    r"\d{4}([ -])\d{4}\2\d{4}\2\d{4}(?:\2\d{1,3}(?!\d))?|\d{4}([ -])\d{6}\3\d{4,5})(?!\w|[.,/-]\w))"
+)
+_IBAN = re.compile(
+    r"(?<![^\W_])[A-Z]{2}\d{2}(?:(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?|[A-Z0-9]{11,30})(?![^\W_])", re.I
+)
+_IP4 = re.compile(r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d|/\d)")
+_IP6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){3,8}(?![\w:])")
+_SSN = re.compile(r"(?<![\w.-])\d{3}([ -]?)\d{2}\1\d{4}(?![\w-]|\.\d)")
+_NINO = re.compile(r"(?<!\w)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D](?!\w)")
+_WALLET = re.compile(r"(?<![\w/])(?:bc1[02-9ac-hj-np-z]{11,71}|[13][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w)")
+_PHONE = re.compile(
+    r"(?<![\w#$€£@&%=/+.])(?<!\d[.,:-])(?:\+|\(\+?)?\d(?:[ \u00a0().–‑/-]{0,3}\d){5,16}"
+    r"(?: ?(?:x|ext\.?) ?\d{1,6})?(?![^\W_]|[%°€$£=]|[.,:/–-]\d)",
+    re.I,
+)
+_AMERICAN = re.compile(r"(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[.-]\d{4}\b|\d{3} \d{3} \d{4}\b")
+_NEVER_PHONE = re.compile(
+    r"(?:1[5-9]|20)\d\d ?[–/-] ?(?:1[5-9]|20)?\d\d|\(?\d{1,5} ?[–/-] ?\d{1,5}\)?|"  # years, from and to
+    r"(?:1[5-9]|20)\d\d[-./]\d{1,2}[-./]\d{1,2}(?: \d{1,2})?|"  # days
+    r"\d{1,2}[-./]\d{1,2}[-./](?:1[5-9]|20)?\d\d(?: \d{1,2})?|"
+    r"97[89][ -]?[\d -]{10,14}|\d{2,7} ?- ?\d\d ?- ?\d|\d+\.\d+|(?:\d{1,3}\.){3}\d{1,3}"  # ISBN, CAS, decimals, IP
+)
+_NOT_PHONE = re.compile(r"\d{1,3}(?: \d{3}){1,4}|(?:\d{1,4} ){3,}\d{1,4}|\d{4}-\d{4}")  # 1 000 000, a row, ISSN
+# The first digits of cards, from and to, and how many there are in all.
+_CARDS: tuple[tuple[int, int, Collection[int]], ...] = (
+    (4, 4, (13, 16, 19)),
+    (51, 55, (16,)),
+    (2221, 2720, (16,)),
+    (34, 34, (15,)),
+    (37, 37, (15,)),
+    (300, 305, range(14, 20)),
+    (36, 36, range(14, 20)),
+    (38, 39, range(14, 20)),
+    (35, 35, range(16, 20)),
+    (2131, 2131, (15,)),
+    (1800, 1800, (15,)),
+    (6011, 6011, range(16, 20)),
+    (644, 659, range(16, 20)),
+    (62, 62, range(16, 20)),
+    (5018, 5018, range(12, 20)),
+    (5020, 5020, range(12, 20)),
+    (5038, 5038, range(12, 20)),
+    (56, 58, range(12, 20)),
+    (6304, 6304, range(12, 20)),
+    (6390, 6390, range(12, 20)),
+    (6759, 6763, range(12, 20)),
+)
+
+
+def find_pii(text: str, kinds: Collection[str] | None = None, regions: Sequence[str] = REGIONS) -> list[Span]:
+    """The personal data in a text, in order, none overlapping. Phone numbers without a country are read as those of
+    `regions`; a number that looks like other things too counts where the words before it say what it is."""
+    plain, places = readable(text)
+    ranks = {kind: rank for rank, kind in enumerate(FINDERS)}
+    asked = [kind for kind in FINDERS if kinds is None or kind in kinds]
+    found = [Span(start, end, kind) for kind in asked for start, end in FINDERS[kind](plain, regions)]
+    taken: list[Span] = []
+    for span in sorted(found, key=lambda span: (span.start, ranks[span.kind])):
+        if not taken or span.start >= taken[-1].end:
+            taken.append(span)
+        elif ranks[span.kind] < ranks[taken[-1].kind]:
+            taken[-1] = span
+    return (
+        taken if places is None else [Span(places[each.start], places[each.end - 1] + 1, each.kind) for each in taken]
+    )
+
+
+def checked_kinds(kinds: Collection[str] | None, known: Collection[str]) -> frozenset[str]:
+    """These kinds, or all that are known. ValueError where one is unknown."""
+    for kind in kinds or ():
+        if kind not in known:
+            near = difflib.get_close_matches(kind, known, n=1) or sorted(known)
+            raise ValueError(f"there is no kind {kind!r}; did you mean {' or '.join(map(repr, near))}?")
+    return frozenset(known if kinds is None else kinds)
+
+
+def readable(text: str) -> tuple[str, list[int] | None]:
+    """The text without invisible marks and with full-width letters as plain ones, and for each character its place in
+    the text; no places where the text is the same."""
+    if text.isascii() or not _ODD.search(text):
+        return text, None
+    kept = [(place, _plain(letter)) for place, letter in enumerate(text) if unicodedata.category(letter) != "Cf"]
+    return "".join(letter for _, letter in kept), [place for place, _ in kept]
+
+
+def _plain(letter: str) -> str:
+    plain = unicodedata.normalize("NFKC", letter) if letter > "\x7f" else letter
+    return plain if len(plain) == 1 else letter
+
+
+# --- one finder a kind ---------------------------------------------------------------------------------------------
+
+Places = Iterator[tuple[int, int]]
+
+
+def _emails(text: str, _: Sequence[str]) -> Places:
+    for domain in _AT.finditer(text):
+        at = domain.start()
+        local = _LOCAL.search(text, max(0, at - 64), at)
+        if local is None or not (name := local[0].lstrip(".'&%")):
+            continue
+        start, end = at - len(name), domain.end()
+        if name == "git" or text[max(0, start - 3) : start] == "://" or _in_address(text, start):
+            continue
+        yield start, end
+
+
+def _in_address(text: str, start: int) -> bool:
+    """Whether this is the password of an address, as in postgres://user:here@host."""
+    return re.search(r"://[^\s/@]{0,64}:$", text[max(0, start - 72) : start]) is not None
+
+
+def _cards(text: str, _: Sequence[str]) -> Places:
+    for found in _CARD.finditer(text):
+        for said in dict.fromkeys((found[1], found[1][:19])):  # what follows four fours may be another number
+            digits = re.sub("[ -]", "", said)
+            if _issued(digits) and luhn.is_valid(digits) and not _CARD_LIKE.search(_before(text, found.start())):
+                yield found.start(), found.start() + len(said)
+                break
+
+
+def _issued(digits: str) -> bool:
+    return any(
+        len(digits) in lengths and first <= int(digits[: len(str(first))]) <= last for first, last, lengths in _CARDS
+    )
+
+
+def _ibans(text: str, _: Sequence[str]) -> Places:
+    for found in _IBAN.finditer(text):
+        ends = [found.start() + gap.start() for gap in re.finditer("[ -]", found[0])]
+        for end in (found.end(), *reversed(ends)):
+            if iban.is_valid(text[found.start() : end].replace("-", ""), check_country=False):
+                yield found.start(), end
+                break
+
+
+def _addresses(text: str, _: Sequence[str]) -> Places:
+    for found in _IP4.finditer(text):
+        if _personal(found[0]) and not _VERSION.search(text[max(0, found.start() - 20) : found.start()]):
+            yield found.span()
+    for found in _IP6.finditer(text):
+        groups = [group for group in found[0].split(":") if group]
+        if len(groups) >= 3 and re.search(r"\d", found[0]) and _personal(found[0]):
+            yield found.span()
+
+
+def _personal(address: str) -> bool:
+    """Whether an address may be somebody's: not of a home network, of a machine itself, or a mask."""
+    try:
+        read = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mask = address.startswith(("0.", "255.")) or address.endswith(".0")
+    return not (read.is_loopback or read.is_unspecified or read.is_private or read.is_link_local or mask)
+
+
+def _security_numbers(text: str, _: Sequence[str]) -> Places:
+    for found in _SSN.finditer(text):
+        said = found[1] == "-" or _SSN_WORD.search(_before(text, found.start()))
+        if said and ssn.is_valid(re.sub("[ -]", "", found[0])):
+            yield found.span()
+
+
+def _insurance_numbers(text: str, _: Sequence[str]) -> Places:
+    yield from (found.span() for found in _NINO.finditer(text))
+
+
+def _wallets(text: str, _: Sequence[str]) -> Places:
+    yield from (found.span() for found in _WALLET.finditer(text) if bitcoin.is_valid(found[0]))
+
+
+def _phones(text: str, regions: Sequence[str]) -> Places:
+    for found in _PHONE.finditer(text):
+        start, end = found.span()
+        labelled = _LABEL.match(text, end) is not None
+        if not _is_phone(found[0], _before(text, start), labelled, regions):
+            inside = _phone_among(found[0], regions)
+            if inside is None:
+                continue
+            start, end = start + inside[0], start + inside[1]
+        opened = text[start:end].count("(") - text[start:end].count(")")
+        yield start, end + (opened > 0 and text[end : end + 1] == ")")
+
+
+def _phone_among(said: str, regions: Sequence[str]) -> tuple[int, int] | None:
+    """Where a telephone number stands among other numbers, by its own form."""
+    starts = [0, *(gap.end() for gap in re.finditer(" ", said))]
+    ends = [*(gap.start() for gap in re.finditer(" ", said)), len(said)]
+    for start in starts[:8]:
+        for end in reversed(ends):
+            part = said[start:end]
+            if start < end and part != said and not _NEVER_PHONE.fullmatch(part) and _has_form(part, regions):
+                return start, end
+    return None
+
+
+def _is_phone(said: str, before: str, labelled: bool, regions: Sequence[str]) -> bool:
+    digits = sum(map(str.isdigit, said))
+    if "+" in said[:2]:
+        return digits >= 7 and _possible(said, None)
+    named = _PHONE_WORD.search(before) is not None
+    said_so = named or (labelled and before[-1:] in ("", "\n"))
+    if (
+        digits < 7
+        or _NEVER_PHONE.fullmatch(said)
+        or _OTHER_NUMBER.search(before)
+        or (_NOT_PHONE.fullmatch(said) and not said_so)
+    ):
+        return False
+    if named or labelled:
+        return digits <= 15 and (digits > 7 or not said.isdigit())
+    return _has_form(said, regions)
+
+
+def _has_form(said: str, regions: Sequence[str]) -> bool:
+    """Whether this is a telephone number whatever stands around it."""
+    if "+" in said[:2]:
+        return _possible(said, None)
+    if _AMERICAN.fullmatch(said):
+        return _valid(said, ("US", "CA"))
+    grouped = re.search(r"\d[ ().–‑/-]+\d", said) is not None
+    return grouped and said.lstrip("(")[0] == "0" and sum(map(str.isdigit, said)) >= 9 and _valid(said, regions)
+
+
+def _valid(said: str, regions: Sequence[str]) -> bool:
+    return any(_read(said, region, phonenumbers.is_valid_number) for region in regions)
+
+
+def _possible(said: str, region: str | None) -> bool:
+    return _read(said, region, phonenumbers.is_possible_number)
+
+
+def _read(said: str, region: str | None, judge: Callable[[phonenumbers.PhoneNumber], bool]) -> bool:
+    try:
+        return judge(phonenumbers.parse(said, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def _before(text: str, start: int) -> str:
+    return text[max(0, start - BEFORE) : start]
+
+
+# In order: of two that overlap, the first is meant.
+FINDERS: dict[str, Callable[[str, Sequence[str]], Places]] = {
+    "email address": _emails,
+    "IBAN": _ibans,
+    "card number": _cards,
+    "IP address": _addresses,
+    "social security number": _security_numbers,
+    "national insurance number": _insurance_numbers,
+    "wallet address": _wallets,
+    "phone number": _phones,
+}
+ALL = tuple(FINDERS)

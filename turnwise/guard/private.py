@@ -1,0 +1,60 @@
+"""The rails for personal data and secrets, in what comes in and in what goes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from turnwise.guard.pii import ALL, REGIONS, checked_kinds, find_pii
+from turnwise.guard.secrets import KINDS, find_secrets
+from turnwise.guard.stream import Reader, Shown, Words
+from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
+
+
+class PrivateRail:
+    """What a finder finds is warned of, taken out, or blocks the text. In an answer, what the reader has seen anyway,
+    in the evidence or in their own message, is no leak, unless it is looked for `everywhere`."""
+
+    def __init__(
+        self, name: str, find: Callable[[str], list[Span]], needs: re.Pattern[str], options: Mapping[str, Any]
+    ) -> None:
+        self.name = name
+        self.fails: Fails = options.get("fails", "open")
+        self.action: Action = options.get("action", "redact")
+        self._find = find
+        self._needs = needs
+        self._everywhere = bool(options.get("everywhere", False))
+
+    def check(self, case: Case) -> Finding:
+        """A message, as it comes in."""
+        spans = tuple(self._find(case.text))
+        if not spans:
+            return Finding(self.name, reason="nothing found")
+        kinds = dict.fromkeys(span.kind for span in spans)
+        reason = f"the message holds {', '.join(f'{_article(kind)} {kind}' for kind in kinds)}"
+        return Finding(self.name, self.action, 1.0, 0.5, reason, spans, "found")
+
+    def open(self, shown: Shown) -> Reader | None:
+        return Words(self._find, lambda value: self._everywhere or not shown.allowed.holds(value), self._needs)
+
+    def spans(self, text: str, shown: Shown) -> list[Span]:
+        found = self._find(text)
+        return [each for each in found if self._everywhere or not shown.allowed.holds(text[each.start : each.end])]
+
+
+def pii_rail(options: Mapping[str, Any]) -> PrivateRail:
+    kinds = checked_kinds(options.get("kinds"), ALL)
+    regions = tuple(options.get("regions", REGIONS))
+    return PrivateRail("pii", lambda text: find_pii(text, kinds, regions), re.compile(r"[\d@＠]"), options)
+
+
+def secrets_rail(options: Mapping[str, Any]) -> PrivateRail:
+    kinds = checked_kinds(options.get("kinds"), KINDS)
+    return PrivateRail(
+        "secrets", lambda text: [span for span in find_secrets(text) if span.kind in kinds], re.compile(r"\S"), options
+    )
+
+
+def _article(kind: str) -> str:
+    return "an" if kind[0] in "aeioAEIO" else "a"
