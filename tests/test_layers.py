@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "conversation", "errors", "config", "text", "sums"}
+CONTRACTS = {"types", "conversation", "errors", "config", "logs", "text", "sums"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 
@@ -23,8 +23,9 @@ STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 # import its own modules, but for the stages: each stands alone.
 LAYERS: dict[str, set[str]] = {
     "types": {"plain", "conversation"},
-    "conversation": {"types"},
     "errors": set(),
+    "logs": set(),
+    "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
     "sums": set(),
@@ -81,6 +82,8 @@ LAYERS: dict[str, set[str]] = {
         "store",
     },
     "": {
+        "conversation",
+        "guard.pipeline",
         "types",
         "config",
         "app",
@@ -98,6 +101,8 @@ PURE: dict[str, set[str]] = {
     "errors": set(),
     "plain": set(),
     "config": set(),
+    "conversation": set(),
+    "logs": set(),
     "sqlite": set(),
     "text": {"Stemmer"},
     "sums": set(),

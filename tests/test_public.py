@@ -27,6 +27,7 @@ def test_the_public_names() -> None:
         "ConversationTracker",
         "Engine",
         "FakeChat",
+        "GuardrailPipeline",
         "Message",
         "QueryAnalysis",
         "QueryAnalyzer",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from turnwise.conversation import Conversation, Turn
     from turnwise.dialogue.tracker import ConversationTracker
     from turnwise.engine import Chat, Engine
+    from turnwise.guard.pipeline import GuardrailPipeline
     from turnwise.models.fake import FakeChat
     from turnwise.tools.function import tool
     from turnwise.turn.condense import QueryCondenser
@@ -44,6 +45,7 @@ __all__ = [
     "ConversationTracker",
     "Engine",
     "FakeChat",
+    "GuardrailPipeline",
     "Message",
     "QueryAnalysis",
     "QueryAnalyzer",
@@ -88,6 +90,7 @@ _HOMES = {
     "ConversationTracker": "dialogue.tracker",
     "Engine": "engine",
     "FakeChat": "models.fake",
+    "GuardrailPipeline": "guard.pipeline",
     "QueryAnalyzer": "turn.planner",
     "QueryCondenser": "turn.condense",
     "QueryPlanner": "turn.planner",

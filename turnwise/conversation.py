@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from turnwise.errors import BadRequest
+from turnwise.guard.limits import Decision, Limit, Spent, spend
 from turnwise.types import Message, Source
 
 TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
+DEEPEST = 32  # levels of metadata that are written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,30 @@ class Turn:
     def complete(self) -> bool:
         return self.response is not None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold; what it cannot hold is there as its text. `from_dict` reads them back."""
+        told = {name: getattr(self, name) for name in _OF_TURN}
+        for name in ("metadata", "record", "error"):
+            told[name] = _plain(told[name])
+        for name in ("sources", "evidence"):
+            told[name] = [dataclasses.asdict(source) for source in told[name]]
+        return {**told, "timestamp": self.timestamp.isoformat()}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Turn:
+        """The turn that `to_dict` wrote, perhaps by way of JSON. Raises BadRequest for anything else."""
+        values = _fitting(told, _OF_TURN)
+        if values.get("status", "pending") not in get_args(TurnStatus):
+            raise _unread(values["status"])
+        try:
+            for name in ("sources", "evidence"):
+                values[name] = tuple(Source.from_dict(source) for source in values.get(name, ()))
+            if "timestamp" in values:
+                values["timestamp"] = _written(values["timestamp"])
+            return cls(**values)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise BadRequest(f"This is no turn: {error}.", "Send what to_dict() gave, unchanged.") from error
+
 
 class Conversation:
     """Turns, oldest first, and whose they are. A blocked prompt stays on record and never becomes context."""
@@ -52,7 +80,7 @@ class Conversation:
         turns: Iterable[Turn] = (),
         created_at: datetime | float | None = None,
         last_activity: datetime | float | None = None,
-        rate_limit: str | None = None,
+        rate_limit: str | Limit | None = None,
     ) -> None:
         self.id = id or uuid.uuid4().hex
         self.user_id = user_id
@@ -60,7 +88,7 @@ class Conversation:
         self.turns: list[Turn] = list(turns)
         self.created_at = moment(created_at) if created_at is not None else self._first()
         self.last_activity = moment(last_activity) if last_activity is not None else self._last()
-        self.rate_limit = rate_limit
+        self.rate_limit = Limit.parse(rate_limit) if isinstance(rate_limit, str) else rate_limit
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conversation) and vars(self) == vars(other)
@@ -76,6 +104,8 @@ class Conversation:
         status: TurnStatus = "pending",
     ) -> Turn:
         """Append a turn; with no prompt it is one that the assistant began."""
+        if prompt is None and response is None and status == "pending":
+            raise ValueError("A turn has a prompt, a response, or both.")
         at = datetime.now(UTC) if timestamp is None else moment(timestamp)
         turn = Turn(prompt, response, at, metadata or {}, len(self.turns) + 1, status)
         self.turns.append(turn)
@@ -88,8 +118,8 @@ class Conversation:
 
     def add_response(self, response: str, metadata: dict[str, Any] | None = None) -> Turn:
         """Complete the last turn. ValueError where no prompt waits for a response."""
-        waiting = self.turns[-1] if self.turns else None
-        if waiting is None or waiting.status != "pending":
+        waiting = self.waiting
+        if waiting is None:
             raise ValueError(
                 "No prompt waits for a response. Add the prompt first, or add_turn(None, response) where the "
                 "assistant speaks unasked."
@@ -101,13 +131,16 @@ class Conversation:
         return answered
 
     def get_history(self, limit: int | None = None) -> list[Turn]:
-        """The last turns, oldest first; all of them without a limit."""
-        return self.turns[-limit:] if limit else ([] if limit == 0 else list(self.turns))
+        """The last turns, oldest first, blocked ones among them; all of them without a limit."""
+        if limit is not None and limit < 0:
+            raise ValueError(f"There are no {limit} turns: the limit is 0 or more.")
+        return self.turns[max(0, len(self.turns) - limit) :] if limit is not None else list(self.turns)
 
     def get_complete_turns(self) -> list[Turn]:
         return [turn for turn in self.turns if turn.complete]
 
     def get_incomplete_turns(self) -> list[Turn]:
+        """The turns without a response: the one that waits for it, and those that were blocked or failed."""
         return [turn for turn in self.turns if not turn.complete]
 
     def get_turn_count(self) -> int:
@@ -120,11 +153,46 @@ class Conversation:
         """From the beginning to the last activity."""
         return max(self.last_activity - self.created_at, timedelta(0))
 
-    def messages(self) -> tuple[Message, ...]:
-        """The history a new turn reads. A blocked prompt never becomes context; an unanswered one was still said."""
+    @property
+    def waiting(self) -> Turn | None:
+        """The last turn, where it waits for its response."""
+        return self.turns[-1] if self.turns and self.turns[-1].status == "pending" else None
+
+    def check_rate_limit(self, another: bool = False) -> Decision:
+        """Whether the prompt that waits, or where none does the next one, is within the limit. With `another`, whether
+        the next one is although one waits. Counts nothing.
+
+        What counts are the turns with a prompt, once each, blocked ones too; a refused one costs nothing. A turn from
+        the future counts for nothing: a clock that was set back locks nobody out.
+        """
+        if self.rate_limit is None:
+            return Decision(True)
+        now = _microseconds(datetime.now(UTC))
+        asked = [turn for turn in self.turns if turn.prompt is not None]
+        waits = not another and bool(asked) and asked[-1] is self.waiting
+        at = min(_microseconds(asked.pop().timestamp), now) if waits else now
+        spent = _spent(self.rate_limit, asked, at, now)
+        return Decision(spent.wait == 0, "conversation", self.rate_limit, spent.wait / 1e6, spent.remaining)
+
+    def refused(self, waiting: bool = False) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The prompts that were blocked, and for each how many of the `messages` came before it. A prompt whose answer
+        was blocked is none of them."""
+        prompts, places, before = [], [], 0
+        for turn in self.turns:
+            of_answer = turn.metadata.get("blocked") == "output" or (turn.error or {}).get("code") == "AnswerBlocked"
+            if turn.status == "blocked" and turn.prompt is not None and not of_answer:
+                prompts.append(turn.prompt)
+                places.append(before)
+            elif turn.status != "blocked" and (waiting or turn.status != "pending"):
+                before += (turn.prompt is not None) + bool(turn.status == "answered" and turn.response)
+        return tuple(prompts), tuple(places)
+
+    def messages(self, waiting: bool = False) -> tuple[Message, ...]:
+        """The history a new turn reads, with prompts that are still `waiting` or without. A blocked prompt never
+        becomes context; one that failed was still said."""
         said: list[Message] = []
         for turn in self.turns:
-            if turn.status in ("blocked", "pending"):
+            if turn.status == "blocked" or (turn.status == "pending" and not waiting):
                 continue
             at = turn.timestamp.timestamp()
             if turn.prompt is not None:
@@ -133,11 +201,31 @@ class Conversation:
                 said.append(Message("assistant", turn.response, turn.sources, at, turn.metadata))
         return tuple(said)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold; what it cannot hold is there as its text. `from_dict` reads them back."""
+        return {
+            "id": self.id,
+            "user_id": self.user_id,
+            "metadata": _plain(self.metadata),
+            "turns": [turn.to_dict() for turn in self.turns],
+            "created_at": self.created_at.isoformat(),
+            "last_activity": self.last_activity.isoformat(),
+            "rate_limit": None if self.rate_limit is None else str(self.rate_limit),
+        }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Conversation:
+        """The conversation that `to_dict` wrote, perhaps by way of JSON. Raises BadRequest for anything else."""
+        values = _fitting(told, _OF_CONVERSATION)
+        for name in ("created_at", "last_activity"):
+            values[name] = None if values.get(name) is None else _written(values[name])
+        return cls(**{**values, "turns": [Turn.from_dict(turn) for turn in values.get("turns", ())]})
+
     def _first(self) -> datetime:
-        return self.turns[0].timestamp if self.turns else datetime.now(UTC)
+        return min((turn.timestamp for turn in self.turns), default=datetime.now(UTC))
 
     def _last(self) -> datetime:
-        return self.turns[-1].timestamp if self.turns else self.created_at
+        return max((turn.timestamp for turn in self.turns), default=self.created_at)
 
 
 def moment(at: datetime | float) -> datetime:
@@ -150,3 +238,92 @@ def moment(at: datetime | float) -> datetime:
         return datetime.fromtimestamp(at, UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise ValueError(f"{at!r} is not a time: {error}.") from error
+
+
+def _spent(limit: Limit, asked: list[Turn], at: int, now: int) -> Spent:
+    """What comes of one more message at that moment, after those that were asked."""
+    counted: list[int] = []
+    for turn in reversed(asked):
+        moment = _microseconds(turn.timestamp)
+        if moment > now:
+            continue
+        if moment + limit.whole <= (counted[-1] if counted else at):
+            break  # by the next one, all of the allowance was back
+        counted.append(moment)
+    whole_at = 0
+    for place, each in enumerate(reversed(counted)):
+        whole_at = spend(each if place == 0 else whole_at, each, limit).whole_at
+    return spend(whole_at if counted else at, at, limit)
+
+
+def _microseconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_TEXT, _LIST, _TIME = (str, type(None)), (list, tuple), (str, int, float, type(None))
+_OF_TURN: dict[str, Any] = {  # the fields of each, and of what kind they may be
+    "prompt": _TEXT,
+    "response": _TEXT,
+    "timestamp": _TIME,
+    "metadata": dict,
+    "number": int,
+    "status": str,
+    "sources": _LIST,
+    "record": dict,
+    "error": (dict, type(None)),
+    "evidence": _LIST,
+    "note": str,
+}
+_OF_CONVERSATION: dict[str, Any] = {
+    "id": _TEXT,
+    "user_id": _TEXT,
+    "metadata": (dict, type(None)),
+    "turns": _LIST,
+    "created_at": _TIME,
+    "last_activity": _TIME,
+    "rate_limit": _TEXT,
+}
+
+
+def _fitting(told: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(told, Mapping):
+        raise _unread(told)
+    for name, value in told.items():
+        if name not in kinds or not isinstance(value, kinds[name]):
+            raise _unread({name: value})
+    return dict(told)
+
+
+def _written(at: Any) -> datetime:
+    """A time as JSON holds one."""
+    try:
+        return moment(datetime.fromisoformat(at) if isinstance(at, str) else at)
+    except ValueError as error:
+        raise BadRequest(f"{at!r} is not a time.", "Write it in ISO 8601, or as seconds since 1970.") from error
+
+
+def _plain(value: Any, inside: tuple[int, ...] = ()) -> Any:
+    """The value as JSON can hold it, whatever it is: objects as their text, and nothing that holds itself."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if len(inside) == DEEPEST or id(value) in inside:
+        return "…"
+    if isinstance(value, Mapping):
+        return {_text(key): _plain(each, (*inside, id(value))) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(each, (*inside, id(value))) for each in value]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # whatever somebody's object does: it must not cost the conversation
+        return f"<{type(value).__name__}>"
+
+
+def _unread(value: Any) -> BadRequest:
+    return BadRequest(f"A conversation cannot be read from {_text(value)[:60]!r}.", "Send what to_dict() gave.")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnwise.logs import TurnFilter
+
 if TYPE_CHECKING:
     from turnwise.errors import TurnwiseError
 
@@ -103,10 +105,12 @@ class _Log(logging.Handler):
     def __init__(self, tracebacks: bool) -> None:
         super().__init__()
         self._tracebacks = tracebacks
+        self.addFilter(TurnFilter())
+        self.setFormatter(logging.Formatter("%(message)s%(of_turn)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and not self._tracebacks:
-            remark(f"{record.getMessage()}: {record.exc_info[1]!r}")
+            remark(f"{record.getMessage()}: {record.exc_info[1]!r}{record.__dict__['of_turn']}")
         else:
             remark(self.format(record))
 

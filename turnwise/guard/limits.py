@@ -117,6 +117,9 @@ class Decision:
     retry_after: float = 0.0  # seconds; 0 where it is allowed
     remaining: int | None = None  # messages that may follow at once; None where nothing limits them
 
+    def __bool__(self) -> bool:
+        return self.allowed
+
     def error(self) -> TooManyRequests:
         """The refusal as an error."""
         spoken = self.limit.spoken if self.limit else "so many messages"

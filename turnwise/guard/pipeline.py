@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import dataclasses
 import logging
-import queue
-import threading
-import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
 from turnwise.guard.documents import InstructionRail, Sieve
-from turnwise.guard.injection import InjectionRail
+from turnwise.guard.exchange import ExchangeRail, rule_score
+from turnwise.guard.injection import Classifier, InjectionRail
+from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.reading import read
+from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
 from turnwise.guard.stream import Allowed, Shown, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
@@ -26,6 +25,7 @@ from turnwise.types import Embedder, Index, Message, Source
 
 log = logging.getLogger(__name__)
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
+SUSPECT = 0.2  # score of an earlier message from which the slow rail reads it again
 
 
 class GuardrailPipeline:
@@ -41,6 +41,7 @@ class GuardrailPipeline:
         *,
         max_message: int = LONGEST,
         embedder: Embedder | None = None,
+        classifier: Classifier | None = None,
         rails: Iterable[Rail] = (),
         keep_turns: bool = True,
     ) -> None:
@@ -49,7 +50,7 @@ class GuardrailPipeline:
         self._keep_turns = keep_turns
         self._embedder = embedder
         self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
-        self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder), *rails)
+        self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
         options = self.preset.options("documents", "instructions")
         # The rail on documents; None where they are not checked.
         self.instructions = None if options is None else InstructionRail(options, shadow=self.preset.shadow)
@@ -67,23 +68,43 @@ class GuardrailPipeline:
         if conversation is None:
             return self.judge_input(content)
         by_hand = _waits(conversation, content)  # the caller has added this prompt already
-        earlier = conversation.turns[:-1] if by_hand else conversation.turns
-        refused = [turn.prompt for turn in earlier if turn.status == "blocked" and turn.prompt is not None]
-        history = Conversation(conversation.id, turns=earlier).messages()
-        result = dataclasses.replace(self.judge_input(content, history, refused), conversation_id=conversation.id)
-        if self._keep_turns or by_hand:
-            _record(conversation, result, content, by_hand)
+        if not (allowed := conversation.check_rate_limit(another=not by_hand)):
+            result = _limited(content, allowed)
+        else:
+            earlier = Conversation(turns=conversation.turns[:-1] if by_hand else conversation.turns)
+            blocked, places = earlier.refused(waiting=True)
+            result = self.judge_input(content, earlier.messages(waiting=True), blocked, places=places)
+        result = dataclasses.replace(result, conversation_id=conversation.id)
+        if by_hand or (self._keep_turns and allowed):  # what is over the limit was never taken in
+            _record(conversation, result, by_hand)
         return result
 
     async def acheck_input(self, content: str, conversation: Conversation | None = None) -> GuardResult:
         return await asyncio.to_thread(self.check_input, content, conversation)
 
     def judge_input(
-        self, content: str, history: Sequence[Message] = (), blocked: Sequence[str] = (), trusted: bool = True
+        self,
+        content: str,
+        history: Sequence[Message] = (),
+        blocked: Sequence[str] = (),
+        trusted: bool = True,
+        places: Sequence[int] = (),
     ) -> GuardResult:
-        """Judge a message by what was said before it, and keep nothing."""
-        case = Case(read(content), history, blocked, trusted)
-        return self._result("input", content, run_rails(self._input, case, self.preset.deadline))
+        """Judge a message by what was said before it, and keep nothing. See `Case` for what the others are."""
+        return self.open_input(content).within(history, blocked, trusted, places)
+
+    def open_input(self, content: str) -> InputCheck:
+        """Judge a message by itself; what was said before it can follow. Raises InputError as `check_input` does."""
+        check_shape(content, self._max_message)
+        case = Case(read(content))
+        alone = [rail for rail in self._input if not getattr(rail, "reads_history", False)]
+        found = run_rails(alone, case, self.preset.deadline)
+        return InputCheck(self, case, [self._watched("input", each) for each in found])
+
+    def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
+        """What these findings and the rails that read the history come to."""
+        reading = [rail for rail in self._input if getattr(rail, "reads_history", False)]
+        return self._result("input", case.text, [*found, *run_rails(reading, case, self.preset.deadline)])
 
     def check_output(
         self,
@@ -141,58 +162,76 @@ class GuardrailPipeline:
         return Sieve(index, self.instructions)
 
     def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
+        findings = [self._watched(side, each) for each in findings]
         action: Action = max((each.action for each in findings), key=SEVERITY.__getitem__, default="allow")
         acting = [each for each in findings if each.action != "allow"]
         shadow = action if self.preset.shadow else None
-        if shadow and shadow != "allow":
-            log.info("only watching: would %s because %s", shadow, "; ".join(each.reason for each in acting))
-        taken = [span for each in findings if each.action == "redact" for span in each.spans]
+        if shadow:
+            for each in acting:
+                _log_watched(each, each.action)
         return GuardResult(
             pipeline_type=side,
             action="allow" if shadow else action,
-            sanitized=content if shadow else redacted(content, taken),
+            sanitized=content if shadow else cleaned(content, findings),
             details={each.rail: each for each in findings},
             warnings=tuple(each.reason for each in acting if each.action in ("warn", "redact")),
             reasons=tuple(each.reason for each in acting if each.action == "block"),
             shadow=shadow,
         )
 
-
-def run_rails(rails: Sequence[Rail], case: Case, deadline: float) -> list[Finding]:
-    """What each rail finds, in order. They run in a thread of their own: one that hangs is left behind at its deadline,
-    and those after it go on in another."""
-    findings: list[Finding] = []
-    while len(findings) < len(rails):
-        done: queue.SimpleQueue[Finding] = queue.SimpleQueue()
-        left = rails[len(findings) :]
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(_work, left, case, done), daemon=True).start()
-        for rail in left:
-            try:
-                findings.append(done.get(timeout=deadline))
-            except queue.Empty:
-                log.warning("the rail %s was cut off after %g seconds", rail.name, deadline)
-                findings.append(_unjudged(rail, "timed out", f"did not answer in {deadline:g} seconds", deadline))
-                break
-    return findings
+    def _watched(self, side: str, found: Finding) -> Finding:
+        """The finding, or of a rail that only watches: the same without its action, which is told in its facts."""
+        options = self.preset.options(SIDE.get(side, side), found.rail) or {}
+        if not options.get("shadow") or "shadow" in found.facts:
+            return found
+        if found.action != "allow":
+            _log_watched(found, found.action)
+        return dataclasses.replace(found, action="allow", facts={**found.facts, "shadow": found.action})
 
 
-def _work(rails: Sequence[Rail], case: Case, done: queue.SimpleQueue[Finding]) -> None:
-    for rail in rails:
-        start = time.perf_counter()
-        try:
-            found = rail.check(case)
-        except Exception as error:
-            log.exception("the rail %s failed", rail.name)
-            found = _unjudged(rail, "failed", f"failed ({type(error).__name__})", 0.0)
-        took = (time.perf_counter() - start) * 1000
-        done.put(dataclasses.replace(found, fails=rail.fails, latency_ms=round(took, 3)))
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputCheck:
+    """A message that was judged by itself."""
+
+    pipeline: GuardrailPipeline
+    case: Case
+    found: Sequence[Finding]
+
+    @property
+    def sanitized(self) -> str:
+        """The text as it may be kept: with what is to be redacted taken out."""
+        watching = self.pipeline.preset.shadow
+        return self.case.text if watching else cleaned(self.case.text, self.found)
+
+    def within(
+        self,
+        history: Sequence[Message] = (),
+        blocked: Sequence[str] = (),
+        trusted: bool = True,
+        places: Sequence[int] = (),
+    ) -> GuardResult:
+        """The result in the light of what was said before; see `Case`."""
+        case = dataclasses.replace(self.case, history=history, blocked=blocked, places=places, trusted=trusted)
+        return self.pipeline.judge_exchange(case, self.found)
 
 
-def _unjudged(rail: Rail, state: Any, why: str, seconds: float) -> Finding:
-    action = "block" if rail.fails == "closed" else "allow"
-    reason = f"the rail {rail.name} {why}"
-    return Finding(rail.name, action, reason=reason, state=state, fails=rail.fails, latency_ms=seconds * 1000)  # type: ignore[arg-type]
+SIDE = {"document": "documents"}  # what the presets call the side of a result
+
+
+def cleaned(content: str, findings: Iterable[Finding]) -> str:
+    """The text without what these findings ask to take out."""
+    return redacted(content, [span for each in findings if each.action == "redact" for span in each.spans])
+
+
+def _log_watched(found: Finding, action: Action) -> None:
+    log.info("only watching: %s would %s (%.2f of %.2f)", found.rail, action, found.score, found.threshold)
+
+
+def _limited(content: str, decision: Decision) -> GuardResult:
+    error = decision.error()
+    return GuardResult(
+        "input", "block", content, {}, reasons=(str(error).rstrip("."),), retry_after=decision.retry_after
+    )
 
 
 def redacted(text: str, spans: Iterable[Span]) -> str:
@@ -212,12 +251,12 @@ def _waits(conversation: Conversation, content: str) -> bool:
     return last is not None and last.status == "pending" and last.prompt == content
 
 
-def _record(conversation: Conversation, result: GuardResult, content: str, by_hand: bool) -> None:
-    """Keep the prompt as it may be kept: the sanitized text of one that may go on, and a blocked one as blocked."""
-    turn = conversation.turns.pop() if by_hand else Turn(content)
+def _record(conversation: Conversation, result: GuardResult, by_hand: bool) -> None:
+    """Keep the prompt as it may be kept: without what was redacted, and a blocked one as blocked."""
+    turn = conversation.turns.pop() if by_hand else Turn("")
     if result.blocked:
         noted = {**turn.metadata, "reasons": list(result.reasons)}
-        conversation.add_turn(content, None, turn.timestamp, noted, "blocked")
+        conversation.add_turn(result.sanitized, None, turn.timestamp, noted, "blocked")
     else:
         conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
 
@@ -242,8 +281,30 @@ def _record_answer(conversation: Conversation, result: GuardResult, content: str
         conversation.add_turn(None, response)
 
 
-def _input_rails(preset: GuardPreset, embedder: Embedder | None) -> list[Rail]:
+def _input_rails(preset: GuardPreset, embedder: Embedder | None, classifier: Classifier | None) -> list[Rail]:
     rails: list[Rail] = []
     if (options := preset.options("input", "injection")) is not None:
-        rails.append(InjectionRail(options, embedder))
-    return [*rails, *content_rails(preset, embedder)]
+        rails.append(InjectionRail(options, classifier))
+    rails += content_rails(preset, embedder)
+    if (options := preset.options("input", "exchange")) is not None:
+        rails.append(ExchangeRail(options, _quick(classifier), _refused_by(tuple(rails))))
+    return rails
+
+
+def _quick(classifier: Classifier | None) -> Callable[[str], float] | None:
+    """The quick half of the classifier, where it has one."""
+    quick = getattr(classifier, "quick", None)
+    return None if quick is None else lambda text: max(rule_score(text), quick(text)[0])
+
+
+def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float], bool]:
+    """Whether one of these rails blocks a text by itself. The rail on injection, which is slow, is spared what is
+    plainly none by its score."""
+
+    def refused(text: str, score: float) -> bool:
+        case = Case(read(text))
+        blocking = [rail for rail in rails if getattr(rail, "action", "block") == "block"]
+        asked = [rail for rail in blocking if score >= SUSPECT or rail.name != "injection"]
+        return any(rail.check(case).action == "block" for rail in asked)
+
+    return refused

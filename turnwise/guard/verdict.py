@@ -66,6 +66,13 @@ class GuardResult:
         """The reasons in one line."""
         return "; ".join(self.reasons or self.warnings) or "nothing found"
 
+    @property
+    def left_out(self) -> frozenset[int]:
+        """The places, in a history that a caller sent, of messages that must not be read: attacks, with the answers to
+        them, and answers that were never ours."""
+        facts = [] if self.shadow else [each.facts for each in self.details.values() if "shadow" not in each.facts]
+        return frozenset(place for each in facts for place in each.get("left_out", ()))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as the API prints them."""
         return {"blocked": self.blocked, **dataclasses.asdict(self)}
@@ -76,13 +83,15 @@ class Case:
     """What a rail is given to judge: a text, prepared once for all rails, and the exchange it belongs to.
 
     `history` is what was said before, oldest first; `trusted` says whether the assistant's messages in it are ours,
-    kept by us, or only claimed by a caller. `blocked` are earlier prompts that were refused.
+    kept by us, or only claimed by a caller. `blocked` are earlier prompts that were refused; `places` says of each how
+    many messages of the history came before it, where that is known.
     """
 
     reading: Reading
     history: Sequence[Message] = ()
     blocked: Sequence[str] = ()
     trusted: bool = True
+    places: Sequence[int] = ()
 
     @property
     def text(self) -> str:
@@ -90,7 +99,8 @@ class Case:
 
 
 class Rail(Protocol):
-    """One check. What it raises, or that it takes too long, is reported as such and counts as `fails` says."""
+    """One check. What it raises, or that it takes too long, is reported as such and counts as `fails` says. One that
+    judges by what was said before has a `reads_history` that is true; the others may run before that is known."""
 
     name: str
     fails: Fails

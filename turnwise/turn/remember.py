@@ -35,28 +35,33 @@ class Memory:
         self.shown: tuple[Source, ...] = ()  # with the message, to a model
         self.note = ""
         self.number = sum(each.role == "user" for each in request.history) + 1
+        self.trusted = request.conversation_id is not None  # whether the history is what we kept
+        self.blocked: tuple[str, ...] = ()  # prompts of it that were refused, and
+        self.places: tuple[int, ...] = ()  # how many messages came before each
 
-    async def accept(self) -> tuple[Message, ...]:
-        """Write the message down and give the history before it, waiting while the one before is being answered."""
-        if self.conversation_id is None:  # a caller's system message is an instruction, not something that was said
-            return tuple(each for each in self._request.history if each.role != "system")
+    async def accept(self, message: str) -> tuple[Message, ...]:
+        """Write the message down and give the history before it, waiting while the one before is being answered. A
+        history that the caller keeps is given as it was sent."""
+        if self.conversation_id is None:
+            return self._request.history
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id))
+                return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id, message))
             except ConversationBusy:
                 if time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.05)
 
-    def _accept(self, conversation_id: str) -> tuple[Message, ...]:
-        accepted = self._store.accept(conversation_id, self._request.message)
+    def _accept(self, conversation_id: str, message: str) -> tuple[Message, ...]:
+        accepted = self._store.accept(conversation_id, message)
         with self._lock:
             self.number = accepted.turns[-1].number
             self._open = True
             left = self._left
         if left:  # the caller went away while the message was being written down
             self.abandon("")
+        self.blocked, self.places = accepted.refused()
         return accepted.messages()
 
     async def complete(self, reply: Reply) -> None:

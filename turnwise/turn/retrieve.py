@@ -116,7 +116,7 @@ class _Worker:
         try:
             return dataclasses.replace(result, hits=(await self._search(plan, place)).hits)
         except Exception:
-            log.warning("the search for “%s” in place of the %s failed", step.input, step.tool, exc_info=True)
+            log.warning("the search in place of the %s failed", step.tool, exc_info=True)
             return result
 
     async def _done(self, plan: QueryPlan, place: int) -> StepResult:
@@ -129,7 +129,7 @@ class _Worker:
         except _NothingThere as nothing:
             return StepResult(error=str(nothing), ms=_since(started))
         except Exception as error:
-            log.warning("the %s step “%s” failed", step.tool, step.input, exc_info=not isinstance(error, TurnwiseError))
+            log.warning("step %d, %s, failed", place + 1, step.tool, exc_info=not isinstance(error, TurnwiseError))
             if step.tool == "rag":
                 self.broken.append(error)
             # The words of other errors are for the log: they may hold an address, a path or a password.

@@ -19,6 +19,8 @@ from turnwise.guard.limits import RateLimiter, admit
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.shape import check_request
+from turnwise.guard.verdict import GuardResult
+from turnwise.logs import Label, of_turn
 from turnwise.turn.compose import budget_for, cited, compose, sent
 from turnwise.turn.condense import QueryCondenser, condense, search_query
 from turnwise.turn.generate import Speech
@@ -83,17 +85,27 @@ class Parts:
     limits: RateLimiter | None = None
 
 
-async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
+def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
     """The events of one turn. It ends in Answered or Failed; only what the caller does to the iterator raises."""
-    settings, message = parts.settings, request.message
+    label = Label(request.conversation_id, request.user)
+    return of_turn(label, _turn(request, parts, label))
+
+
+async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenerator[TurnEvent, None]:
+    settings = parts.settings
     trace, memory, text = TraceLog(), Memory(parts.store, request), ""
     try:
         with trace.stage("guard in") as stage:
             await admit(request, parts.limits)
-            verdict = parts.guard.check_input(message)
+            check = await asyncio.to_thread(parts.guard.open_input, request.message)
             check_request(request, settings.max_message)
-            stage.decide(verdict.action, verdict.why, rails=verdict.to_dict()["details"])
-        history = await memory.accept()
+            said = await memory.accept(check.sanitized)
+            label.turn = memory.number
+            verdict = await asyncio.to_thread(check.within, said, memory.blocked, memory.trusted, memory.places)
+            message, history = verdict.sanitized, readable(said, verdict)
+            wanted = await asyncio.to_thread(own_query, request, parts, verdict)
+            aside = [said[place].role for place in sorted(verdict.left_out)]
+            stage.decide(verdict.action, in_short(verdict), rails=verdict.to_dict()["details"], left_out=aside)
         yield Accepted(memory.conversation_id, memory.number)
         yield trace.last()
         if verdict.blocked:
@@ -106,7 +118,7 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
         yield trace.last()
 
         with trace.stage("condense") as stage:
-            condensed = await parts.condenser.condense(message, history, understood, request.condensed_query)
+            condensed = await parts.condenser.condense(message, history, understood, wanted)
             query = search_query(message, history, understood, condensed, settings, request.where)
             added = {term.text: term.weight for term in query.added}
             asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
@@ -226,7 +238,16 @@ async def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEve
             suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
             notice=" ".join(
                 filter(
-                    None, (speech.notice, shortened, filtered, unheard, left_out(meaning, planned), troubles(planned))
+                    None,
+                    (
+                        taken_out(verdict),
+                        speech.notice,
+                        shortened,
+                        filtered,
+                        unheard,
+                        left_out(meaning, planned),
+                        troubles(planned),
+                    ),
                 )
             ),
         )
@@ -267,13 +288,45 @@ def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Mess
 
 def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     """What a message is to its conversation: the first stages of a turn, with no search and no answer."""
-    settings, message = parts.settings, request.message
-    verdict = parts.guard.check_input(message)
-    check_request(request, settings.max_message)
+    check = parts.guard.open_input(request.message)
+    check_request(request, parts.settings.max_message)
+    stored = parts.store.conversation(request.conversation_id) if request.conversation_id else None
+    said = request.history if stored is None else stored.messages()
+    blocked, places = ((), ()) if stored is None else stored.refused()
+    verdict = check.within(said, blocked, stored is not None, places)
+    wanted = own_query(request, parts, verdict)
     if verdict.blocked:
         raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")
-    stored = parts.store.conversation(request.conversation_id).messages() if request.conversation_id else None
-    history = tuple(each for each in request.history if each.role != "system") if stored is None else stored
-    understood = understand(message, history, settings, parts.senses, time.time())
-    condensed = condense(message, history, understood, request.condensed_query)
-    return Analysis(understood.state.turn, understood, condensed, settings.follow_up_threshold)
+    message, history = verdict.sanitized, readable(said, verdict)
+    understood = understand(message, history, parts.settings, parts.senses, time.time())
+    condensed = condense(message, history, understood, wanted)
+    return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
+
+
+def readable(said: Sequence[Message], verdict: GuardResult) -> tuple[Message, ...]:
+    """The history as a turn may read it. Of one that a caller sent, attacks and what was never ours are left out, and
+    system messages: they are no part of what was said, and no instructions to us."""
+    aside = verdict.left_out
+    return tuple(each for place, each in enumerate(said) if place not in aside and each.role != "system")
+
+
+def own_query(request: TurnRequest, parts: Parts, verdict: GuardResult) -> str | None:
+    """The query that the user wrote themselves, as it may go on. Raises MessageBlocked where it may not."""
+    if not request.condensed_query or verdict.blocked:
+        return None
+    judged = parts.guard.judge_input(request.condensed_query)
+    if judged.blocked:
+        raise MessageBlocked(f"This query was not searched for: {judged.why}.", "Put it another way.")
+    return judged.sanitized
+
+
+def in_short(verdict: GuardResult) -> str:
+    aside = len(verdict.left_out)
+    return verdict.why + (f"; of the history that was sent, {aside} are not read" if aside else "")
+
+
+def taken_out(verdict: GuardResult) -> str:
+    """What the user should know of what was redacted."""
+    kinds = [span.kind for each in verdict.details.values() if each.action == "redact" for span in each.spans]
+    told = ", ".join(dict.fromkeys(kinds))
+    return f"Taken out of your message before it went on: {told}." if told and not verdict.shadow else ""

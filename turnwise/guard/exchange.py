@@ -1,0 +1,283 @@
+"""The exchange rail: what a message means after those before it. Risk rises with signs of an attack that is being built
+up, decays with every innocent turn, and lowers the score from which a message is stopped. A message that is plainly
+innocent is never stopped for what was said earlier."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from turnwise.guard.injection import BY_RULE, by_rule
+from turnwise.guard.reading import Reading, View, read
+from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
+from turnwise.guard.verdict import Case, Fails, Finding
+from turnwise.text import content_stems
+
+WINDOW = 20  # user messages that are looked back at
+JOINED = 4  # of them that are also read as one
+LONGEST_PART = 400  # characters of each, at the seam, that are joined
+LONGEST_SAID = 1000  # characters whose words are compared with what was refused
+LONGEST = 100_000  # characters of a message that are scored
+CLEARLY = 0.3  # by how much the joined text must outdo its parts
+LIKE = 0.3  # share of its words that a message has in common with one that it asks again
+REMEMBERED = 20_000  # texts whose scores are kept
+BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what may go before a request
+ASKING = frozenset({"extract", "override", "persona", "role token"})
+
+Score = Callable[[str], float]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a message is by itself: how likely an attack, which signs it shows, the stems of its words, and the words
+    that it may be meant to hand over as a part of something."""
+
+    score: float
+    signs: frozenset[str]
+    stems: frozenset[str]
+    fragment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a user's message is in the exchange."""
+
+    own: float  # its score with its signs
+    threshold: float  # from which it is stopped, given the risk before it
+    risk: float  # after it
+    signs: tuple[str, ...]
+    stopped: bool
+    joined: bool = False  # only with the messages before it
+
+
+class ExchangeRail:
+    """Judges a message by the exchange it belongs to. Needs a history; without one it is skipped."""
+
+    name = "exchange"
+    reads_history = True
+
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        quick: Score | None = None,
+        refused: Callable[[str, float], bool] | None = None,
+    ) -> None:
+        self.fails: Fails = options.get("fails", "open")
+        self._action = options.get("action", "block")
+        self._threshold = float(options.get("threshold", 0.8))
+        self._lowered = float(options.get("lowered", 0.45))
+        self._innocent = float(options.get("innocent", 0.35))
+        self._decay = float(options.get("decay", 0.75))
+        self._gain = float(options.get("gain", 0.7))
+        self._blocked = float(options.get("blocked", 0.6))
+        self._warn = float(options.get("warn", 0.6))
+        self._quick = quick or rule_score
+        self._refused = refused  # whether the other rails stop a text of this score by itself
+        self._measures: Remembered[Measure] = Remembered(REMEMBERED)
+        self._scores: Remembered[float] = Remembered(REMEMBERED)
+        self._planted: Remembered[bool] = Remembered(REMEMBERED)
+        self._stopped: Remembered[bool] = Remembered(REMEMBERED)
+
+    def check(self, case: Case) -> Finding:
+        if not case.history and not case.blocked:
+            return Finding(self.name, state="skipped", reason="there is no conversation yet")
+        steps, left_out = self._walk(case)
+        last = steps[-1]
+        facts = {
+            "scores": [round(step.own, 3) for step in steps],
+            "risks": [round(step.risk, 3) for step in steps],
+            "trend": _trend([step.risk for step in steps]),
+            "signs": {place - len(steps): list(step.signs) for place, step in enumerate(steps, 1) if step.signs},
+            **({"left_out": left_out} if left_out else {}),
+        }
+        stopped, told = last.stopped, ", ".join(last.signs)
+        if stopped and last.joined:
+            reason = "with the messages before it, this one makes up an attack that was split over turns"
+        elif stopped:
+            reason = f"after what was said before, this is taken for an attack ({told or 'its wording'})"
+        elif last.risk >= self._warn and last.own >= self._innocent:
+            reason = f"the conversation has been leading up to an attack ({told or 'its wording'})"
+            return Finding(self.name, "warn", last.own, last.threshold, reason, state="found", facts=facts)
+        else:
+            return Finding(self.name, "allow", last.own, last.threshold, "nothing found", facts=facts)
+        return Finding(self.name, self._action, last.own, last.threshold, reason, state="found", facts=facts)
+
+    def _walk(self, case: Case) -> tuple[list[Step], list[int]]:
+        """The exchange message by message to the present one, and the places in a history that is not ours of what must
+        not be read: attacks with the answers to them, and answers that we would not have given."""
+        steps: list[Step] = []
+        left_out: list[int] = []
+        earlier: list[Measure] = []  # that were let through
+        asked: list[frozenset[str]] = []  # and refused, by us or in words
+        risk, stopped = 0.0, False
+        for place, role, text, known in _told(case):
+            if role == "user":
+                present = place == len(case.history)
+                measure = self._measure(text)
+                step = self._judged(measure, earlier, asked, steps, risk, known, case.trusted and not present)
+                if not (present or known or case.trusted or step.stopped) and self._refuses(text, measure):
+                    step = self._judged(measure, earlier, asked, steps, risk, True, True)
+                steps.append(step)
+                risk, stopped = step.risk, step.stopped
+                if stopped:
+                    asked.append(measure.stems)
+                else:
+                    earlier.append(measure)
+                if stopped and not (present or known):
+                    left_out.append(place)
+            elif not case.trusted and self._planted.of(text, planted):
+                risk = self._risen(risk, WEIGHTS["planted"])
+                left_out.append(place)
+            elif not case.trusted and stopped:
+                left_out.append(place)
+            elif role == "assistant" and not stopped and steps and steps[-1].own >= WEIGHTS["probe"] and refuses(text):
+                asked.append(earlier[-1].stems)
+        return steps, left_out
+
+    def _judged(
+        self,
+        measure: Measure,
+        earlier: Sequence[Measure],
+        asked: Sequence[frozenset[str]],
+        steps: Sequence[Step],
+        risk: float,
+        known: bool,
+        alone: bool,
+    ) -> Step:
+        """One message after these; `known` where it was blocked at its time, `alone` where it was let through then."""
+        signs = set(measure.signs)
+        shown = {sign for step in steps[-6:] for sign in step.signs}
+        if signs & ASKING and len(shown & (BUILDING | ASKING)) > 1:
+            signs.add("build-up")
+        if "probe" in signs and sum("probe" in step.signs for step in steps[-8:]) > 1:
+            signs.add("probing")
+        if signs - {"trust"} and any(_alike(measure.stems, stems) for stems in asked):
+            signs.add("asked again")
+        if _rising([step.own for step in steps[-2:]], measure.score):
+            signs.add("rising")
+        own = 1 - measure.score
+        for sign in signs:
+            own *= 1 - WEIGHTS[sign]
+        own = 1 - own
+        threshold = max(self._innocent, self._threshold - self._lowered * risk)
+        joined = 0.0 if alone and not known else self._joined(measure, earlier)
+        stopped = known or (not alone and max(own, joined) >= threshold)
+        weight = max(own, joined, self._blocked) if stopped else own
+        after = self._risen(self._decay * risk, weight)
+        only_joined = not known and joined >= threshold > own
+        return Step(max(own, joined), threshold, after, tuple(sorted(signs)), stopped, only_joined)
+
+    def _risen(self, risk: float, weight: float) -> float:
+        return risk + (1 - risk) * self._gain * weight
+
+    def _joined(self, present: Measure, earlier: Sequence[Measure]) -> float:
+        """The score of this message read as one with those before it, where none of them has it alone, nor they have it
+        without this one. A quotation that has it alone is talked about."""
+        before = earlier[-JOINED + 1 :]
+        parts = [each.fragment[-LONGEST_PART:] for each in before if each.fragment]
+        own = present.fragment[:LONGEST_PART]
+        alone = max((present.score, *(each.score for each in before), *map(self._score, parts)))
+        if not own:  # it only says: now put them together
+            best = self._best(parts)
+        else:
+            best = self._best([*parts, own], whole=False)
+            alone = max(alone, self._best(parts), self._score(own))
+        return best if best - alone >= CLEARLY else 0.0
+
+    def _best(self, parts: Sequence[str], whole: bool = True) -> float:
+        """The highest score of the last two or more of these as one text; `whole`: of all beginnings of them too."""
+        tries = {
+            between.join(parts[start:end])
+            for end in (range(2, len(parts) + 1) if whole else (len(parts),))
+            for start in range(max(0, end - 1))
+            for between in (" ", "")
+        }
+        return max((self._score(each) for each in tries), default=0.0)
+
+    def _score(self, text: str) -> float:
+        return self._scores.of(text, self._quick)
+
+    def _measure(self, text: str) -> Measure:
+        return self._measures.of(text, self._measured)
+
+    def _measured(self, text: str) -> Measure:
+        words = plain_words(text)
+        text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
+        part = "" if puts_together(words) else fragment(text)
+        return Measure(self._score(text), signs_in(words), frozenset(content_stems(words[:LONGEST_SAID])), part)
+
+    def _refuses(self, text: str, measure: Measure) -> bool:
+        """Whether the other rails stop this text by itself."""
+        refused = self._refused
+        return refused is not None and self._stopped.of(text, lambda text: refused(text, measure.score))
+
+
+class Remembered(Generic[T]):
+    """What was made of texts, by their digests, so that long ones are not kept. Forgets the oldest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[bytes, T] = {}
+        self._lock = threading.Lock()
+
+    def of(self, text: str, make: Callable[[str], T]) -> T:
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        made = make(text)
+        with self._lock:
+            while len(self._kept) >= self._most:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = made
+        return made
+
+
+def rule_score(text: str) -> float:
+    """How likely a text is an attack, by the plain commands alone."""
+    if not text.isascii():
+        return BY_RULE if by_rule(read(text)) else 0.0
+    if not _OBJECT.search(text):
+        return 0.0
+    plain = "\n".join(" ".join(line.split()) for line in text.splitlines())
+    view = View(plain, "plain", None, (0, len(plain)))
+    return BY_RULE if by_rule(Reading(text, plain, (view,), {})) else 0.0
+
+
+_OBJECT = re.compile("instruction|prompt|rule|direction|guideline|message", re.I)  # what all of them are about
+
+
+def _told(case: Case) -> list[tuple[int, str, str, bool]]:
+    """The last of what was said, oldest first, the present message last: its place, who said it, the text, and whether
+    it was blocked. Where one was blocked is taken for the beginning if it is not told."""
+    history, places = case.history, case.places or (0,) * len(case.blocked)
+    refused = sorted(zip(places, range(len(places)), case.blocked, strict=True))
+    place = len(history)
+    told, users = [(place, "user", case.text, False)], 1
+    while users <= WINDOW and len(told) < 4 * WINDOW and (place or refused):
+        if refused and refused[-1][0] >= place:
+            told.append((-1, "user", refused.pop()[2], True))
+            users += 1
+        else:
+            place -= 1
+            told.append((place, history[place].role, history[place].content, False))
+            users += history[place].role == "user"
+    return told[::-1]
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return min(len(one), len(other)) > 1 and len(one & other) >= LIKE * min(len(one), len(other))
+
+
+def _rising(before: Sequence[float], now: float) -> bool:
+    return len(before) > 1 and 0 < before[0] < before[1] < now
+
+
+def _trend(risks: Sequence[float]) -> str:
+    change = risks[-1] - (risks[-2] if len(risks) > 1 else 0.0)
+    return "rising" if change > 0.05 else "falling" if change < -0.05 else "steady"
