@@ -231,7 +231,7 @@ def test_only_a_model_that_breaks_off_midway_fails_a_turn(talk: Held) -> None:
     else:
         assert failed[:3] == [ASKED, FOLLOWED, MORE]
         assert {talk.end(place).error["code"] for place in failed} == {BREAKING[talk.name][1]}  # type: ignore[union-attr]
-        assert talk.stored[ASKED].response in ("It is the media cen", "It is the media ", "It is the media", "It is")
+        assert "It is the media cen".startswith(talk.stored[ASKED].response or "")  # the last words may be held back
 
 
 def test_what_is_cited_exists_and_is_shown(talk: Held) -> None:

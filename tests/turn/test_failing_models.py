@@ -94,14 +94,15 @@ def test_an_answer_cut_off_midway_fails_and_what_was_said_is_kept(
         assert isinstance(end, Failed)
         assert (end.error["code"], end.status) == (code, status)
         assert end.error["hint"]
-        assert "".join(delta.text for delta in of_kind(events, Delta)) == "BERT is a model"
+        shown = "".join(delta.text for delta in of_kind(events, Delta))
+        assert shown in ("BERT is ", "BERT is a ", "BERT is a model")  # the last words may still be held back
         (turn,) = parts.store.conversation(conversation).turns
-        assert (turn.status, turn.response, turn.error) == ("failed", "BERT is a model", end.error)
+        assert (turn.status, turn.response, turn.error) == ("failed", shown, end.error)
 
         again = answered(TurnRequest("How does it work?", conversation_id=conversation), parts)
     assert (again.text, again.turn) == ("Fine.", 2)
     assert again.condensed_query == "How does BERT work?"
-    assert "BERT is a model" not in str(provider.chats[-1]["messages"])
+    assert [each for each in provider.chats[-1]["messages"] if each["role"] == "assistant"] == []
 
 
 def test_thoughts_are_no_part_of_the_answer(with_model: WithModel) -> None:
