@@ -37,7 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "documents": CONTRACTS,
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "sqlite", "postgres"},
-    "guard": {*CONTRACTS, "sqlite", "conversation", "guard.grounding"},
+    "guard": {*CONTRACTS, "sqlite", "conversation", "guard.grounding", "models"},
     "guard.grounding": {*CONTRACTS, "guard.verdict", "turn.verify"},
     "tools": CONTRACTS,
     "dialogue": CONTRACTS,

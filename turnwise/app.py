@@ -24,6 +24,7 @@ from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.models.guard import OnnxGuard
 from turnwise.models.local import ANSWER, WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
@@ -153,7 +154,8 @@ def reranker_of(settings: Settings) -> OnnxReranker | None:
 
 def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:
     """The rails around a turn, as the preset that is set describes them."""
-    return GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=embedder)
+    networks = OnnxGuard(threads=settings.threads)
+    return GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=embedder, classifier=networks)
 
 
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:

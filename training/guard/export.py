@@ -2,7 +2,7 @@
 
     python training/guard/export.py RUN LINEAR.npz FOLDER     (RUN.npz.xz.0 ... as train.py left them)
 
-FOLDER gets guard.onnx, guard.json and guard.npz, the linear models in int8. The graph takes `input_ids` of one text and
+FOLDER gets guard.onnx, guard.json and guard.npz, the linear model in int8. The graph takes `input_ids` of one text and
 gives the log-odds that it is an attack, and by token the log-odds that it was planted in a passage. Needs `onnx`.
 """
 
@@ -40,13 +40,10 @@ def main(run: Path, linear: Path, folder: Path) -> None:
     save(build(packed.read(Path(f"{run}.npz.xz")), record["layers"]), folder / "guard.onnx")
     digest = hashlib.sha256((folder / "guard.onnx").read_bytes()).hexdigest()
     with np.load(linear) as trained:
-        arrays = {}
-        for name in ("messages", "passages"):
-            weights = trained[f"{name}_weights"]
-            scale = np.float32(np.abs(weights).max() / 127)
-            arrays |= {f"{name}_weights": np.round(weights / scale).astype(np.int8), f"{name}_scale": scale}
-            arrays |= {f"{name}_bias": trained[f"{name}_bias"]}
-    np.savez_compressed(folder / "guard.npz", **arrays)
+        weights, bias = trained["weights"], trained["bias"]
+    scale = np.float32(np.abs(weights).max() / 127)
+    values = np.round(weights / scale).astype(np.int8)
+    np.savez_compressed(folder / "guard.npz", weights=values, scale=scale, bias=bias)
     card = {"version": VERSION, "sha256": digest} | record
     (folder / "guard.json").write_text(json.dumps(card, indent=1) + "\n")
 

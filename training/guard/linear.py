@@ -1,9 +1,9 @@
-"""Train the linear models over pieces of text: of messages, and of windows of passages.
+"""Train the linear model over pieces of text, of messages.
 
     python training/guard/linear.py FOLDER OUT.npz      (FOLDER as prepare.py left it)
 
-Needs scikit-learn and scipy. Logistic regression over the very features that the product reads; a long text is learnt by
-its windows.
+Needs scikit-learn and scipy. Logistic regression over the very features that the product reads; a long text is learnt
+by its windows.
 """
 
 from __future__ import annotations
@@ -21,19 +21,15 @@ from turnwise.models.ngrams import BITS, WINDOW, read_pieces
 STEADY = 3e-6  # L2
 
 
-def windows(text: str, start: int = 0, end: int = 0) -> list[tuple[np.ndarray, bool]]:
-    """The buckets of each window, and whether half of it (or of what was planted) is inside."""
+def windows(text: str) -> list[np.ndarray]:
+    """The buckets of each window."""
     places, buckets, words, runs = read_pieces(text)
     found = []
     for first in range(0, max(1, len(places) - WINDOW // 2), WINDOW // 2):
         last = min(len(places), first + WINDOW)
-        if last <= first:
-            continue
-        own = buckets[:, first:last].ravel()
-        letters = [runs[word] for word in words[first:last]]
-        inside = sum(start <= at < end for at, _ in places[first:last]) if end else 0
-        planted = sum(start <= at < end for at, _ in places) if end else 1
-        found.append((np.concatenate([own[own >= 0], *letters]), inside * 2 >= min(planted, WINDOW)))
+        if last > first:
+            own = buckets[:, first:last].ravel()
+            found.append(np.concatenate([own[own >= 0], *(runs[word] for word in words[first:last])]))
     return found
 
 
@@ -51,26 +47,19 @@ def fitted(rows: list[np.ndarray], labels: list[int], weights: list[float]) -> t
 
 
 def main(folder: Path, out: Path) -> None:
-    arrays = {}
-    for name in ("messages", "passages"):
-        rows, labels, weights = [], [], []
-        for line in (folder / f"{name}.jsonl").open():
-            each = json.loads(line)
-            if each["held"] or each["kind"].endswith("+"):  # what stands beside something honest is no example of itself
-                continue
-            cut = windows(each["text"], each["start"], each["end"])
-            if name == "messages" and len(cut) > 6 and each["label"]:
-                cut = cut[:6]
-            for buckets, inside in cut:
-                if each["label"] and name == "passages" and not inside:
-                    continue
-                rows.append(buckets)
-                labels.append(each["label"])
-                weights.append(1 / len(cut) ** 0.5)
-        print(name, len(rows), sum(labels), flush=True)
-        coefficients, bias = fitted(rows, labels, weights)
-        arrays |= {f"{name}_weights": coefficients, f"{name}_bias": np.float32(bias)}
-    np.savez(out, **arrays)
+    rows, labels, weights = [], [], []
+    for line in (folder / "messages.jsonl").open():
+        each = json.loads(line)
+        if each["held"] or each["kind"].endswith("+"):  # beside something honest it is no example of itself
+            continue
+        cut = windows(each["text"])
+        cut = cut[:6] if each["label"] else cut
+        rows += cut
+        labels += [each["label"]] * len(cut)
+        weights += [1 / len(cut) ** 0.5] * len(cut)
+    print(len(rows), sum(labels), flush=True)
+    coefficients, bias = fitted(rows, labels, weights)
+    np.savez(out, weights=coefficients, bias=np.float32(bias))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python training/guard/prepare.py DIR DOCS OUT       (DIR holds rewrite/ and guard/; DOCS unpacked documentation)
 
-OUT gets messages.jsonl and passages.jsonl, for linear.py and to look at, and data.npz.xz, the same as tokens. Of DIR only
-what may be trained on is read. Run from the repository's root with it on the path.
+OUT gets messages.jsonl and passages.jsonl, for linear.py and to look at, and data.npz.xz, the same as tokens. Of DIR
+only what may be trained on is read. Run from the repository's root with it on the path.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ LONGEST = 256  # tokens
 LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b", "multilingual3", "multilingual4")
 ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks_long_en", *LANGUAGES)
 BENIGN = ("benign_en", "benign2_en", "benign3_en", "benign4_en", "roleplay_benign_en", *LANGUAGES)
+ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en")
+TASKS = ("tasks", "security_code", "coding", "writing", "creative")
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
     "Summarise this text: {}",
@@ -65,9 +67,14 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
     def add(text: str, label: int, kind: str, held: bool) -> None:
         found.append(Example(text if held else worn(text, rnd), label, kind, held))
 
-    told: dict[bool, list[str]] = {True: [], False: []}  # benign texts to set beside attacks, by whether they are held out
+    told: dict[bool, list[str]] = {
+        True: [],
+        False: [],
+    }  # to set beside attacks, by whether held out
     for line in benign:
-        each = variants(line, 24 if line.file in ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en") else 14, rnd)
+        each = variants(
+            line, 24 if line.file in ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en") else 14, rnd
+        )
         told[line.held] += each[:4]
         for text in each:
             add(text, 0, f"{line.file}/{line.kind}", line.held)
@@ -121,7 +128,9 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
     """Passages as they are, with something planted that steers an assistant, and with a sentence of another passage."""
     payloads = lines("payloads", "payloads2")
-    tasks = [line for line in lines(*BENIGN) if line.kind in ("tasks", "security_code", "coding", "writing", "creative")]
+    tasks = [
+        line for line in lines(*BENIGN) if line.kind in ("tasks", "security_code", "coding", "writing", "creative")
+    ]
     tasks = [line for line in tasks if len(line.text) < 500]
     questions = asked(folder)
     own = [text for line in lines("passages", "passages2") for text in variants(line, 8, rnd)]
@@ -199,9 +208,14 @@ def main() -> None:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     arrays: packed.Weights = {}
-    for name, examples in (("messages", messages(given.data, texts, rnd)), ("passages", documents(given.data, texts, rnd))):
+    for name, examples in (
+        ("messages", messages(given.data, texts, rnd)),
+        ("passages", documents(given.data, texts, rnd)),
+    ):
         rnd.shuffle(examples)
-        print(name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples))
+        print(
+            name, len(examples), "attacks", sum(each.label for each in examples), "held", sum(e.held for e in examples)
+        )
         with (given.out / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(dataclasses.asdict(each)) + "\n" for each in examples)
         arrays |= encoded(examples, tokenizer, name)

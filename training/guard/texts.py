@@ -178,7 +178,7 @@ def chunks(folder: Path, most: int, rnd: random.Random) -> Iterator[str]:
             yield text
     for file in rnd.sample(manual, min(len(manual), most // 8)):
         try:
-            text = gzip.open(file, "rt", encoding="utf-8").read()
+            text = gzip.decompress(file.read_bytes()).decode()
         except (OSError, UnicodeDecodeError):
             continue
         plain = re.sub(r"^\.\w+ ?|\\f.|\\-|\\&|\"", "", text, flags=re.M)

@@ -2,7 +2,8 @@
 
     python training/guard/train.py DATA OUT START [START ...] [--minutes 4]
 
-DATA and START as prepare.py left them; START is the encoder that the network starts as. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json. Needs torch and a GPU.
+DATA as prepare.py left it; START.npz.xz is the encoder that a network starts as: the shipped embedder, by
+bert_onnx.read_own and packed.write. OUT gets START.npz.xz.0 (and .1...) and START.json. Needs torch and a GPU.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ innocent is never stopped for what was said earlier."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import threading
@@ -66,6 +67,7 @@ class ExchangeRail:
         options: Mapping[str, Any],
         quick: Score | None = None,
         refused: Callable[[str, float], bool] | None = None,
+        full: Score | None = None,
     ) -> None:
         self.fails: Fails = options.get("fails", "open")
         self._action = options.get("action", "block")
@@ -77,9 +79,11 @@ class ExchangeRail:
         self._blocked = float(options.get("blocked", 0.6))
         self._warn = float(options.get("warn", 0.6))
         self._quick = quick or rule_score
+        self._full = full  # a slower and better score, for the present message and what it may be a part of
         self._refused = refused  # whether the other rails stop a text of this score by itself
         self._measures: Remembered[Measure] = Remembered(REMEMBERED)
         self._scores: Remembered[float] = Remembered(REMEMBERED)
+        self._read_before: Remembered[float] = Remembered(REMEMBERED)
         self._planted: Remembered[bool] = Remembered(REMEMBERED)
         self._stopped: Remembered[bool] = Remembered(REMEMBERED)
 
@@ -119,6 +123,8 @@ class ExchangeRail:
             if role == "user":
                 present = place == len(case.history)
                 measure = self._measure(text)
+                if present and self._full is not None:
+                    measure = dataclasses.replace(measure, score=max(measure.score, self._read(text)))
                 step = self._judged(measure, earlier, asked, steps, risk, known, case.trusted and not present)
                 if not (present or known or case.trusted or step.stopped) and self._refuses(text, measure):
                     step = self._judged(measure, earlier, asked, steps, risk, True, True)
@@ -187,6 +193,9 @@ class ExchangeRail:
         else:
             best = self._best([*parts, own], whole=False)
             alone = max(alone, self._best(parts), self._score(own))
+            if self._full is not None and parts and is_cut(parts[-1], own):
+                best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
+                alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
 
     def _best(self, parts: Sequence[str], whole: bool = True) -> float:
@@ -198,6 +207,10 @@ class ExchangeRail:
             for between in (" ", "")
         }
         return max((self._score(each) for each in tries), default=0.0)
+
+    def _read(self, text: str) -> float:
+        """The better score of a text."""
+        return self._read_before.of(text, self._full) if self._full is not None else 0.0
 
     def _score(self, text: str) -> float:
         return self._scores.of(text, self._quick)
@@ -236,6 +249,11 @@ class Remembered(Generic[T]):
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = made
         return made
+
+
+def is_cut(before: str, after: str) -> bool:
+    """Whether one message may go on in the middle of another's sentence."""
+    return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।")) or after.lstrip()[:1].islower()
 
 
 def rule_score(text: str) -> float:

@@ -1,5 +1,5 @@
-"""The injection rail: commands to drop the instructions, to play without rules, or to give away what is hidden. Rules for
-the plain ones, and a trained classifier for the rest. Quoting an attack or asking about one passes."""
+"""The injection rail: commands to drop the instructions, to play without rules, or to give away what is hidden. Rules
+for the plain ones, and a trained classifier for the rest. Quoting an attack or asking about one passes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from turnwise.guard.reading import Reading, View
-from turnwise.guard.verdict import Case, Fails, Finding, Span
+from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
 BY_RULE = 0.99
@@ -76,7 +76,7 @@ class InjectionRail:
         return max(found, key=lambda each: each[0])
 
     def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
-        action = self._action if score >= self._threshold else "warn"
+        action: Action = self._action if score >= self._threshold else "warn"
         return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
 
 

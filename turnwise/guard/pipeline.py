@@ -6,15 +6,18 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
+from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
 from turnwise.guard.documents import InstructionRail, Sieve
 from turnwise.guard.exchange import ExchangeRail, rule_score
 from turnwise.guard.injection import Classifier, InjectionRail
 from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
+from turnwise.guard.planted import Detect
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.reading import read
 from turnwise.guard.running import run_rails
@@ -24,6 +27,7 @@ from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult,
 from turnwise.types import Embedder, Index, Message, Source
 
 log = logging.getLogger(__name__)
+ORDERS = "orders-1"  # the name of what looks for orders in passages; of another, they are looked at again
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
 SUSPECT = 0.2  # score of an earlier message from which the slow rail reads it again
 
@@ -50,10 +54,13 @@ class GuardrailPipeline:
         self._keep_turns = keep_turns
         self._embedder = embedder
         self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
+        classifier = trained() if classifier is None else classifier
         self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
         options = self.preset.options("documents", "instructions")
         # The rail on documents; None where they are not checked.
-        self.instructions = None if options is None else InstructionRail(options, shadow=self.preset.shadow)
+        self.instructions = None
+        if options is not None:
+            self.instructions = InstructionRail(options, _orders(classifier), ORDERS, self.preset.shadow)
 
     @classmethod
     def from_preset(cls, name: str, **options: Any) -> GuardrailPipeline:
@@ -281,17 +288,41 @@ def _record_answer(conversation: Conversation, result: GuardResult, content: str
         conversation.add_turn(None, response)
 
 
-def _input_rails(preset: GuardPreset, embedder: Embedder | None, classifier: Classifier | None) -> list[Rail]:
+@cache
+def trained() -> Classifier:
+    """The networks that come with Turnwise; they are read at the first text."""
+    from turnwise.models.guard import OnnxGuard
+
+    return OnnxGuard()
+
+
+def _orders(classifier: Classifier) -> Detect:
+    """What finds orders to the assistant in passages: rules, and the networks where they can."""
+    read = getattr(classifier, "planted", None)
+    if read is None:
+        return planted.detect
+
+    def detect(texts: Sequence[str]) -> list[tuple[float, tuple[int, int]]]:
+        return [max(each) for each in zip(planted.detect(texts), map(tuple, read(texts)), strict=True)]
+
+    return detect
+
+
+def _input_rails(preset: GuardPreset, embedder: Embedder | None, classifier: Classifier) -> list[Rail]:
     rails: list[Rail] = []
     if (options := preset.options("input", "injection")) is not None:
         rails.append(InjectionRail(options, classifier))
     rails += content_rails(preset, embedder)
     if (options := preset.options("input", "exchange")) is not None:
-        rails.append(ExchangeRail(options, _quick(classifier), _refused_by(tuple(rails))))
+        rails.append(ExchangeRail(options, _quick(classifier), _refused_by(tuple(rails)), _full(classifier)))
     return rails
 
 
-def _quick(classifier: Classifier | None) -> Callable[[str], float] | None:
+def _full(classifier: Classifier) -> Callable[[str], float]:
+    return lambda text: classifier.attack(text)[0]
+
+
+def _quick(classifier: Classifier) -> Callable[[str], float] | None:
     """The quick half of the classifier, where it has one."""
     quick = getattr(classifier, "quick", None)
     return None if quick is None else lambda text: max(rule_score(text), quick(text)[0])

@@ -1,14 +1,17 @@
-"""The trained part of the guard: whether a message attacks the assistant, and whether a passage was given orders for it.
+"""The trained part of the guard: whether a message attacks the assistant, and whether a passage gives it orders.
 
 Two networks of our own: a linear one over pieces of text, which reads anything in a moment, and an encoder that reads
-what is decisive. `quick` is the first alone, for what was said before and as a sieve.
+what is decisive. `quick` is the first alone, for what was said before.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,9 +28,20 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MAX_TOKENS = 256
-HEAD, MIDDLE, TAIL = 700, 400, 400  # characters of a long text that are read: its start, what is suspicious, its end
+SHORT = 400  # characters of a message that is judged as a whole; a longer one is judged by its stretches
+STRETCH = 350
+READ = 6  # stretches of a long message that the encoder reads: those that are most suspicious to the linear network
+COUNTED = 3  # of them that decide: a long message is an attack where more than one of its stretches is
+PIECES = 0.5  # how much the linear network counts beside the encoder
 SMOOTH = 5  # tokens over which the score of a passage is averaged
 CACHED = 2048
+_WORD = re.compile(r"[^\W\d_]+")
+ENGLISH = frozenset(
+    "the a an of to in on at for from with by and or but if is are was were be been do does did have has had can could"
+    " will would should may might must not no i you he she it we they me my your his her its our their this that"
+    " these those what which who how when where why there here as so than then please me about into out up all any some".split()
+)
+_BREAK = re.compile(r"(?<=[.!?。！？।\n])\s+")
 
 
 class Suspicion(NamedTuple):
@@ -46,6 +60,7 @@ class OnnxGuard:
         self._lock = threading.Lock()
         self._loaded: _Networks | None = None
         self.quick = lru_cache(CACHED)(self._quick)
+        self.attack = lru_cache(CACHED)(self._attack)
 
     def _quick(self, text: str) -> Suspicion:
         """Whether a message is an attack, by its pieces alone."""
@@ -53,36 +68,31 @@ class OnnxGuard:
         odds, span = networks.messages.score(text)
         return Suspicion(_chance(odds, networks.card["quick"]), span)
 
-    def attack(self, text: str) -> Suspicion:
+    def _attack(self, text: str) -> Suspicion:
         """Whether a message is an attack."""
         networks = self._networks()
-        odds, span = networks.messages.score(text)
-        decisive = text if len(text) <= HEAD + MIDDLE + TAIL else _decisive(text, span)
-        said = networks.read(decisive, "attack")[1][0]
-        words = min(1.0, len(text) / networks.card["long"])
-        return Suspicion(_chance(said - words * networks.card["long_odds"], networks.card["attack"]), span)
+        odds, span = self.odds(text)
+        return Suspicion(_chance(odds, networks.card[kind_of(text)]), span)
+
+    def odds(self, text: str) -> tuple[float, tuple[int, int]]:
+        """The log-odds that a message is an attack, as they come, and the stretch that speaks for it."""
+        networks = self._networks()
+        if len(text) <= SHORT:
+            by_pieces, span = networks.messages.score(text)
+            return networks.read_message(text) + PIECES * by_pieces, span
+        spans = stretches(text)
+        pieces = [networks.messages.score(text[start:end])[0] for start, end in spans]
+        read = np.argsort(pieces)[::-1][:READ]
+        said = [networks.read_message(text[slice(*spans[at])]) + PIECES * pieces[at] for at in read]
+        return float(np.mean(sorted(said, reverse=True)[:COUNTED])), spans[read[int(np.argmax(said))]]
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
         """Whether passages hold an order for the assistant that reads them, and where it stands."""
-        return [self._planted(text) for text in texts]
-
-    def _planted(self, text: str) -> Suspicion:
         networks = self._networks()
-        odds, span = networks.passages.score(text)
-        if odds < networks.card["sieve"]:
-            return Suspicion(0.0, span)
-        offsets, said = networks.read(text, "planted")
-        if not len(said):
-            return Suspicion(0.0, span)
-        run = np.ones(min(SMOOTH, len(said)))
-        smooth = np.convolve(said, run, "same") / np.convolve(np.ones(len(said)), run, "same")
-        best = int(np.argmax(smooth))
-        first, last = best, best
-        while first > 0 and smooth[first - 1] > 0:
-            first -= 1
-        while last + 1 < len(smooth) and smooth[last + 1] > 0:
-            last += 1
-        return Suspicion(_chance(float(smooth[best]), networks.card["planted"]), (offsets[first][0], offsets[last][1]))
+        if len(texts) < 2:
+            return [_planted(text, networks) for text in texts]
+        with ThreadPoolExecutor(self._threads or os.cpu_count()) as pool:
+            return list(pool.map(lambda text: _planted(text, networks), texts))
 
     def _networks(self) -> _Networks:
         with self._lock:
@@ -93,10 +103,12 @@ class OnnxGuard:
 
 class _Networks(NamedTuple):
     messages: Linear
-    passages: Linear
     tokenizer: Tokenizer
     session: Any
     card: dict[str, Any]
+
+    def read_message(self, text: str) -> float:
+        return float(self.read(text, "attack")[1][0])
 
     def read(self, text: str, output: str) -> tuple[list[tuple[int, int]], npt.NDArray[np.float32]]:
         """What the encoder says of a text, and where the tokens stand that it says it of."""
@@ -109,6 +121,21 @@ class _Networks(NamedTuple):
         return [encoding.offsets[at] for at in inner], said[1:-1] if output == "planted" else said
 
 
+def _planted(text: str, networks: _Networks) -> Suspicion:
+    offsets, said = networks.read(text, "planted")
+    if not len(said):
+        return Suspicion(0.0, (0, 0))
+    run = np.ones(min(SMOOTH, len(said)))
+    smooth = np.convolve(said, run, "same") / np.convolve(np.ones(len(said)), run, "same")
+    best = int(np.argmax(smooth))
+    first, last = best, best
+    while first > 0 and smooth[first - 1] > 0:
+        first -= 1
+    while last + 1 < len(smooth) and smooth[last + 1] > 0:
+        last += 1
+    return Suspicion(_chance(float(smooth[best]), networks.card["planted"]), (offsets[first][0], offsets[last][1]))
+
+
 def _kept(count: int) -> npt.NDArray[np.int64]:
     """Which tokens of a long text are read: the first two thirds of the room, and the end."""
     if count <= MAX_TOKENS:
@@ -117,9 +144,35 @@ def _kept(count: int) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(head), np.arange(count - (MAX_TOKENS - head), count)])
 
 
-def _decisive(text: str, span: tuple[int, int]) -> str:
-    start = max(HEAD, min(span[0], len(text) - TAIL - MIDDLE))
-    return f"{text[:HEAD]} {text[start : start + MIDDLE]} {text[-TAIL:]}"
+def kind_of(text: str) -> str:
+    """How the odds of a message are to be taken. The encoder knows English best: elsewhere it must be surer."""
+    long = "_long" if len(text) > SHORT else ""
+    return f"foreign{long}" if is_foreign(text) else f"attack{long}"
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a message is plainly not English: in other letters, or of some length without English function words."""
+    letters = [letter for letter in text[:2000] if letter.isalpha()]
+    if sum(not letter.isascii() for letter in letters) > 0.1 * len(letters):
+        return True
+    words = _WORD.findall(text[:2000].lower())
+    return len(words) > 5 and sum(word in ENGLISH for word in words) < 0.15 * len(words)
+
+
+def stretches(text: str) -> list[tuple[int, int]]:
+    """A text in stretches of whole sentences, as long as the network reads best; a longer sentence is cut."""
+    ends = [*(found.end() for found in _BREAK.finditer(text)), len(text)]
+    spans: list[tuple[int, int]] = []
+    start, last = 0, 0
+    for end in ends:
+        if end - start > STRETCH and last > start:
+            spans.append((start, last))
+            start = last
+        while end - start > STRETCH * 3 // 2:
+            spans.append((start, start + STRETCH))
+            start += STRETCH
+        last = end
+    return [*spans, (start, len(text))] if start < len(text) else spans
 
 
 def _chance(odds: float, scale: Sequence[float]) -> float:
@@ -132,11 +185,8 @@ def _load(folder: Path, threads: int) -> _Networks:
     try:
         card = json.loads((folder / "guard.json").read_text(encoding="utf-8"))
         with np.load(folder / "guard.npz") as stored:
-            messages, passages = (
-                Linear(stored[f"{name}_weights"] * stored[f"{name}_scale"], float(stored[f"{name}_bias"]))
-                for name in ("messages", "passages")
-            )
+            messages = Linear(stored["weights"] * stored["scale"], float(stored["bias"]))
     except (OSError, ValueError, KeyError) as error:
         raise WeightsError(f"The guard in {folder} cannot be loaded: {error}", OWN_HINT) from error
     tokenizer, session = opened(weights, threads, OWN_HINT)
-    return _Networks(messages, passages, tokenizer, session, card["calibration"])
+    return _Networks(messages, tokenizer, session, card["calibration"])

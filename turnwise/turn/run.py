@@ -155,8 +155,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                 for hit in hits
             ]
             reason += kept_from(library.left_out.values())
-            aside = {"left_out": suspected(library.left_out), "warned": suspected(library.warned)}
-            stage.decide(" + ".join(came) or "nothing", reason, searches=searched, found=found, **aside)
+            kept_back = {"left_out": suspected(library.left_out), "warned": suspected(library.warned)}
+            stage.decide(" + ".join(came) or "nothing", reason, searches=searched, found=found, **kept_back)
             unheard = LEFT_OUT if library.left_out and (library.on_top or not hits) else ""
         yield trace.last()
 

@@ -1,0 +1,61 @@
+"""Choose from where on the guard's networks speak, on texts that they did not learn from, and write it into their card.
+
+    python training/guard/calibrate.py FOLDER MODELS     (FOLDER as prepare.py left it; MODELS holds guard.*)
+
+A chance of one half is where the given share of honest texts would be flagged. Long texts that somebody else writes are
+further from what was learnt than those that were held out: their threshold has a margin.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from turnwise.models.guard import OnnxGuard, kind_of
+
+# Share of honest texts that would be flagged at a chance of one half. They were written to be mistaken for attacks,
+# those in other languages above all: of ordinary texts it is far less.
+FLAGGED = {"quick": 0.01, "attack": 0.02, "attack_long": 0.02, "foreign": 0.05, "foreign_long": 0.05, "planted": 0.004}
+PLAIN = {name: [1.0, 0.0] for name in FLAGGED}
+SLOPE = 0.6
+MARGIN = {"attack_long": 2.5, "foreign_long": 1.0}  # log-odds
+MOST = 2000  # texts of a kind
+
+
+def main(folder: Path, models: Path) -> None:
+    card = json.loads((models / "guard.json").read_text())
+    (models / "guard.json").write_text(json.dumps(card | {"calibration": PLAIN}))
+    guard = OnnxGuard(models)
+    rows = {
+        name: [row for row in map(json.loads, (folder / f"{name}.jsonl").open()) if row["held"]]
+        for name in ("messages", "passages")
+    }
+    odds: dict[str, dict[int, list[float]]] = {name: {0: [], 1: []} for name in FLAGGED}
+    for row in rows["messages"][: 2 * MOST]:
+        text, label = row["text"], row["label"]
+        odds["quick"][label].append(_odds(guard.quick(text)[0]))
+        odds[kind_of(text)][label].append(guard.odds(text)[0])
+    for row in rows["passages"][:MOST]:
+        odds["planted"][row["label"]].append(_odds(guard.planted([row["text"]])[0][0]))
+    found: dict[str, object] = {}
+    for name, share in FLAGGED.items():
+        threshold = float(np.quantile(odds[name][0], 1 - share)) + MARGIN.get(name, 0.0)
+        found[name] = [SLOPE, round(-SLOPE * threshold, 3)]
+        print(
+            name,
+            len(odds[name][0]),
+            f"threshold {threshold:.2f}",
+            f"{np.mean(np.array(odds[name][1]) > threshold):.3f}",
+        )
+    (models / "guard.json").write_text(json.dumps(card | {"calibration": found}, indent=1) + "\n")
+
+
+def _odds(chance: float) -> float:
+    return float(np.log(max(chance, 1e-9) / max(1 - chance, 1e-9)))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))
