@@ -23,6 +23,7 @@ from training.guard.texts import (
     Line,
     answers,
     asked,
+    chatted,
     chosen,
     chunks,
     lines,
@@ -40,7 +41,7 @@ SEED = 29
 LONGEST = 256  # tokens
 LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b", "multilingual3", "multilingual4")
 ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks_long_en", *LANGUAGES)
-BENIGN = ("benign_en", "benign2_en", "benign3_en", "benign4_en", "roleplay_benign_en", *LANGUAGES)
+BENIGN = ("dialog_en", "benign_en", "benign2_en", "benign3_en", "benign4_en", "roleplay_benign_en", *LANGUAGES)
 ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en")
 TASKS = ("tasks", "security_code", "coding", "writing", "creative")
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
@@ -72,12 +73,13 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         False: [],
     }  # to set beside attacks, by whether held out
     for line in benign:
-        each = variants(
-            line, 24 if line.file in ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en") else 14, rnd
-        )
+        most = 60 if line.file == "dialog_en" else 24 if line.file in ELABORATE else 14
+        each = variants(line, most, rnd)
         told[line.held] += each[:4]
         for text in each:
             add(text, 0, f"{line.file}/{line.kind}", line.held)
+    for number, text in enumerate(chatted(folder)):
+        add(text, 0, "chat", number % 10 == 0)
     for number, text in enumerate(people[:14_000]):
         add(text, 0, "asked", number % 10 == 0)
         told[number % 10 == 0].append(text)

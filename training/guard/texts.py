@@ -110,6 +110,12 @@ def asked(folder: Path) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def chatted(folder: Path) -> list[str]:
+    """What people said in TIAGE's chit-chat, its part for training."""
+    said = [each for row in rows(folder / "followup/tiage_train.jsonl") for each in row["turns"]]
+    return list(dict.fromkeys(said))
+
+
 def answers(folder: Path) -> list[str]:
     return list(dict.fromkeys(answer for _, answer in rewritten(folder) if len(answer) > 80))
 
