@@ -1,6 +1,8 @@
 """Write the guard's encoder as an int8 ONNX graph with its card.
 
-    python training/guard/export.py RUN LINEAR.npz FOLDER     (RUN.npz.xz.0 ... as train.py left them)
+    python training/guard/export.py LINEAR.npz FOLDER RUN [RUN ...]     (RUN.npz.xz.0 ... as train.py left them)
+
+Of several runs that began as the same network, the mean of their weights is taken.
 
 FOLDER gets guard.onnx, guard.json and guard.npz, the linear model in int8. The graph takes `input_ids` of one text and
 gives the log-odds that it is an attack, and by token the log-odds that it was planted in a passage. Needs `onnx`.
@@ -34,10 +36,23 @@ def build(weights: packed.Weights, layers: int) -> object:
     )
 
 
-def main(run: Path, linear: Path, folder: Path) -> None:
-    record = json.loads(Path(f"{run}.json").read_text())
+def mean(runs: list[packed.Weights]) -> packed.Weights:
+    weights: packed.Weights = {}
+    for name in {name.split("|")[0] for name in runs[0]}:
+        value = np.mean([packed.plain(run, name) for run in runs], 0)
+        if f"{name}|values" in runs[0]:
+            values, scale, zero = packed.by_row(value)
+            weights |= {f"{name}|values": values, f"{name}|scale": scale, f"{name}|zero": zero}
+        else:
+            weights[name] = value
+    return weights
+
+
+def main(linear: Path, folder: Path, *runs: Path) -> None:
+    record = {"layers": json.loads(Path(f"{runs[0]}.json").read_text())["layers"], "runs": len(runs)}
     folder.mkdir(parents=True, exist_ok=True)
-    save(build(packed.read(Path(f"{run}.npz.xz")), record["layers"]), folder / "guard.onnx")
+    weights = mean([packed.read(Path(f"{run}.npz.xz")) for run in runs])
+    save(build(weights, record["layers"]), folder / "guard.onnx")
     digest = hashlib.sha256((folder / "guard.onnx").read_bytes()).hexdigest()
     with np.load(linear) as trained:
         weights, bias = trained["weights"], trained["bias"]
@@ -49,4 +64,4 @@ def main(run: Path, linear: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    main(*map(Path, sys.argv[1:]))
