@@ -283,4 +283,5 @@ def test_what_a_check_found_and_who_is_trusted_is_copied(library: Path, postgres
     copy(settings, postgres_url)
     with build(Settings(database=postgres_url)) as there:
         assert there.index.suspects() == suspects
-    assert [(each.trusted, len(each.passages), len(each.hidden)) for each in suspects] == [(True, 1, 1), (False, 1, 1)]
+    own = [each for each in suspects if each.source.startswith(str(tmp_path))]  # of others it may have some doubt
+    assert [(each.trusted, len(each.passages), len(each.hidden)) for each in own] == [(True, 1, 1), (False, 1, 1)]

@@ -308,7 +308,7 @@ def test_any_conversation_survives_json(said: list[Turn]) -> None:
 def test_ten_thousand_turns_stay_quick() -> None:
     talk = Conversation(rate_limit="1000000/day")
     start = time.time() - 3600
-    with within(5):
+    with within(15):
         for number in range(10_000):
             talk.add_turn(f"Question {number}", "Answer", start + number / 10)
             talk.get_turn_count()

@@ -117,8 +117,8 @@ def test_a_conversation_goes_on_that_began_before_it_was_kept_what_was_shown(dat
     database.migrate("store", [create_conversations])
     with database.write() as tx:
         tx.execute("INSERT INTO conversations VALUES ('c', 'Old', 1.0, 1.0)")
-        turn = "'c', 1, 'Why?', 'So.', 'answered'"
-        tx.execute(f"INSERT INTO turns (conversation_id, number, prompt, response, status) VALUES ({turn})")
+        turn = "'c', 1, 'Why?', 'So.', 'answered', 1.0"
+        tx.execute(f"INSERT INTO turns (conversation_id, number, prompt, response, status, created_at) VALUES ({turn})")
     said = EmbeddedStore(database).accept("c", "And now?").messages()
     assert [(each.content, each.evidence, each.note) for each in said] == [("Why?", (), ""), ("So.", (), "")]
 

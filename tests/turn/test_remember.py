@@ -33,9 +33,9 @@ class SlowChat:
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         self.asked.append(prompt.question)
-        yield "First half, "
+        yield "First half.\n\n"  # the end of a line: nothing of it waits to be judged
         await self.go_on.wait()
-        yield "second half."
+        yield "Second half."
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_turn_is_stored_before_it_is_answered(make_parts: MakeParts, conversat
             model.go_on.set()
             await collected(turn)
         (kept,) = turns(parts, conversation)
-        assert (kept.response, kept.status) == ("First half, second half.", "answered")
+        assert (kept.response, kept.status) == ("First half.\n\nSecond half.", "answered")
 
     asyncio.run(talk())
 
@@ -74,7 +74,7 @@ def test_a_reader_who_leaves_midway_leaves_an_interrupted_turn_and_a_usable_conv
     asyncio.run(leave())
     parts = make_parts(FakeChat(lambda _: "Fine."))
     (kept,) = turns(parts, conversation)
-    assert (kept.status, kept.response) == ("interrupted", "First half,")
+    assert (kept.status, kept.response) == ("interrupted", "First half.\n\n")
     assert kept.error
     assert kept.error["hint"]
     again = answered(TurnRequest("How does it work?", conversation_id=conversation), parts)

@@ -25,6 +25,7 @@ LONGEST_SAID = 1000  # characters whose words are compared with what was refused
 LONGEST = 100_000  # characters of a message that are scored
 CLEARLY = 0.3  # by how much the joined text must outdo its parts
 LIKE = 0.3  # share of its words that a message has in common with one that it asks again
+SUSPECT = 0.2  # score of an earlier message from which it is read again by what is slow
 REMEMBERED = 20_000  # texts whose scores are kept
 BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what may go before a request
 ASKING = frozenset({"extract", "override", "persona", "role token"})
@@ -123,11 +124,13 @@ class ExchangeRail:
             if role == "user":
                 present = place == len(case.history)
                 measure = self._measure(text)
-                if present and self._full is not None:
-                    measure = dataclasses.replace(measure, score=max(measure.score, self._read(text)))
-                step = self._judged(measure, earlier, asked, steps, risk, known, case.trusted and not present)
-                if not (present or known or case.trusted or step.stopped) and self._refuses(text, measure):
-                    step = self._judged(measure, earlier, asked, steps, risk, True, True)
+                if present:
+                    step = self._judged(self._read_again(text, measure), earlier, asked, steps, risk, False, False)
+                else:
+                    stopped = known or (
+                        not case.trusted and self._would_stop(text, measure, earlier, asked, steps, risk)
+                    )
+                    step = self._judged(measure, earlier, asked, steps, risk, stopped, True)
                 steps.append(step)
                 risk, stopped = step.risk, step.stopped
                 if stopped:
@@ -177,6 +180,25 @@ class ExchangeRail:
         after = self._risen(self._decay * risk, weight)
         only_joined = not known and joined >= threshold > own
         return Step(max(own, joined), threshold, after, tuple(sorted(signs)), stopped, only_joined)
+
+    def _would_stop(
+        self,
+        text: str,
+        measure: Measure,
+        earlier: Sequence[Measure],
+        asked: Sequence[frozenset[str]],
+        steps: Sequence[Step],
+        risk: float,
+    ) -> bool:
+        """Whether a message of a history that is not ours would have been stopped when it was said."""
+        then = measure if measure.score < SUSPECT else self._read_again(text, measure)
+        return self._judged(then, earlier, asked, steps, risk, False, False).stopped or self._refuses(text, measure)
+
+    def _read_again(self, text: str, measure: Measure) -> Measure:
+        """The same by the better score, where there is one."""
+        if self._full is None:
+            return measure
+        return dataclasses.replace(measure, score=max(measure.score, self._read(text)))
 
     def _risen(self, risk: float, weight: float) -> float:
         return risk + (1 - risk) * self._gain * weight

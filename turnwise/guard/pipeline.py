@@ -13,7 +13,7 @@ from turnwise.conversation import Conversation, Turn
 from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
 from turnwise.guard.documents import InstructionRail, Sieve
-from turnwise.guard.exchange import ExchangeRail, rule_score
+from turnwise.guard.exchange import SUSPECT, ExchangeRail, rule_score
 from turnwise.guard.injection import Classifier, InjectionRail
 from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
@@ -29,7 +29,6 @@ from turnwise.types import Embedder, Index, Message, Source
 log = logging.getLogger(__name__)
 ORDERS = "orders-1"  # the name of what looks for orders in passages; of another, they are looked at again
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
-SUSPECT = 0.2  # score of an earlier message from which the slow rail reads it again
 
 
 class GuardrailPipeline:

@@ -39,7 +39,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 ENGLISH = frozenset(
     "the a an of to in on at for from with by and or but if is are was were be been do does did have has had can could"
     " will would should may might must not no i you he she it we they me my your his her its our their this that"
-    " these those what which who how when where why there here as so than then please me about into out up all any some".split()
+    " these those what which who how when where why there here as so than then please about into out up all any"
+    " some".split()
 )
 _BREAK = re.compile(r"(?<=[.!?。！？।\n])\s+")
 
