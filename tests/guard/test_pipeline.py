@@ -63,7 +63,8 @@ class Broken:
 
 
 def piped(*rails: object, preset: str = "general", **options: object) -> GuardrailPipeline:
-    return GuardrailPipeline(dataclasses.replace(load_guard(preset), deadline=0.2), rails=rails, **options)  # type: ignore[arg-type]
+    quick = dataclasses.replace(load_guard(preset), deadline=0.2)  # too soon for networks that are read at first use
+    return GuardrailPipeline(quick, rails=rails, **{"classifier": Untrained(), **options})  # type: ignore[arg-type]
 
 
 # --- turns --------------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class GuardPreset:
     name: str
     about: str = ""
     shadow: bool = False  # judge and log, but do not act
-    deadline: float = 0.5  # seconds that one rail may take
+    deadline: float = 5.0  # seconds that one rail may take
     rails: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def options(self, side: str, rail: str) -> Mapping[str, Any] | None:
