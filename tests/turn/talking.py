@@ -9,7 +9,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeVar
 
+from untrained import Untrained
+
 from turnwise.engine import Engine
+from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
     Accepted,
@@ -43,6 +46,11 @@ E = TypeVar("E", bound=TurnEvent)
 def said(*contents: str) -> tuple[Message, ...]:
     """A history in which user and assistant take turns, the user first."""
     return tuple(Message("assistant" if place % 2 else "user", content) for place, content in enumerate(contents))
+
+
+def by_rules(parts: Parts) -> Parts:
+    """The same with a guard that no network has a say in."""
+    return replace(parts, guard=GuardrailPipeline(max_message=parts.settings.max_message, classifier=Untrained()))
 
 
 def events_of(request: TurnRequest, parts: Parts) -> list[TurnEvent]:

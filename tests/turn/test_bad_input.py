@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from patience import within
-from talking import answered, events_of, failed, said
+from talking import answered, by_rules, events_of, failed, said
 
 from turnwise.dialogue.tokens import Budget
 from turnwise.engine import Engine, TurnFailed
@@ -136,7 +136,7 @@ def test_no_message_and_no_history_makes_a_turn_raise_or_break(
 def test_the_extractive_answerer_survives_any_history_too(
     make_parts: MakeParts, extractive: ExtractiveAnswerer, message: str, history: tuple[Message, ...]
 ) -> None:
-    end = events_of(TurnRequest(message, history), make_parts(extractive))[-1]
+    end = events_of(TurnRequest(message, history), by_rules(make_parts(extractive)))[-1]
     if isinstance(end, Failed):
         assert end.error["code"] in {"EmptyMessage", "NotText"}, end
 

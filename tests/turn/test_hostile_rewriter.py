@@ -11,7 +11,7 @@ import pytest
 from fake_openai import FakeOpenAI, Mood, cut, endless, mute, page, refusal, stalled, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from talking import answered, said, searches, stage
+from talking import answered, by_rules, said, searches, stage
 
 from turnwise.app import query_condenser
 from turnwise.config import Settings
@@ -36,7 +36,7 @@ def turn(make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer) -> Tu
 
     def turn(url: str, message: str = MESSAGE, timeout: float = 5.0, history: Sequence[Message] = BERT) -> Reply:
         chosen = Settings(base_url=url, model="some-model", condense_with_model=True, condense_timeout=timeout)
-        parts = replace(make_parts(extractive), condenser=query_condenser(chosen))
+        parts = replace(by_rules(make_parts(extractive)), condenser=query_condenser(chosen))
         return answered(TurnRequest(message, tuple(history)), parts)
 
     return turn
