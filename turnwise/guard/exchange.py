@@ -198,7 +198,7 @@ class ExchangeRail:
         """The same by the better score, where there is one."""
         if self._full is None:
             return measure
-        return dataclasses.replace(measure, score=max(measure.score, self._read(text)))
+        return dataclasses.replace(measure, score=max(rule_score(text), self._read(text)))
 
     def _risen(self, risk: float, weight: float) -> float:
         return risk + (1 - risk) * self._gain * weight
@@ -275,7 +275,7 @@ class Remembered(Generic[T]):
 
 def is_cut(before: str, after: str) -> bool:
     """Whether one message may go on in the middle of another's sentence."""
-    return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।")) or after.lstrip()[:1].islower()
+    return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
 
 
 def rule_score(text: str) -> float:
