@@ -11,6 +11,7 @@ from turnwise.guard.reading import Reading, View
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
+EVASION = 0.5  # power of the chance of what was disguised: honest messages have no need to hide their words
 BY_RULE = 0.99
 THRESHOLD = 0.5
 KIND = "an attack on the assistant"
@@ -72,6 +73,7 @@ class InjectionRail:
         found = []
         for view in reading.views[:VIEWS]:
             chance, (start, end) = self._classifier.attack(view.text)
+            chance = chance if view.kind == "plain" else chance**EVASION
             found.append((chance, view, reading.place(view, start, end)))
         return max(found, key=lambda each: each[0])
 
