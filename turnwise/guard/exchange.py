@@ -215,7 +215,7 @@ class ExchangeRail:
         else:
             best = self._best([*parts, own], whole=False)
             alone = max(alone, self._best(parts), self._score(own))
-            if self._full is not None and parts and is_cut(parts[-1], own):
+            if self._full is not None and parts and is_cut(parts[-1]):
                 best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
@@ -273,8 +273,8 @@ class Remembered(Generic[T]):
         return made
 
 
-def is_cut(before: str, after: str) -> bool:
-    """Whether one message may go on in the middle of another's sentence."""
+def is_cut(before: str) -> bool:
+    """Whether a message may end in the middle of a sentence."""
     return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
 
 
