@@ -23,6 +23,7 @@ JOINED = 4  # of them that are also read as one
 LONGEST_PART = 400  # characters of each, at the seam, that are joined
 LONGEST_SAID = 1000  # characters whose words are compared with what was refused
 LONGEST = 100_000  # characters of a message that are scored
+COURTESY = 2  # words; what is no longer can be said after anything
 CLEARLY = 0.3  # by how much the joined text must outdo its parts
 LIKE = 0.3  # share of its words that a message has in common with one that it asks again
 SUSPECT = 0.2  # score of an earlier message from which it is read again by what is slow
@@ -215,7 +216,7 @@ class ExchangeRail:
         else:
             best = self._best([*parts, own], whole=False)
             alone = max(alone, self._best(parts), self._score(own))
-            if self._full is not None and parts and is_cut(parts[-1]):
+            if self._full is not None and parts and is_cut(parts[-1]) and len(own.split()) > COURTESY:
                 best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
