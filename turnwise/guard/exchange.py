@@ -216,7 +216,8 @@ class ExchangeRail:
         else:
             best = self._best([*parts, own], whole=False)
             alone = max(alone, self._best(parts), self._score(own))
-            if self._full is not None and parts and is_cut(parts[-1]) and len(own.split()) > COURTESY:
+            part = len(own.split()) > COURTESY and len(present.fragment) <= LONGEST_PART
+            if self._full is not None and parts and part and is_cut(parts[-1]):
                 best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
