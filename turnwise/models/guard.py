@@ -34,7 +34,7 @@ READ = 6  # stretches of a long message that the encoder reads: those that are m
 COUNTED = 3  # of them that decide: a long message is an attack where more than one of its stretches is
 PIECES = 0.5  # how much the linear network counts beside the encoder
 SMOOTH = 5  # tokens over which the score of a passage is averaged
-CACHED = 2048
+CACHED = 64  # texts, for rails that judge the same one; what was said long ago is remembered by its score elsewhere
 _WORD = re.compile(r"[^\W\d_]+")
 ENGLISH = frozenset(
     "the a an of to in on at for from with by and or but if is are was were be been do does did have has had can could"
