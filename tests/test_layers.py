@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "conversation", "errors", "config", "logs", "text", "sums"}
+CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "sums"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 
@@ -25,6 +25,8 @@ LAYERS: dict[str, set[str]] = {
     "types": {"plain", "conversation"},
     "errors": set(),
     "logs": set(),
+    "facts": {"types", "conversation", "errors", "text"},  # what is counted of a turn
+    "analytics": {"types", "conversation", "errors", "facts", "text"},
     "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
@@ -62,7 +64,7 @@ LAYERS: dict[str, set[str]] = {
         "turn.planner",
         "engine",
     },
-    "server": {*CONTRACTS, "app", "citations", "engine", "guard"},
+    "server": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
     "cli": {*CONTRACTS, "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {

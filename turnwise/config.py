@@ -101,6 +101,18 @@ class Settings:
     proxies: int = _setting(0, "Proxies of yours before the server; so many addresses of X-Forwarded-For are believed.")
     host: str = _setting("127.0.0.1", "Address the server listens on.")
     port: int = _setting(8000, "Port the server listens on.")
+    access: str = _setting(
+        "auto",
+        "Who may call: keys (who has one), open (anyone), or auto: open on this machine until a key is made.",
+    )
+    cors: str = _setting(
+        "", "Web pages elsewhere that may call: https://chat.example.org, with commas between. Empty: none."
+    )
+    max_upload: int = _setting(100_000_000, "Largest document the server takes, in bytes.")
+    resume_seconds: float = _setting(60.0, "Seconds that an answer goes on without a reader, and can be read again.")
+    turns_at_once: int = _setting(0, "Turns worked on at the same time; the others wait. 0: two a core.")
+    vision: bool = _setting(False, "Whether the chat model can see. Images are sent to it; else they are declined.")
+    logs: str = _setting("text", "Lines of the server's log: text, or json.")
 
     @property
     def local(self) -> bool:

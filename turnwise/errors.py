@@ -6,8 +6,13 @@ TurnwiseError
 │   ├── MessageTooLong
 │   ├── NotText             NUL bytes, lone surrogates
 │   ├── BadRequest          a body, an id or a role that is not of the expected form
+│   ├── KeyReused           an Idempotency-Key that came with another request before
+│   ├── ImageNotSeen        a picture, and no model that can see
 │   └── MessageBlocked      a rail refused the message
 │       └── AnswerBlocked   a rail stopped the answer to it
+├── RequestInFlight         the same request (by its Idempotency-Key) is being answered
+├── NotAllowed              the key that was sent is missing, wrong, revoked, or not for this
+├── NotFound                nothing of that name that the caller may see
 ├── TooManyRequests         a rate limit was reached; `retry_after` says for how many seconds
 ├── LimitsUnavailable       the rate limits could not be checked
 ├── ConfigError             a setting that is unknown or does not fit
@@ -81,12 +86,42 @@ class BadRequest(InputError):
     _status = 400
 
 
+class KeyReused(InputError):
+    pass
+
+
+class ImageNotSeen(InputError):
+    pass
+
+
 class MessageBlocked(InputError):
     _status = 403
 
 
 class AnswerBlocked(MessageBlocked):
     pass
+
+
+class RequestInFlight(TurnwiseError):
+    _status = 409
+
+
+class NotAllowed(TurnwiseError):
+    """A request without a key that is needed (401), or with one that is not for this (403)."""
+
+    _status = 401
+
+    def __init__(self, message: str, hint: str = "", known: bool = False) -> None:
+        super().__init__(message, hint)
+        self.known = known
+
+    @property
+    def status(self) -> int:
+        return 403 if self.known else 401
+
+
+class NotFound(TurnwiseError):
+    _status = 404
 
 
 class TooManyRequests(TurnwiseError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from turnwise.conversation import Conversation, TurnStatus
+    from turnwise.conversation import Conversation, Turn, TurnStatus
 
     Vectors = npt.NDArray[np.float32]  # one row a text, each of length 1
 
@@ -114,6 +114,8 @@ class Document:
     date: str = ""
     reference: Reference | None = None
     hidden: tuple[Hidden, ...] = ()
+    tenant: str = ""  # whose it is; "" is the library's own
+    attached: str = ""  # the conversation that it was dropped into, which alone may use it; "" for all of the tenant's
 
     @property
     def content(self) -> str:
@@ -138,6 +140,9 @@ class DocumentInfo:
     reference: Reference | None = None
     hidden: tuple[Hidden, ...] = ()  # instructions to the assistant in what its readers do not see
     trusted: bool = False  # somebody has said that it is fine, whatever a check finds in it
+    tenant: str = ""
+    attached: str = ""
+    pending: int = 0  # passages that have no vector yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +230,19 @@ EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """What of an index somebody may see, whatever they ask for: the documents of a tenant ("" is the library's own), of
+    these only some collections where any are named, and what was attached to their conversations."""
+
+    tenant: str = ""
+    collections: tuple[str, ...] = ()
+    conversations: tuple[str, ...] = ()  # a conversation, and those that it branched from
+
+
+LIBRARY = Reach()
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """A word added to a search from the conversation, and how much it counts beside a literal word (0 to 1)."""
 
@@ -244,7 +262,8 @@ class SearchQuery:
     dense: str = ""
     talk: str = ""
     talk_weight: float = 0.0
-    where: Filter = EVERYTHING
+    where: Filter = EVERYTHING  # what was attached to a conversation passes every filter
+    reach: Reach = LIBRARY
 
     @property
     def question(self) -> str:
@@ -726,6 +745,15 @@ TurnEvent = Accepted | StageDone | Planned | StepDone | Delta | Answered | Faile
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that is shown with a message: its name, its media type (image/png) and its bytes."""
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """A message and the history before it. With a conversation id the history comes from the store instead."""
 
@@ -738,6 +766,8 @@ class TurnRequest:
     user: str = ""  # whose message it is, with which key and from where: what rate limits are counted by
     key: str = field(default="", repr=False)
     address: str = ""
+    reach: Reach = LIBRARY  # what they may see; a turn adds what is attached to its conversation
+    images: tuple[Image, ...] = ()  # shown with the message
 
 
 # --- contracts ---------------------------------------------------------------------------------------------------
@@ -833,25 +863,43 @@ class Index(Protocol):
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
         ...
 
-    def locate(self, sentence: str) -> Passage | None:
+    def locate(self, sentence: str, reach: Reach = LIBRARY) -> Passage | None:
         """The passage that holds this sentence: word for word, else all its words."""
         ...
 
-    def passage(self, passage_id: int) -> Passage | None: ...
+    def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None: ...
 
     def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
         """The passage with its neighbours in the document, as many on each side, in order."""
         ...
 
-    def documents(self) -> list[DocumentInfo]:
-        """Every document, in order of source."""
+    def documents(self, reach: Reach | None = LIBRARY) -> list[DocumentInfo]:
+        """The documents within reach, in order of source; every document there is where the reach is None."""
         ...
 
-    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None: ...
+
+    def find_documents(
+        self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
+    ) -> list[DocumentInfo]:
+        """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        ...
+
+    def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
+        """The collections within reach, "" among them where documents are in none, and what each holds."""
+        ...
+
+    def terms(self, reach: Reach = LIBRARY) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The titles of the documents and the headings in them, as far as a library has few."""
         ...
 
-    def counts(self) -> Counts: ...
+    def counts(self, reach: Reach | None = None) -> Counts:
+        """What there is within reach; all of it where the reach is None."""
+        ...
+
+    def forget_vectors(self, document_id: int) -> None:
+        """Let the vectors of a document be made again."""
+        ...
 
     def put_flags(self, flags: Mapping[int, Flag]) -> None:
         """Keep what a check found in passages, by their ids."""
@@ -917,8 +965,20 @@ class ChatModel(Protocol):
 
 
 class ConversationStore(Protocol):
-    def accept(self, conversation_id: str, prompt: str) -> Conversation:
-        """Append the prompt as a pending turn, on disk when this returns; it is the last turn of what comes back."""
+    """Conversations and what belongs to them. Ids are a tenant's own: what another tenant keeps under the same id is
+    another conversation, of which nothing can be seen. The store itself is that of the library's own tenant, ""."""
+
+    keys: KeyRing
+    requests: RequestLog
+    profiles: Profiles
+
+    def of(self, tenant: str) -> ConversationStore:
+        """The same store as another tenant sees it."""
+        ...
+
+    def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
+        """Append the prompt as a pending turn, on disk when this returns; it is the last turn of what comes back. Its
+        metadata has `ancestors`, the ids of the conversations that it branched from, nearest first."""
         ...
 
     def finish(
@@ -932,10 +992,126 @@ class ConversationStore(Protocol):
         error: dict[str, Any] | None = None,
         shown: Iterable[Source] = (),
         note: str = "",
+        facts: dict[str, Any] | None = None,
     ) -> None:
-        """End a pending turn; `shown` and `note` are what a model was shown with the prompt."""
+        """End a pending turn; `shown` and `note` are what a model was shown with it, `facts` what is counted of it."""
         ...
 
-    def conversation(self, conversation_id: str) -> Conversation: ...
+    def conversation(self, conversation_id: str) -> Conversation:
+        """The conversation with the records of its turns and its `user_id`; its metadata has `title` and `ancestors`,
+        and that of a turn `feedback` where somebody gave it."""
+        ...
 
-    def conversations(self, limit: int = 100) -> list[dict[str, Any]]: ...
+    def turn(self, conversation_id: str, number: int) -> Turn:
+        """One turn of it with its record. Raises ConversationNotFound."""
+        ...
+
+    def conversations(
+        self, limit: int = 100, search: str = "", user: str | None = None, before: float | None = None
+    ) -> list[dict[str, Any]]:
+        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first;
+        with `search` those in whose title, prompts or answers all the words stand, each with a `snippet`."""
+        ...
+
+    def rename(self, conversation_id: str, title: str) -> None: ...
+
+    def delete(self, conversation_id: str) -> None:
+        """Take a conversation out, with its turns and what was said of them. Raises ConversationNotFound."""
+        ...
+
+    def branch(self, conversation_id: str, before: int, new_id: str) -> None:
+        """Begin a new conversation with the turns of another that come before a number."""
+        ...
+
+    def put(self, conversation: Conversation, title: str = "") -> None:
+        """Keep a conversation that was written elsewhere. Raises ConversationError where its id is taken."""
+        ...
+
+    def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
+        """Keep what somebody says of an answer, or take it back."""
+        ...
+
+    def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
+        """The number and the status of the last turn of each, and when it was last active, for those that there are."""
+        ...
+
+    def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
+        """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
+        conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
+        ...
+
+
+Permission = Literal["ask", "edit", "manage"]  # talk; and change documents; and see the dashboard
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Whom a key lets in, and to what. The key itself is known to its holder alone."""
+
+    id: str
+    name: str
+    tenant: str = ""
+    collections: tuple[str, ...] = ()  # none: all of the tenant's
+    may: Permission = "ask"
+    created_at: float = 0.0
+    expires_at: float | None = None
+    revoked_at: float | None = None
+    last_used_at: float | None = None
+    hint: str = ""  # the first characters, to tell keys apart
+
+    def is_valid(self, now: float) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+class KeyRing(Protocol):
+    def create(
+        self,
+        name: str,
+        tenant: str = "",
+        collections: Iterable[str] = (),
+        may: Permission = "ask",
+        expires_at: float | None = None,
+    ) -> tuple[Key, str]:
+        """A new key and its secret, which is kept as a hash only and never seen again."""
+        ...
+
+    def find(self, secret: str) -> Key | None:
+        """The key of this secret, valid or not; None where there is none."""
+        ...
+
+    def key(self, key_id: str) -> Key | None: ...
+
+    def all(self) -> list[Key]: ...
+
+    def revoke(self, key_id: str) -> bool:
+        """False where there is no such key."""
+        ...
+
+    def used(self, key_id: str) -> None:
+        """Note that it was used now; a note a minute is enough."""
+        ...
+
+
+class RequestLog(Protocol):
+    """Requests that carried an Idempotency-Key, kept for a day."""
+
+    def claim(self, tenant: str, key: str, digest: str) -> dict[str, Any] | None:
+        """None where the request is new, and now this process's to answer; the answer where it was given. Raises
+        RequestInFlight while somebody is at work on it, KeyReused where the key came with another digest."""
+        ...
+
+    def complete(self, tenant: str, key: str, answer: dict[str, Any]) -> None: ...
+
+    def release(self, tenant: str, key: str) -> None:
+        """Let the same request be sent again: it came to nothing."""
+        ...
+
+
+class Profiles(Protocol):
+    """What is remembered of users across their conversations, where they wish it; as JSON, by tenant and user."""
+
+    def profile(self, tenant: str, user: str) -> dict[str, Any] | None: ...
+
+    def put(self, tenant: str, user: str, profile: dict[str, Any]) -> None: ...
+
+    def delete(self, tenant: str, user: str) -> bool: ...
