@@ -879,6 +879,10 @@ class Index(Protocol):
 
     def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None: ...
 
+    def attachments(self, reach: Reach) -> list[DocumentInfo]:
+        """The documents that are attached to the conversations of the reach, in order of source."""
+        ...
+
     def find_documents(
         self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
     ) -> list[DocumentInfo]:
