@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from turnwise.server.conversations import conversations_router
 from turnwise.server.documents import documents_router
 from turnwise.server.gate import Gate
 from turnwise.server.guard import guard_router
+from turnwise.server.live import Live
 from turnwise.server.native import native_router
 from turnwise.server.openai import openai_router
 from turnwise.server.problems import Json
@@ -24,18 +27,32 @@ from turnwise.server.problems import Json
 WEB = Path(__file__).parent.parent / "web"
 
 
+@asynccontextmanager
+async def _draining(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    await app.state.live.drain()  # where whoever runs the app has not done so
+
+
 def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     """The API and the page over an engine. `host` is the address it will be reached under (default: the setting)."""
     gate = Middleware(Gate, host=host or engine.settings.host, max_body=engine.settings.max_body)
     # FastAPI's own /docs page loads scripts from elsewhere, which neither works offline nor passes our policy.
-    app = FastAPI(title="Turnwise", version=version("turnwise"), docs_url=None, redoc_url=None, middleware=[gate])
+    app = FastAPI(
+        title="Turnwise",
+        version=version("turnwise"),
+        docs_url=None,
+        redoc_url=None,
+        middleware=[gate],
+        lifespan=_draining,
+    )
     problems.install(app)
     access = app.state.access = Access(engine)
-    app.include_router(native_router(engine, access))
+    live = app.state.live = Live(engine, access.valid)
+    app.include_router(native_router(engine, access, live))
     app.include_router(conversations_router(engine, access))
     app.include_router(documents_router(engine, access))
     app.include_router(guard_router(engine, access))
-    app.include_router(openai_router(engine, access))
+    app.include_router(openai_router(engine, access, live))
 
     @app.get("/healthz", summary="Whether the server is up")
     async def healthz() -> Response:
