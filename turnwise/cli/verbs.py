@@ -353,7 +353,7 @@ def serve(place: Place, host: str | None, port: int | None, anyone: bool) -> Non
     from turnwise.server.run import serve as serve_engine
 
     with place.open(host=host, port=port, access="open" if anyone else None) as engine:
-        serve_engine(engine)
+        serve_engine(engine, debug=click.get_current_context().find_root().params["debug"])
 
 
 turnwise.add_command(keys)

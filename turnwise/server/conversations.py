@@ -16,11 +16,11 @@ from turnwise.conversation import Conversation, Turn, TurnStatus
 from turnwise.engine import Engine
 from turnwise.errors import ConversationNotFound, NotFound
 from turnwise.server.access import Access, Caller
+from turnwise.server.bodies import ConversationId, Text
 from turnwise.server.documents import RAW, DocumentId, UploadedDocument, describe_document
 from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in, to_markdown
 from turnwise.server.markdown import render
 from turnwise.server.memory import without_nul
-from turnwise.server.native import ConversationId, Text
 from turnwise.server.problems import PROBLEMS, Json
 from turnwise.server.uploads import FileName, Uploads
 from turnwise.types import ConversationStore, Reach, Source

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, NotText
-from turnwise.server.native import ChatMessage, Text, plain_id
+from turnwise.server.bodies import ChatMessage, Text, plain_id
 from turnwise.types import ConversationStore, Source
 
 MOST_TURNS = 10_000
