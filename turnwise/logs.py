@@ -149,17 +149,26 @@ class JsonLines(logging.Formatter):
         return json.dumps(told, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
 
 
-def log_lines(form: str, level: int = logging.INFO, whole_errors: bool = False) -> None:
-    """Write what is logged to stderr from here on, in lines of this form ("text" or "json"): of Turnwise from a level
-    on, of others their warnings."""
+@contextmanager
+def log_lines(form: str, level: int = logging.INFO, whole_errors: bool = False) -> Iterator[None]:
+    """Write what is logged meanwhile to stderr, in lines of this form ("text" or "json"): of Turnwise from a level on,
+    of others their warnings."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(TurnFilter())
     handler.setFormatter(JsonLines(whole_errors) if form == "json" else TextLines(whole_errors))
     root, ours = logging.getLogger(), logging.getLogger("turnwise")
+    before = root.handlers, ours.handlers, root.level, ours.level
     root.handlers, ours.handlers = [handler], []
     root.setLevel(logging.WARNING)
     ours.setLevel(level)
     logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        root.handlers, ours.handlers = before[:2]
+        root.setLevel(before[2])
+        ours.setLevel(before[3])
+        logging.captureWarnings(False)
 
 
 def _places(error: tuple[type[BaseException], BaseException, TracebackType | None] | Any) -> list[str]:

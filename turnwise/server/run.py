@@ -39,8 +39,8 @@ def serve(engine: Engine, host: str | None = None, port: int | None = None, debu
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
     Access(engine).require_safe(host)
-    with _listen(host, port) as listening:
-        log_lines(engine.settings.logs, logging.DEBUG if debug else logging.INFO, debug)
+    level = logging.DEBUG if debug else logging.INFO
+    with _listen(host, port) as listening, log_lines(engine.settings.logs, level, debug):
         server = _server(engine, host)
         print(_greeting(engine, _address(host, listening)), flush=True)
         if Access(engine).open and not is_loopback(host):
