@@ -25,6 +25,7 @@ from turnwise.server.documents import documents_router
 from turnwise.server.embedding import Embedding
 from turnwise.server.gate import Gate
 from turnwise.server.guard import guard_router
+from turnwise.server.live import Live
 from turnwise.server.memory import memory_router
 from turnwise.server.native import native_router
 from turnwise.server.openai import openai_router
@@ -37,7 +38,7 @@ WEB = Path(__file__).parent.parent / "web"
 def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     """The API and the page over an engine. `host` is the address it will be reached under (default: the setting)."""
     access, embedding = Access(engine), Embedding(engine)
-    uploads = Uploads(engine, embedding)
+    live, uploads = Live(engine, access.valid), Uploads(engine, embedding)
 
     @contextlib.asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
@@ -45,6 +46,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
         try:
             yield
         finally:
+            await live.drain()  # where whoever runs the app has not done so
             await asyncio.to_thread(embedding.stop)
 
     # FastAPI's own /docs page loads scripts from elsewhere, which neither works offline nor passes our policy.
@@ -56,14 +58,14 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
         middleware=middleware(engine.settings, host or engine.settings.host),
         lifespan=living,
     )
-    app.state.access = access
+    app.state.access, app.state.live = access, live
     problems.install(app)
-    app.include_router(native_router(engine, access))
-    app.include_router(conversations_router(engine, access, uploads))
+    app.include_router(native_router(engine, access, live))
+    app.include_router(conversations_router(engine, access, live, uploads))
     app.include_router(documents_router(engine, access, uploads, embedding))
     app.include_router(memory_router(engine, access))
     app.include_router(guard_router(engine, access))
-    app.include_router(openai_router(engine, access))
+    app.include_router(openai_router(engine, access, live))
     app.include_router(me_router(access))
 
     @app.get("/healthz", summary="Whether the server is up")

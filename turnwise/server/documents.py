@@ -13,10 +13,10 @@ from starlette.responses import Response
 from turnwise.engine import Engine
 from turnwise.errors import ConversationNotFound, NotAllowed, NotFound
 from turnwise.server.access import Access, Caller
+from turnwise.server.bodies import ConversationId, Text
 from turnwise.server.embedding import Embedding
 from turnwise.server.library import describe_library, example_questions
 from turnwise.server.memory import without_nul
-from turnwise.server.native import ConversationId, Text
 from turnwise.server.problems import PROBLEMS, Json
 from turnwise.server.uploads import FileName, Uploads
 from turnwise.types import DocumentInfo, Outcome, Reach, Reference

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, NotText
-from turnwise.server.native import ChatMessage, Text, plain_id
+from turnwise.server.bodies import ChatMessage, Text, plain_id
 from turnwise.types import ConversationStore, Source
 
 MOST_TURNS = 10_000
@@ -80,13 +80,13 @@ def turns_of(messages: list[ChatMessage]) -> list[Turn]:
         said = message.to_message()
         at = {} if said.at is None else {"timestamp": said.at}
         if said.role == "user":
-            turns.append(Turn(said.content, **at))  # type: ignore[arg-type]
+            turns.append(Turn(said.content, **at))
         elif said.role == "assistant":
             spoken = {"response": said.content, "sources": said.sources, "metadata": said.metadata}
             if turns and turns[-1].response is None:
-                turns[-1] = dataclasses.replace(turns[-1], **spoken)  # type: ignore[arg-type]
+                turns[-1] = dataclasses.replace(turns[-1], **spoken)
             else:
-                turns.append(Turn(None, **spoken, **at))  # type: ignore[arg-type]
+                turns.append(Turn(None, **spoken, **at))
     return turns
 
 

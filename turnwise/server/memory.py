@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from turnwise.engine import Engine
 from turnwise.server.access import Access, Caller
-from turnwise.server.native import Text
+from turnwise.server.bodies import Text
 from turnwise.server.problems import PROBLEMS, Json
 from turnwise.types import KnowledgeLevel
 

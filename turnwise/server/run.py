@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -16,9 +17,11 @@ from turnwise.server.access import Access
 from turnwise.server.app import create_app
 from turnwise.server.gate import is_loopback
 from turnwise.server.library import describe_library
+from turnwise.server.live import Live
 from turnwise.server.problems import log
 
-GRACE = 5  # seconds that open streams have to end when the server is stopped
+GRACE = 10  # seconds that turns have to end when the server is stopped
+FAREWELL = 3  # seconds more in which their readers are told
 
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None) -> None:
@@ -51,8 +54,18 @@ def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[
             thread.join()
 
 
+class _Server(uvicorn.Server):
+    """Lets turns end, and those who read them know, before connections are cut."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        live: Live = self.config.app.state.live  # type: ignore[union-attr]
+        draining = asyncio.create_task(live.drain(GRACE))
+        await super().shutdown(sockets)
+        await draining
+
+
 def _server(engine: Engine, host: str) -> uvicorn.Server:
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             create_app(engine, host),
             log_level="warning",
@@ -60,7 +73,7 @@ def _server(engine: Engine, host: str) -> uvicorn.Server:
             server_header=False,
             proxy_headers=False,  # whoever is believed is a setting of ours; see caller.py
             ws="none",
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=GRACE + FAREWELL,
         )
     )
 
