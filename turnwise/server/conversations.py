@@ -270,8 +270,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         openapi_extra=RAW,
     )
     async def attach(conversation_id: New, document: FileName, sent: Request, caller: Caller = ask) -> Response:
-        reach = Reach(caller.tenant, conversations=(conversation_id,))
-        found, outcome = await uploads.take(sent, document, reach, conversation_id=conversation_id)
+        found, outcome = await uploads.take(sent, document, caller, attached=conversation_id)
         return Json({**describe_document(found), "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.delete("/{conversation_id}/attachments/{document}", summary="Take an attached document out", **GONE)
@@ -287,7 +286,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
 
 def _delete(engine: Engine, caller: Caller, conversation_id: str) -> None:
     """Take out a conversation with its attachments; these may be all there is of it."""
-    attached = engine.remove_attachments(caller.tenant, conversation_id)
+    attached = engine.remove_attachments(conversation_id, caller.tenant)
     try:
         engine.store.of(caller.tenant).delete(conversation_id)
     except ConversationNotFound:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import time
 import uuid
 from typing import Any, Self
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from turnwise.conversation import Conversation, Turn
+from turnwise.conversation import Conversation, Turn, moment
 from turnwise.errors import BadRequest, ConversationError, NotText
 from turnwise.server.bodies import ChatMessage, Text, plain_id
 from turnwise.types import ConversationStore, Source
@@ -78,15 +79,14 @@ def turns_of(messages: list[ChatMessage]) -> list[Turn]:
     for message in messages:
         _check({"content": message.content, "metadata": message.metadata})
         said = message.to_message()
-        at = {} if said.at is None else {"timestamp": said.at}
+        at = moment(time.time() if said.at is None else said.at)
         if said.role == "user":
-            turns.append(Turn(said.content, **at))
+            turns.append(Turn(said.content, timestamp=at))
         elif said.role == "assistant":
-            spoken = {"response": said.content, "sources": said.sources, "metadata": said.metadata}
-            if turns and turns[-1].response is None:
-                turns[-1] = dataclasses.replace(turns[-1], **spoken)
-            else:
-                turns.append(Turn(None, **spoken, **at))
+            begun = turns.pop() if turns and turns[-1].response is None else Turn(None, timestamp=at)
+            turns.append(
+                dataclasses.replace(begun, response=said.content, sources=said.sources, metadata=said.metadata)
+            )
     return turns
 
 
