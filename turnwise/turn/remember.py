@@ -38,6 +38,7 @@ class Memory:
         self.trusted = request.conversation_id is not None  # whether the history is what we kept
         self.blocked: tuple[str, ...] = ()  # prompts of it that were refused, and
         self.places: tuple[int, ...] = ()  # how many messages came before each
+        self.ancestors: tuple[str, ...] = ()  # conversations that this one branched from
 
     async def accept(self, message: str) -> tuple[Message, ...]:
         """Write the message down and give the history before it, waiting while the one before is being answered. A
@@ -62,6 +63,7 @@ class Memory:
         if left:  # the caller went away while the message was being written down
             self.abandon("")
         self.blocked, self.places = accepted.refused()
+        self.ancestors = tuple(accepted.metadata.get("ancestors", ()))
         return accepted.messages()
 
     async def complete(self, reply: Reply) -> None:
