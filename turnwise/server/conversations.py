@@ -19,7 +19,7 @@ from turnwise.errors import ConversationNotFound, NotFound
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import ConversationId, Text
 from turnwise.server.documents import RAW, DocumentId, UploadedDocument, describe_document
-from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in, to_markdown
+from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in
 from turnwise.server.hub import Place
 from turnwise.server.live import Live
 from turnwise.server.markdown import render
@@ -230,7 +230,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         name = str(found.metadata.get("title") or found.id)
         if format == "json":
             return Json(found.to_dict(), headers=attachment(name, "json"))
-        text = to_markdown(found).encode("utf-8", "replace")
+        text = found.to_markdown().encode("utf-8", "replace")
         return Response(text, headers=attachment(name, "md"), media_type="text/markdown")
 
     @router.post(
