@@ -6,7 +6,7 @@ import dataclasses
 import re
 import time
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import get_args
 
 import click
 
@@ -21,16 +21,14 @@ UNITS = {"h": HOUR, "d": 24 * HOUR, "w": 7 * 24 * HOUR, "y": 365 * 24 * HOUR}
 LONGEST = 100 * UNITS["y"]
 
 
-class Span(click.ParamType[float]):
-    """How long a key is good for ("30d"), as the moment at which it ends."""
-
-    name = "span"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        read = re.fullmatch(r"([1-9]\d{0,5})([hdwy])", value.strip())
-        if not read or (seconds := int(read[1]) * UNITS[read[2]]) > LONGEST:
-            self.fail(f"{value!r} is no time such as 12h, 30d, 8w or 1y.", param, ctx)
-        return time.time() + seconds
+def _end(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    """The moment at which a key ends that is good for so long ("30d")."""
+    if value is None:
+        return None
+    read = re.fullmatch(r"([1-9]\d{0,5})([hdwy])", value.strip())
+    if not read or (seconds := int(read[1]) * UNITS[read[2]]) > LONGEST:
+        raise click.BadParameter(f"{value!r} is no time such as 12h, 30d, 8w or 1y.")
+    return time.time() + seconds
 
 
 @click.group(cls=Ordered)
@@ -53,7 +51,7 @@ def keys() -> None:
     show_default=True,
     help="ask: talk. edit: change documents too. manage: see the dashboard too.",
 )
-@click.option("--expires", "expires_at", metavar="TIME", type=Span(), help="When it ends: 12h, 30d, 8w, 1y.")
+@click.option("--expires", "expires_at", metavar="TIME", callback=_end, help="When it ends: 12h, 30d, 8w, 1y.")
 @as_json
 @placed(sample=True)
 def create(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Ranges = npt.NDArray[np.int64]  # a row a document: its id, and the first and the last of its passages
 
 REMEMBERED = 32  # filters and reaches: a conversation asks with the same ones again
-FEW = 0.1  # share of the documents that are not the library's own up to which these are left out, and not the rest let in
+FEW = 0.1  # share of documents that are not the library's own, up to which they are left out instead of the rest let in
 
 
 class Allowed(NamedTuple):

@@ -112,9 +112,7 @@ _REACH = (
 )
 
 # Those that are not simply the library's own. Two questions, for which there is an index each.
-SCOPED = (
-    "SELECT id FROM documents WHERE tenant > '' UNION SELECT id FROM documents WHERE attached > '' AND tenant = ''"
-)
+SCOPED = "SELECT id FROM documents WHERE tenant > '' UNION SELECT id FROM documents WHERE attached > '' AND tenant = ''"
 
 PENDING = """CASE WHEN EXISTS (SELECT 1 FROM pending) THEN (
         SELECT count(*) FROM passages AS waiting JOIN pending ON passage_id = waiting.id
@@ -130,8 +128,8 @@ PASSAGES = f"""
 """
 
 DOCUMENTS = f"""
-    SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, {TRUSTED}, tenant, attached,
-        {PENDING}
+    SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, tenant, attached,
+        {TRUSTED}, {PENDING}
     FROM documents
 """
 

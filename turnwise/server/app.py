@@ -61,11 +61,10 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
         middleware=[operations.middleware(), *middleware(engine.settings, host or engine.settings.host)],
         lifespan=living,
     )
-    app.state.access = access
-    app.state.live = live
+    app.state.access, app.state.live = access, live
     problems.install(app)
     app.include_router(native_router(engine, access, live))
-    app.include_router(conversations_router(engine, access, uploads))
+    app.include_router(conversations_router(engine, access, live, uploads))
     app.include_router(documents_router(engine, access, uploads, embedding))
     app.include_router(memory_router(engine, access))
     app.include_router(guard_router(engine, access))

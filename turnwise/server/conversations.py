@@ -6,9 +6,10 @@ import asyncio
 import dataclasses
 import time
 import uuid
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Path as InPath
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import Response
 
@@ -18,7 +19,9 @@ from turnwise.errors import ConversationNotFound, NotFound
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import ConversationId, Text
 from turnwise.server.documents import RAW, DocumentId, UploadedDocument, describe_document
-from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in, to_markdown
+from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in
+from turnwise.server.hub import Place
+from turnwise.server.live import Live
 from turnwise.server.markdown import render
 from turnwise.server.memory import without_nul
 from turnwise.server.problems import PROBLEMS, Json
@@ -27,19 +30,9 @@ from turnwise.types import ConversationStore, Reach, Source
 
 MOST = 2**31 - 1  # turns of a conversation
 
-Kept = Annotated[Text, Path(description="The id of the conversation")]
-New = Annotated[ConversationId, Path(description="The id of the conversation, which need not have begun")]
-Number = Annotated[int, Path(ge=1, le=MOST, description="The number of the turn, from 1")]
-
-
-class News(Protocol):
-    """Who is told what happens to conversations, each named by its tenant and its id. On the server's loop only."""
-
-    def stream_of(self, place: tuple[str, str]) -> str | None: ...
-
-    def renamed(self, place: tuple[str, str], title: str) -> None: ...
-
-    def deleted(self, place: tuple[str, str]) -> None: ...
+Kept = Annotated[Text, InPath(description="The id of the conversation")]
+New = Annotated[ConversationId, InPath(description="The id of the conversation, which need not have begun")]
+Number = Annotated[int, InPath(ge=1, le=MOST, description="The number of the turn, from 1")]
 
 
 class Line(BaseModel):
@@ -143,7 +136,7 @@ EXPORTED: dict[int | str, dict[str, Any]] = {
 GONE: dict[str, Any] = {"status_code": 204, "response_class": Response}
 
 
-def conversations_router(engine: Engine, access: Access, uploads: Uploads, news: News | None = None) -> APIRouter:
+def conversations_router(engine: Engine, access: Access, live: Live, uploads: Uploads) -> APIRouter:
     router = APIRouter(prefix="/api/conversations", tags=["conversations"], responses=PROBLEMS)
     ask = Depends(access.caller("ask"))
 
@@ -193,7 +186,7 @@ def conversations_router(engine: Engine, access: Access, uploads: Uploads, news:
             return {**describe(found, caller), "turns": [describe_turn(turn) for turn in turns[-limit:]]}
 
         told = await asyncio.to_thread(read)
-        return Json({**told, "stream": news.stream_of((caller.tenant, conversation_id)) if news else None})
+        return Json({**told, "stream": live.stream_of(Place(caller.tenant, conversation_id))})
 
     def describe(found: Conversation, caller: Caller) -> dict[str, Any]:
         ancestors = list(found.metadata.get("ancestors", ()))
@@ -219,15 +212,16 @@ def conversations_router(engine: Engine, access: Access, uploads: Uploads, news:
     @router.patch("/{conversation_id}", summary="Rename a conversation", responses={200: {"model": Titled}})
     async def rename(conversation_id: Kept, body: TitleBody, caller: Caller = ask) -> Response:
         await asyncio.to_thread(store(caller).rename, conversation_id, body.title)
-        if news:
-            news.renamed((caller.tenant, conversation_id), body.title)
+        live.hub.renamed(Place(caller.tenant, conversation_id), body.title)
         return Json({"id": conversation_id, "title": body.title})
 
     @router.delete("/{conversation_id}", summary="Delete a conversation and what is attached to it", **GONE)
     async def delete(conversation_id: Kept, caller: Caller = ask) -> Response:
+        place = Place(caller.tenant, conversation_id)
+        if stream := live.stream_of(place):
+            await live.cancel(live.stream(stream, caller.tenant))
         await asyncio.to_thread(_delete, engine, caller, conversation_id)
-        if news:
-            news.deleted((caller.tenant, conversation_id))
+        live.hub.deleted(place)
         return Response(status_code=204)
 
     @router.get("/{conversation_id}/export", summary="A conversation as a file", responses=EXPORTED)
@@ -236,7 +230,7 @@ def conversations_router(engine: Engine, access: Access, uploads: Uploads, news:
         name = str(found.metadata.get("title") or found.id)
         if format == "json":
             return Json(found.to_dict(), headers=attachment(name, "json"))
-        text = to_markdown(found).encode("utf-8", "replace")
+        text = found.to_markdown().encode("utf-8", "replace")
         return Response(text, headers=attachment(name, "md"), media_type="text/markdown")
 
     @router.post(
@@ -276,8 +270,7 @@ def conversations_router(engine: Engine, access: Access, uploads: Uploads, news:
         openapi_extra=RAW,
     )
     async def attach(conversation_id: New, document: FileName, sent: Request, caller: Caller = ask) -> Response:
-        reach = Reach(caller.tenant, conversations=(conversation_id,))
-        found, outcome = await uploads.take(sent, document, reach, conversation_id=conversation_id)
+        found, outcome = await uploads.take(sent, document, caller, attached=conversation_id)
         return Json({**describe_document(found), "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.delete("/{conversation_id}/attachments/{document}", summary="Take an attached document out", **GONE)
@@ -293,7 +286,7 @@ def conversations_router(engine: Engine, access: Access, uploads: Uploads, news:
 
 def _delete(engine: Engine, caller: Caller, conversation_id: str) -> None:
     """Take out a conversation with its attachments; these may be all there is of it."""
-    attached = engine.remove_attachments(caller.tenant, conversation_id)
+    attached = engine.remove_attachments(conversation_id, caller.tenant)
     try:
         engine.store.of(caller.tenant).delete(conversation_id)
     except ConversationNotFound:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-import posixpath
+import re
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -115,8 +117,12 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
     def known(document_id: int, reach: Reach) -> DocumentInfo:
         found = engine.index.document(document_id, reach)
         if found is None:
-            raise NotFound(f"There is no document {document_id}.", "GET /api/documents lists them.")
+            raise unknown(document_id)
         return found
+
+    def described(document_id: int, reach: Reach) -> dict[str, Any]:
+        found = known(document_id, reach)
+        return describe_document(found, engine.flagged([found]))
 
     @router.get("/collections", summary="The collections there are", responses={200: {"model": Collections}})
     def collections(caller: Caller = ask) -> Response:
@@ -151,7 +157,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
     ) -> Response:
         after = after.replace("\0", "\ufffd")
         found = engine.index.find_documents(search, collection, after, limit + 1, caller.reach)
-        flagged = engine.flagged(caller.reach)
+        flagged = engine.flagged(found)
         listed = [describe_document(each, flagged) for each in found[:limit]]
         return Json({"documents": listed, "next": found[limit - 1].source if len(found) > limit else None})
 
@@ -173,18 +179,18 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
             raise NotAllowed(
                 f"This key may not put documents there, only into {known}.", f"Say so: ?collection={known}", known=True
             )
-        found, outcome = await uploads.take(sent, document, caller.reach, collection, tag)
-        told = describe_document(found, engine.flagged(caller.reach))
-        return Json({**told, "outcome": outcome}, 201 if outcome == "added" else 200)
+        found, outcome = await uploads.take(sent, document, caller, collection, tag)
+        flagged = await asyncio.to_thread(engine.flagged, [found])
+        return Json({**describe_document(found, flagged), "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.get("/documents/{document}", summary="A document", responses={200: {"model": DocumentDocument}})
     def document(document: DocumentId, caller: Caller = ask) -> Response:
-        return Json(describe_document(known(document, caller.reach), engine.flagged(caller.reach)))
+        return Json(described(document, caller.reach))
 
     @router.delete("/documents/{document}", summary="Delete a document", status_code=204, response_class=Response)
     def remove(document: DocumentId, caller: Caller = edit) -> Response:
-        known(document, caller.reach)
-        engine.remove_document(document, caller.reach)
+        if not engine.remove_document(document, caller.reach):
+            raise unknown(document)
         return Response(status_code=204)
 
     @router.post(
@@ -193,10 +199,11 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
         responses={200: {"model": Reindexed}},
     )
     def reindex(document: DocumentId, caller: Caller = edit) -> Response:
-        known(document, caller.reach)
-        found, read_again = engine.reindex(document, caller.reach)
+        read_again = engine.reindex(document, caller.reach)
+        if read_again is None:
+            raise unknown(document)
         embedding.wake()
-        return Json({"document": describe_document(found, engine.flagged(caller.reach)), "read_again": read_again})
+        return Json({"document": described(document, caller.reach), "read_again": read_again})
 
     @router.put(
         "/documents/{document}/trust",
@@ -214,7 +221,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
 
     def trusted(document: int, caller: Caller, fine: bool) -> Response:
         engine.trust(known(document, caller.reach).source, fine)
-        return Json(describe_document(known(document, caller.reach), engine.flagged(caller.reach)))
+        return Json(described(document, caller.reach))
 
     @router.get(
         "/passages/{passage}", summary="A passage, with what stands around it", responses={200: {"model": Around}}
@@ -234,7 +241,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
         around = engine.index.around(found, reach)
         return Json(
             {
-                "document": describe_document(known(found.document_id, seen), engine.flagged(seen)),
+                "document": described(found.document_id, seen),
                 "passages": [
                     {name: getattr(each, name) for name in PassageDocument.model_fields} for each in around or [found]
                 ],
@@ -255,13 +262,17 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
     return router
 
 
-def describe_document(found: DocumentInfo, flagged: frozenset[int] = frozenset()) -> dict[str, Any]:
+def unknown(document_id: int) -> NotFound:
+    return NotFound(f"There is no document {document_id}.", "GET /api/documents lists them.")
+
+
+def describe_document(found: DocumentInfo, flagged: Collection[int] = ()) -> dict[str, Any]:
     """A document as the API gives it. `flagged` are those in which a check found instructions to the assistant."""
     told = dataclasses.asdict(found)
     kept = {name: told[name] for name in DocumentDocument.model_fields if name in told}
     return {
         **kept,
-        "name": posixpath.basename(found.source.rstrip("/")) or found.source,
+        "name": re.split(r"[/\\]", found.source.removeprefix("upload:").rstrip("/"))[-1] or found.source,
         "status": "embedding" if found.pending else "ready",
         "suspect": bool(found.hidden) or found.id in flagged,
     }

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import time
 import uuid
 from typing import Any, Self
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from turnwise.conversation import Conversation, Turn
+from turnwise.conversation import Conversation, Turn, moment
 from turnwise.errors import BadRequest, ConversationError, NotText
 from turnwise.server.bodies import ChatMessage, Text, plain_id
-from turnwise.types import ConversationStore, Source
+from turnwise.types import ConversationStore
 
 MOST_TURNS = 10_000
 DEEPEST = 64  # levels of what is taken in
@@ -78,15 +79,14 @@ def turns_of(messages: list[ChatMessage]) -> list[Turn]:
     for message in messages:
         _check({"content": message.content, "metadata": message.metadata})
         said = message.to_message()
-        at = {} if said.at is None else {"timestamp": said.at}
+        at = moment(time.time() if said.at is None else said.at)
         if said.role == "user":
-            turns.append(Turn(said.content, **at))  # type: ignore[arg-type]
+            turns.append(Turn(said.content, timestamp=at))
         elif said.role == "assistant":
-            spoken = {"response": said.content, "sources": said.sources, "metadata": said.metadata}
-            if turns and turns[-1].response is None:
-                turns[-1] = dataclasses.replace(turns[-1], **spoken)  # type: ignore[arg-type]
-            else:
-                turns.append(Turn(None, **spoken, **at))  # type: ignore[arg-type]
+            begun = turns.pop() if turns and turns[-1].response is None else Turn(None, timestamp=at)
+            turns.append(
+                dataclasses.replace(begun, response=said.content, sources=said.sources, metadata=said.metadata)
+            )
     return turns
 
 
@@ -122,9 +122,6 @@ def _check(value: Any, depth: int = 0) -> None:
             _check(each, depth + 1)
 
 
-# --- going elsewhere ---------------------------------------------------------------------------------------------
-
-
 def attachment(name: str, ending: str) -> dict[str, str]:
     """The header that lets a browser keep an answer as a file of this name."""
     stem = re.sub(r"[^\w .-]+", "", name).strip(" .")[:80] or "conversation"
@@ -132,38 +129,3 @@ def attachment(name: str, ending: str) -> dict[str, str]:
     return {
         "Content-Disposition": f"attachment; filename=\"{plain}.{ending}\"; filename*=UTF-8''{quote(stem)}.{ending}"
     }
-
-
-def to_markdown(conversation: Conversation) -> str:
-    """A conversation to be read: each question as a heading, its answer, and what the answer cites."""
-    title = str(conversation.metadata.get("title") or conversation.id)
-    parts = [f"# {_one_line(title)}", f"{conversation.created_at:%Y-%m-%d}"]
-    for turn in conversation.turns:
-        if turn.prompt is not None:
-            parts.append(f"## {_one_line(turn.prompt)}")
-            if "\n" in turn.prompt.strip():
-                parts.append("\n".join(f"> {line}" for line in turn.prompt.strip().splitlines()))
-        if turn.response:
-            parts.append(turn.response.strip())
-        if turn.sources:
-            parts.append("\n".join(_cited(source) for source in turn.sources))
-        if turn.status != "answered":
-            parts.append(f"*{_fate(turn)}*")
-    return "\n\n".join(parts) + "\n"
-
-
-def _cited(source: Source) -> str:
-    by = f" ({source.reference})" if source.reference and str(source.reference) else ""
-    page = f", p. {source.page}" if source.page is not None else ""
-    heading = f", {source.heading}" if source.heading else ""
-    return f"- [{source.number}] {_one_line(source.title)}{by}{_one_line(heading)}{page}: {_one_line(source.source)}"
-
-
-def _fate(turn: Turn) -> str:
-    if turn.error and isinstance(turn.error.get("message"), str):
-        return _one_line(turn.error["message"])
-    return "Not answered yet." if turn.status == "pending" else "The answer was interrupted."
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -146,7 +146,7 @@ class Stream:
 
     def has_after(self, number: int) -> bool:
         """Whether all that follows a frame is still there."""
-        return 0 <= number and number >= self.count - len(self._frames)
+        return number >= 0 and number >= self.count - len(self._frames)
 
     def after(self, number: int) -> tuple[int, bytes]:
         """The frames that follow one, not too many at once, and the number of the last. Raises StopAsyncIteration where

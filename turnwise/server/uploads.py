@@ -13,9 +13,10 @@ from pydantic_core import PydanticCustomError
 from starlette.requests import ClientDisconnect, Request
 
 from turnwise.engine import Engine
-from turnwise.errors import BadRequest
+from turnwise.errors import BadRequest, NotAllowed, NotFound
+from turnwise.server.access import Caller
 from turnwise.server.embedding import Embedding
-from turnwise.types import DocumentInfo, Outcome, Reach
+from turnwise.types import DocumentInfo, Outcome
 
 AT_ONCE = 2  # files that are read at the same time
 IN_MEMORY = 1_000_000  # bytes of a file that are kept there before it goes to disk
@@ -46,12 +47,13 @@ class Uploads:
         self,
         sent: Request,
         name: str,
-        reach: Reach,
+        caller: Caller,
         collection: str = "",
         tags: Sequence[str] = (),
-        conversation_id: str = "",
+        attached: str = "",
     ) -> tuple[DocumentInfo, Outcome]:
-        """The document that the body of a request is, and what became of it. Raises DocumentError."""
+        """The document that the body of a request is, and what became of it. It goes into a collection, or is attached
+        to a conversation. Raises DocumentError where it cannot be read."""
         with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
             try:
                 async for piece in sent.stream():
@@ -61,14 +63,18 @@ class Uploads:
             async with self._free:
                 file.seek(0)
                 data = await asyncio.to_thread(file.read)
-                taken = await asyncio.to_thread(
-                    self._engine.upload,
-                    name,
-                    data,
-                    reach=reach,
-                    collection=collection,
-                    tags=tags,
-                    conversation_id=conversation_id,
-                )
+                taken = await asyncio.to_thread(self._read, name, data, caller, collection, tags, attached)
         self._embedding.wake()
         return taken
+
+    def _read(
+        self, name: str, data: bytes, caller: Caller, collection: str, tags: Sequence[str], attached: str
+    ) -> tuple[DocumentInfo, Outcome]:
+        before = self._engine.uploaded(name, caller.tenant, attached)
+        if before and caller.collections and not attached and before.collection not in caller.collections:
+            raise NotAllowed(f"There is a {name} that this key may not change.", "Choose another name.", known=True)
+        report = self._engine.upload(name, data, collection, tags, caller.tenant, attached)
+        found = self._engine.uploaded(name, caller.tenant, attached)
+        if found is None:
+            raise NotFound(f"{name} was deleted meanwhile.", "Send it again.")
+        return found, "added" if report.added else "updated" if report.updated else "unchanged"
