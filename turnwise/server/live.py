@@ -110,6 +110,7 @@ class Stream:
         self.size = 0
         self.readers: set[Reader] = set()
         self.task: asyncio.Task[None] | None = None
+        self.begun = False
         self.stopped: TurnwiseError | None = None
         self._frames: deque[bytes] = deque()
         self._linger = linger  # seconds that it goes on without a reader
@@ -146,7 +147,7 @@ class Stream:
 
     def has_after(self, number: int) -> bool:
         """Whether all that follows a frame is still there."""
-        return number >= 0 and number >= self.count - len(self._frames)
+        return number >= self.count - len(self._frames)
 
     def after(self, number: int) -> tuple[int, bytes]:
         """The frames that follow one, not too many at once, and the number of the last. Raises StopAsyncIteration where
@@ -154,7 +155,8 @@ class Stream:
         if not self.has_after(number):
             log.warning("A reader was too far behind a stream; its connection was closed.")
             raise StopAsyncIteration
-        taken, size, first = [], 0, number - (self.count - len(self._frames))
+        taken: list[bytes] = []
+        size, first = 0, number - (self.count - len(self._frames))
         while first + len(taken) < len(self._frames) and size < AT_ONCE:
             taken.append(self._frames[first + len(taken)])
             size += len(taken[-1])
@@ -178,9 +180,10 @@ class Stream:
 
     def stop(self, why: TurnwiseError) -> None:
         """Close the turn. What it has is kept, as interrupted."""
-        if self.stopped is None and not self.over and self.task is not None:
+        if self.stopped is None and not self.over:
             self.stopped = why
-            self.task.cancel()
+            if self.begun and self.task is not None:  # a task that has not begun would end without a word
+                self.task.cancel()
 
     def _stay(self) -> None:
         if self._alone is not None:
@@ -343,7 +346,10 @@ class Live:
 
     async def _run(self, stream: Stream, request: TurnRequest, seat: Seat, claimed: Claim | None) -> None:
         status = "interrupted"
+        stream.begun = True
         try:
+            if stream.stopped:
+                raise asyncio.CancelledError
             async with aclosing(self._observed(request, self._engine.stream(request))) as events:
                 async for event in events:
                     status = _status(event) or status
@@ -413,11 +419,9 @@ class Live:
 
     async def _check_keys(self) -> None:
         """End what was begun, is read or is watched with a key that is no longer good."""
-        readers = {reader for stream in self._running for reader in stream.readers}
-        keys = self.hub.keys | {each.key_id for each in (*self._running, *readers)}
-        for key_id in keys - {""}:
-            if await asyncio.to_thread(self._valid, key_id):
-                continue
+        keys = self.hub.keys | {stream.key_id for stream in self._running}
+        keys |= {reader.key_id for stream in self._running for reader in stream.readers}
+        for key_id in await asyncio.to_thread(self._no_longer_valid, keys - {""}):
             for stream in tuple(self._running):
                 if stream.key_id == key_id:
                     stream.stop(revoked())
@@ -425,6 +429,9 @@ class Live:
                     if reader.key_id == key_id and stream.key_id != key_id:
                         reader.refuse(stream.form.write_problem(Problem.of_error(revoked())))
             self.hub.refuse(key_id)
+
+    def _no_longer_valid(self, keys: set[str]) -> list[str]:
+        return [key_id for key_id in keys if not self._valid(key_id)]
 
 
 def _status(event: TurnEvent) -> str:
