@@ -878,7 +878,9 @@ class Index(Protocol):
         """The documents within reach, in order of source; every document there is where the reach is None."""
         ...
 
-    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None: ...
+    def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        """The document of that id or of that source, None where there is none within reach."""
+        ...
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:
         """The documents that are attached to the conversations of the reach, in order of source."""

@@ -261,9 +261,12 @@ class EmbeddedIndex:
         """The documents within reach, in order of source; every document there is where the reach is None."""
         return self._documents(*within(reach))
 
-    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None:
+    def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        """The document of that id or of that source, None where there is none within reach."""
         clause, values = within(reach)
-        found = self._documents(f"id IN (SELECT value FROM json_each(?)) AND {clause}", [f"[{document_id}]", *values])
+        column = "source" if isinstance(document_id, str) else "id"
+        wanted = json.dumps([storable(document_id) if isinstance(document_id, str) else document_id])
+        found = self._documents(f"{column} IN (SELECT value FROM json_each(?)) AND {clause}", [wanted, *values])
         return found[0] if found else None
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:

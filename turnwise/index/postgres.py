@@ -341,9 +341,13 @@ class PostgresIndex:
         """The documents within reach, in order of source; every document there is where the reach is None."""
         return self._documents(*within(reach))
 
-    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None:
+    def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        """The document of that id or of that source, None where there is none within reach."""
         fits, values = within(reach)
-        found = self._documents(f"id = %(id)s AND {fits}", {**values, "id": document_id})
+        if isinstance(document_id, str):
+            found = self._documents(f"key = %(key)s AND {fits}", {**values, "key": key_of(storable(document_id))})
+        else:
+            found = self._documents(f"id = %(id)s AND {fits}", {**values, "id": document_id})
         return found[0] if found else None
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:
