@@ -159,7 +159,8 @@ class PostgresIndex:
     def _flags(self, clause: str, *values: list[int]) -> dict[int, list[tuple[int, Flag]]]:
         found: dict[int, list[tuple[int, Flag]]] = {}
         for row in self._database.rows(
-            f"SELECT document_id, position, flag FROM passages WHERE position('|' IN flag) > 0 AND {clause} ORDER BY id",
+            "SELECT document_id, position, flag FROM passages"
+            f" WHERE position('|' IN flag) > 0 AND {clause} ORDER BY id",
             *values,
         ):
             found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
