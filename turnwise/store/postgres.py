@@ -71,9 +71,9 @@ class PostgresStore(Answering):
     def _answer(self, text: str) -> str:
         return storable(text)
 
-    def _holds(self, column: str, word: str) -> tuple[str, str]:
+    def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
         letters = ' COLLATE "C"' if word.isascii() else self._letters
-        return f"strpos(lower({column}{letters}), ?) > 0", word
+        return f"strpos(lower({column}{letters}), ?) > 0", (word,)
 
     def _check_text(self, *texts: str) -> None:
         joined = "".join(texts)
