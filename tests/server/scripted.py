@@ -59,7 +59,7 @@ class ScriptedIndex:
     def counts(self) -> Counts:
         return Counts(2, 10, 10 - self.waiting)
 
-    def documents(self, reach: object = None) -> list[DocumentInfo]:
+    def documents(self) -> list[DocumentInfo]:
         return [DocumentInfo(1, "gpt.md", "GPT", 5, 0.0), DocumentInfo(2, "bert.md", "BERT", 5, 0.0)]
 
 
