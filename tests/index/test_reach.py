@@ -103,7 +103,7 @@ def check(index: Index, held: Sequence[Document], reach: Reach, where: Filter, i
     assert [each.source for each in index.attachments(reach)] == [each.source for each in within if each.attached]
     assert [each.source for each in index.find_documents(reach=reach)] == names
     assert [each.source for each in index.find_documents("TITLE d1", reach=reach)] == [
-        name for name in names if "1" in name
+        name for name in names if "d1" in name
     ]
     for collection in COLLECTIONS:
         listed = index.find_documents(collection=collection, reach=reach, limit=2, after="d03")
