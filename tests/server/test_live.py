@@ -375,9 +375,7 @@ def test_who_leaves_the_queue_frees_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("base_url", "most"), [("http://127.0.0.1:9/v1", 5), ("", 1)])
-def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(
-    tmp_path: Path, base_url: str, most: int
-) -> None:
+def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(tmp_path: Path, base_url: str, most: int) -> None:
     script = Counted("compose")
     with serving(tmp_path, script, Settings(turns_at_once=1, base_url=base_url)) as client, ExitStack() as open_:
         readers = [open_.enter_context(Following(client, "POST", "/api/chat", ASK)) for _ in range(5)]
@@ -390,9 +388,7 @@ def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_queue_that_is_too_long_takes_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
-) -> None:
+def test_a_queue_that_is_too_long_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
     monkeypatch.setattr(live, "MOST_WAITING", 2)
     script = Counted()
     with serving(tmp_path, script, Settings(turns_at_once=1)) as client, ExitStack() as open_:
