@@ -6,7 +6,7 @@ import asyncio
 import os
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -31,6 +31,8 @@ AT_ONCE = 256_000  # bytes that a reader who is behind is given at once
 CLOSING = 5.0  # seconds that turns have to write down what they have when the server stops
 TICK = 1.0  # seconds between two looks at keys and at what else is due
 BLOCKED = ("MessageBlocked", "AnswerBlocked")
+
+Events = AsyncGenerator[TurnEvent, None]
 
 
 class Form(Protocol):
@@ -231,12 +233,19 @@ class Seat:
 class Live:
     """The turns of a server, those who follow them, and those who watch conversations."""
 
-    def __init__(self, engine: Engine, valid: Callable[[str], bool] = lambda _: True) -> None:
-        """`valid` says whether the key of an id is still good; it may ask a database."""
+    def __init__(
+        self,
+        engine: Engine,
+        valid: Callable[[str], bool] = lambda _: True,
+        observed: Callable[[TurnRequest, Events], Events] = lambda _, events: events,
+    ) -> None:
+        """`valid` says whether the key of an id is still good; it may ask a database. `observed` is given the events of
+        every turn, and gives them on."""
         settings = engine.settings
         self.hub = Hub(engine.store, self._tick)
         self._engine = engine
         self._valid = valid
+        self._observed = observed
         self._seats = Seats(settings.turns_at_once or 2 * (os.cpu_count() or 1))
         self._generates_elsewhere = bool(settings.endpoint)
         self._resume = settings.resume_seconds
@@ -246,6 +255,20 @@ class Live:
         self._kept_bytes = 0
         self._ticking: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> int:
+        """How many turns are being answered."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """How many of them wait to be worked on."""
+        return self._seats.waiting
+
+    @property
+    def closing(self) -> bool:
+        return self._draining is not None
 
     async def respond(
         self, request: TurnRequest, caller: Caller, form: Form, sent: Request, resumable: bool = False
@@ -332,7 +355,7 @@ class Live:
         try:
             if stream.stopped:
                 raise asyncio.CancelledError
-            async with aclosing(self._engine.stream(request)) as events:
+            async with aclosing(self._observed(request, self._engine.stream(request))) as events:
                 async for event in events:
                     status = _status(event) or status
                     await self._write(stream, event, claimed)

@@ -95,8 +95,10 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         return await live.watch(Place(caller.tenant, conversation_id), caller.key_id, last_event_id)
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
-    def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:
-        return Json(engine.analyze(caller.sends(body.to_request(), "")).to_dict())
+    async def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:
+        request = caller.sends(body.to_request(), "")
+        await engine.admit(request)
+        return Json((await asyncio.to_thread(engine.analyze, request)).to_dict())
 
     return router
 
