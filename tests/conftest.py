@@ -29,7 +29,7 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """No keys, endpoints or settings of the user's, and an empty account."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            if name.startswith(("OPENAI_", "TURNWISE_")):
+            if name.startswith(("OPENAI_", "OTEL_", "TURNWISE_")):
                 patch.delenv(name)
         home = tmp_path_factory.mktemp("account")
         for folder in ("DATA", "CACHE", "CONFIG", "STATE"):

@@ -567,6 +567,9 @@ def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
             "model",
             "local",
             "guard",
+            "access",
+            "server",
+            "traces",
             "privacy",
         ],
         "ok",
@@ -575,10 +578,45 @@ def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     assert "hash checked" in findings["embedder"]["message"]
     assert findings["guard"]["message"].startswith("preset general, which is the default: ")
     assert "injection" in findings["guard"]["message"]
+    assert re.search(r"can be written, [\d.]+ .B are free", findings["disk"]["message"])
+    assert findings["access"]["message"] == (
+        "turnwise serve listens on 127.0.0.1, port 8000; anyone who reaches it may call (0 keys in force)"
+    )
+    assert findings["server"]["message"].startswith("takes documents of up to 100 MB, does not limit messages, logs")
+    assert findings["traces"]["message"] == "none are sent (OTEL_EXPORTER_OTLP_ENDPOINT is not set)"
     assert findings["privacy"]["message"] == "nothing leaves this machine"
     shown = run("doctor", "--library", birds)
     assert shown.exit_code == 0
     assert "ok    sqlite    3." in shown.stdout
+
+
+def test_the_doctor_says_who_may_call(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_HOST", "0.0.0.0")
+    finding = examined("--library", birds)["access"]
+    assert (finding["status"], finding["hint"]) == ("fail", "turnwise keys create NAME")
+    with build(Settings(library=str(birds))) as engine:
+        kept, secret = engine.store.keys.create("ann")
+        engine.store.keys.revoke(engine.store.keys.create("bob")[0].id)
+    finding = examined("--library", birds)["access"]
+    assert finding["status"] == "ok"
+    assert finding["message"].endswith("who has a key may call (1 key in force, 1 revoked or over)")
+    assert secret not in str(finding)
+    monkeypatch.setenv("TURNWISE_ACCESS", "open")
+    assert examined("--library", birds)["access"]["status"] == "warn"
+    monkeypatch.setenv("TURNWISE_ACCESS", "keys")
+    with build(Settings(library=str(birds))) as engine:
+        engine.store.keys.revoke(kept.id)
+    assert examined("--library", birds)["access"]["status"] == "warn"
+
+
+def test_the_doctor_says_where_traces_go(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:pass@collector.example:4318")
+    findings = examined("--library", birds)
+    assert "sends them to collector.example:4318" in findings["traces"]["message"]
+    assert "decide is sent to collector.example:4318 by turnwise serve" in findings["privacy"]["message"]
+    assert "pass" not in findings["traces"]["message"]
+    monkeypatch.setenv("TURNWISE_TRACE_TEXT", "true")
+    assert "what was asked and answered is sent to" in examined("--library", birds)["privacy"]["message"]
 
 
 def test_a_missing_library_fails_only_where_it_was_named(

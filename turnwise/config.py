@@ -113,6 +113,9 @@ class Settings:
     turns_at_once: int = _setting(0, "Turns worked on at the same time; the others wait. 0: two a core.")
     vision: bool = _setting(False, "Whether the chat model can see. Images are sent to it; else they are declined.")
     logs: str = _setting("text", "Lines of the server's log: text, or json.")
+    trace_text: bool = _setting(
+        False, "Whether traces sent by OpenTelemetry hold what was asked and answered. Else only what was decided."
+    )
 
     @property
     def local(self) -> bool:

@@ -17,6 +17,7 @@ from turnwise.documents import ingest
 from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import ToolError, TurnwiseError
+from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
 from turnwise.turn.retrieve import find
@@ -311,6 +312,10 @@ class Engine:
         """What a message is to its conversation: intent, follow-up, state and the question it stands for. Nothing is
         searched, answered or stored."""
         return analyze(request, self._parts)
+
+    async def admit(self, request: TurnRequest) -> None:
+        """Count a message that is looked at and not answered. Raises TooManyRequests where a limit was reached."""
+        await admit(request, self._parts.limits)
 
     def sent(self, conversation: Conversation, turn: int, reach: Reach = LIBRARY) -> tuple[Message, ...]:
         """What a language model was sent in a turn of a conversation; nothing where it was not asked."""

@@ -203,6 +203,58 @@ class Answer:
         return [(frame["event"], json.loads(frame["data"])) for frame in frames if "data" in frame]
 
 
+class Following:
+    """An event stream that is read event by event, and can be left at any time."""
+
+    def __init__(self, client: Client, method: str, path: str, body: Any = None, **headers: str) -> None:
+        self._connection = client.connection()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            named = {"content-type": "application/json", **named}
+        self._connection.request(method, path, None if body is None else json.dumps(body).encode(), named)
+        self._response = self._connection.getresponse()
+        self.status = self._response.status
+
+    def __enter__(self) -> Following:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+    def raw(self) -> bytes:
+        """The next event as it came, empty at the end; comments are left out."""
+        lines: list[bytes] = []
+        while line := self._response.readline():
+            if line == b"\n" and lines:
+                return b"".join(lines) + line
+            if line != b"\n" and not line.startswith(b":"):
+                lines.append(line)
+        return b""
+
+    def rest(self) -> list[bytes]:
+        return list(iter(self.raw, b""))
+
+    def next(self) -> tuple[str, Any]:
+        return read_event(self.raw())
+
+    def until(self, event: str) -> Any:
+        """The data of the next event of that name."""
+        while True:
+            name, data = self.next()
+            if name == event:
+                return data
+            assert name, f"the stream ended before {event}"
+
+
+def read_event(raw: bytes) -> tuple[str, Any]:
+    fields = dict(line.split(": ", 1) for line in raw.decode().split("\n") if line)
+    return fields.get("event", ""), json.loads(fields.get("data", "null"))
+
+
 @contextmanager
 def serving(folder: Path, script: Script = answers, settings: Settings | None = None) -> Iterator[Client]:
     engine = ScriptedEngine(folder, script, settings)

@@ -282,7 +282,7 @@ def test_health_page_and_description(client: Client) -> None:
         assert f"/web/{name}".encode() in page.body
         assert client.get(f"/web/{name}").status == 200
     assert "/api/chat" in client.get("/openapi.json").json["paths"]
-    assert client.get("/docs").status == 404
+    assert client.get("/docs").status == 200
 
 
 def test_two_turns_at_once_do_not_mix(tmp_path: Path) -> None:

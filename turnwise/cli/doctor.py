@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import shutil
 import sqlite3
 import tempfile
 import time
@@ -23,11 +24,15 @@ from turnwise.app import build, data_tool, guard_of, library_folder, library_pla
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
+from turnwise.server.access import MODES
+from turnwise.server.gate import is_loopback
+from turnwise.server.telemetry import INSTALL, endpoint_of, installed
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
 
 FALLBACK = "Until then answers are sentences of your documents."
 PATIENCE = 5.0  # seconds for the model's endpoint to say something
 ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
+LITTLE = 500_000_000  # bytes of free disk below which a library soon has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,10 @@ def examine(
         yield _answer(settings)
     yield _local_extra()
     yield _guard(whole, named["guard"])
-    yield _privacy(whole)
+    yield _access(settings)
+    yield _server(settings)
+    yield _traces(environment)
+    yield _privacy(whole, environment)
 
 
 def _sqlite() -> Finding:
@@ -79,10 +87,20 @@ def _disk(folder: Path) -> Finding:
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(bytes(ROOM))  # an empty file can be made on a full disk
             file.flush()
-            return Finding("disk", "ok", f"{there} can be written")
+            free = shutil.disk_usage(there).free
     except OSError as error:
         hint = "Choose another folder with --library, or free some room."
         return Finding("disk", "fail", f"{there} cannot be written: {error.strerror}", hint)
+    about = f"{there} can be written, {_bytes(free)} are free"
+    if free < LITTLE:
+        return Finding("disk", "warn", about, "A library needs room to grow: free some, or choose another folder.")
+    return Finding("disk", "ok", about)
+
+
+def _bytes(number: int) -> str:
+    """So many bytes as people say it."""
+    size, unit = next(each for each in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes")) if number >= each[0])
+    return f"{number / size:.3g} {unit}"
 
 
 def _library(settings: Settings, named: bool) -> Finding:
@@ -275,7 +293,61 @@ def _window(model: Mapping[str, Any]) -> int:
     return next((said[name] for name in names if isinstance(said.get(name), int)), 0)
 
 
-def _privacy(settings: Settings) -> Finding:
+def _access(settings: Settings) -> Finding:
+    """Who may call the server, and from where."""
+    where = f"{settings.host}, port {settings.port}"
+    if settings.access not in MODES:
+        hint = f"Set it to {', '.join(MODES[:-1])} or {MODES[-1]}."
+        return Finding("access", "fail", f"'access' cannot be {settings.access!r}", hint)
+    try:
+        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
+            keys = engine.store.keys.all()
+    except TurnwiseError as error:
+        return Finding("access", "fail", str(error), error.hint)
+    valid = sum(key.is_valid(time.time()) for key in keys)
+    over = f", {len(keys) - valid} revoked or over" if len(keys) > valid else ""
+    held = f"{valid} key{'' if valid == 1 else 's'} in force{over}"
+    is_open = settings.access == "open" or (settings.access == "auto" and not keys)
+    about = f"turnwise serve listens on {where}; {'anyone who reaches it' if is_open else 'who has a key'} may call"
+    if is_open and not is_loopback(settings.host):
+        if settings.access == "open":
+            return Finding(
+                "access", "warn", f"{about} ({held})", "Make a key and drop `open`: turnwise keys create NAME"
+            )
+        return Finding(
+            "access", "fail", f"turnwise serve refuses to listen on {where} without a key", "turnwise keys create NAME"
+        )
+    if not is_open and not valid:
+        return Finding("access", "warn", f"{about}, and there is none ({held})", "turnwise keys create NAME")
+    return Finding("access", "ok", f"{about} ({held})")
+
+
+def _server(settings: Settings) -> Finding:
+    """What else holds for a server."""
+    if settings.logs not in ("text", "json"):
+        return Finding("server", "fail", f"'logs' cannot be {settings.logs!r}", "Set it to text or json.")
+    takes = f"documents of up to {_bytes(max(1, settings.max_upload))}"
+    limits = [
+        f"{limit} for a {kind}"
+        for kind in ("conversation", "user", "key", "address")
+        if (limit := getattr(settings, f"limit_{kind}"))
+    ]
+    limited = f"limits messages ({', '.join(limits)})" if limits else "does not limit messages"
+    counts = "counts what it does at /metrics, for those who ask; nothing is sent"
+    return Finding("server", "ok", f"takes {takes}, {limited}, logs lines of {settings.logs}, {counts}")
+
+
+def _traces(environment: Mapping[str, str]) -> Finding:
+    """Whether traces of turns are sent by OpenTelemetry."""
+    host = host_of(endpoint_of(environment))
+    if not endpoint_of(environment):
+        return Finding("traces", "ok", "none are sent (OTEL_EXPORTER_OTLP_ENDPOINT is not set)")
+    if not installed():
+        return Finding("traces", "warn", f"none are sent to {host}: OpenTelemetry is not installed", INSTALL)
+    return Finding("traces", "ok", f"turnwise serve sends them to {host}, because OTEL_EXPORTER_OTLP_ENDPOINT is set")
+
+
+def _privacy(settings: Settings, environment: Mapping[str, str]) -> Finding:
     sent = []
     if kept := host_of(settings.database):
         sent.append(f"documents and conversations are kept at {kept}")
@@ -284,6 +356,9 @@ def _privacy(settings: Settings) -> Finding:
         sent += ["so are the names of attached tables, and some of their values"] if settings.data else []
     if counted := host_of(settings.limits_store):
         sent.append(f"digests of who asks are counted at {counted}")
+    if installed() and (traced := host_of(endpoint_of(environment))):
+        told = "and what was asked and answered " if settings.trace_text else ""
+        sent.append(f"what the stages of each turn decide {told}is sent to {traced} by turnwise serve")
     return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 
 

@@ -23,7 +23,7 @@ from turnwise.cli.keys import keys
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import documents, tell_suspects, trust
-from turnwise.errors import DocumentError, TurnwiseError
+from turnwise.errors import ConfigError, DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.documents.watch import Change
@@ -355,7 +355,28 @@ def serve(place: Place, host: str | None, port: int | None, anyone: bool) -> Non
     from turnwise.server.run import serve as serve_engine
 
     with place.open(host=host, port=port, access="open" if anyone else None) as engine:
-        serve_engine(engine)
+        serve_engine(engine, debug=click.get_current_context().find_root().params["debug"])
+
+
+@turnwise.command()
+@placed(sample=True)
+@asking_data
+def mcp(place: Place) -> None:
+    """Let other assistants use the library, by the Model Context Protocol (MCP) on stdin and stdout.
+
+    \b
+    An assistant starts it by itself, with a configuration such as
+    {"mcpServers": {"turnwise": {"command": "turnwise", "args": ["mcp"]}}}
+    """
+    try:
+        from turnwise.cli.mcp_tools import serve_tools
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise ConfigError("The Model Context Protocol is not installed.", "pip install 'turnwise[mcp]'") from error
+
+    with place.open() as engine:
+        serve_tools(engine)
 
 
 turnwise.add_command(keys)

@@ -29,7 +29,7 @@ from turnwise.server.live import Live
 from turnwise.server.memory import memory_router
 from turnwise.server.native import native_router
 from turnwise.server.openai import openai_router
-from turnwise.server.problems import Json
+from turnwise.server.operations import Operations
 from turnwise.server.uploads import Uploads
 
 WEB = Path(__file__).parent.parent / "web"
@@ -38,16 +38,19 @@ WEB = Path(__file__).parent.parent / "web"
 def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     """The API and the page over an engine. `host` is the address it will be reached under (default: the setting)."""
     access, embedding = Access(engine), Embedding(engine)
-    live, uploads = Live(engine, access.valid), Uploads(engine, embedding)
+    uploads, operations = Uploads(engine, embedding), Operations(engine)
+    live = operations.live = Live(engine, access.valid, operations.observed)
 
     @contextlib.asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
         embedding.start()
+        operations.start()
         try:
             yield
         finally:
             await live.drain()  # where whoever runs the app has not done so
             await asyncio.to_thread(embedding.stop)
+            await asyncio.to_thread(operations.stop)
 
     # FastAPI's own /docs page loads scripts from elsewhere, which neither works offline nor passes our policy.
     app = FastAPI(
@@ -55,7 +58,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
         version=version("turnwise"),
         docs_url=None,
         redoc_url=None,
-        middleware=middleware(engine.settings, host or engine.settings.host),
+        middleware=[operations.middleware(), *middleware(engine.settings, host or engine.settings.host)],
         lifespan=living,
     )
     app.state.access, app.state.live = access, live
@@ -68,9 +71,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     app.include_router(openai_router(engine, access, live))
     app.include_router(me_router(access))
 
-    @app.get("/healthz", summary="Whether the server is up")
-    async def healthz() -> Response:
-        return Json({"status": "ok", "version": app.version})
+    app.include_router(operations.router(access))
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -94,8 +95,14 @@ def middleware(settings: Settings, host: str) -> list[Middleware]:
         CORSMiddleware,
         allow_origins=origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
-        expose_headers=["Content-Disposition", "Idempotent-Replayed", "Retry-After", "WWW-Authenticate"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"],
+        expose_headers=[
+            "Content-Disposition",
+            "Idempotent-Replayed",
+            "Retry-After",
+            "WWW-Authenticate",
+            "X-Request-ID",
+        ],
         allow_credentials=False,
     )
     return [cors, gate]

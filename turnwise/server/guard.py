@@ -16,6 +16,7 @@ from turnwise.guard.verdict import Action, Fails, GuardResult, State
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import ChatMessage, ConversationId, Text, read_sources
 from turnwise.server.problems import PROBLEMS, Json
+from turnwise.types import TurnRequest
 
 
 class InputBody(BaseModel):
@@ -109,10 +110,12 @@ def guard_router(engine: Engine, access: Access) -> APIRouter:
 
     @router.post("/input", summary="Whether a message would be taken, and what each rail found in it")
     async def check_input(body: InputBody, caller: Caller = ask) -> Response:
+        await engine.admit(caller.sends(TurnRequest(body.content, conversation_id=body.conversation_id), ""))
         return Json((await asyncio.to_thread(judge_input, body, caller)).to_dict())
 
     @router.post("/output", summary="Whether an answer may be shown, and what each rail found in it")
     async def check_output(body: OutputBody, caller: Caller = ask) -> Response:
+        await engine.admit(caller.sends(TurnRequest(body.content, conversation_id=body.conversation_id), ""))
         return Json((await asyncio.to_thread(judge_output, body, caller)).to_dict())
 
     return router

@@ -6,7 +6,7 @@ import asyncio
 import os
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -31,6 +31,8 @@ AT_ONCE = 256_000  # bytes that a reader who is behind is given at once
 CLOSING = 5.0  # seconds that turns have to write down what they have when the server stops
 TICK = 1.0  # seconds between two looks at keys and at what else is due
 BLOCKED = ("MessageBlocked", "AnswerBlocked")
+
+Events = AsyncGenerator[TurnEvent, None]
 
 
 class Form(Protocol):
@@ -108,6 +110,7 @@ class Stream:
         self.size = 0
         self.readers: set[Reader] = set()
         self.task: asyncio.Task[None] | None = None
+        self.begun = False
         self.stopped: TurnwiseError | None = None
         self._frames: deque[bytes] = deque()
         self._linger = linger  # seconds that it goes on without a reader
@@ -144,7 +147,7 @@ class Stream:
 
     def has_after(self, number: int) -> bool:
         """Whether all that follows a frame is still there."""
-        return number >= 0 and number >= self.count - len(self._frames)
+        return number >= self.count - len(self._frames)
 
     def after(self, number: int) -> tuple[int, bytes]:
         """The frames that follow one, not too many at once, and the number of the last. Raises StopAsyncIteration where
@@ -152,7 +155,8 @@ class Stream:
         if not self.has_after(number):
             log.warning("A reader was too far behind a stream; its connection was closed.")
             raise StopAsyncIteration
-        taken, size, first = [], 0, number - (self.count - len(self._frames))
+        taken: list[bytes] = []
+        size, first = 0, number - (self.count - len(self._frames))
         while first + len(taken) < len(self._frames) and size < AT_ONCE:
             taken.append(self._frames[first + len(taken)])
             size += len(taken[-1])
@@ -176,9 +180,10 @@ class Stream:
 
     def stop(self, why: TurnwiseError) -> None:
         """Close the turn. What it has is kept, as interrupted."""
-        if self.stopped is None and not self.over and self.task is not None:
+        if self.stopped is None and not self.over:
             self.stopped = why
-            self.task.cancel()
+            if self.begun and self.task is not None:  # a task that has not begun would end without a word
+                self.task.cancel()
 
     def _stay(self) -> None:
         if self._alone is not None:
@@ -228,12 +233,19 @@ class Seat:
 class Live:
     """The turns of a server, those who follow them, and those who watch conversations."""
 
-    def __init__(self, engine: Engine, valid: Callable[[str], bool] = lambda _: True) -> None:
-        """`valid` says whether the key of an id is still good; it may ask a database."""
+    def __init__(
+        self,
+        engine: Engine,
+        valid: Callable[[str], bool] = lambda _: True,
+        observed: Callable[[TurnRequest, Events], Events] = lambda _, events: events,
+    ) -> None:
+        """`valid` says whether the key of an id is still good; it may ask a database. `observed` is given the events of
+        every turn, and gives them on."""
         settings = engine.settings
         self.hub = Hub(engine.store, self._tick)
         self._engine = engine
         self._valid = valid
+        self._observed = observed
         self._seats = Seats(settings.turns_at_once or 2 * (os.cpu_count() or 1))
         self._generates_elsewhere = bool(settings.endpoint)
         self._resume = settings.resume_seconds
@@ -242,7 +254,21 @@ class Live:
         self._kept: deque[Stream] = deque()  # of these those that are over, oldest first
         self._kept_bytes = 0
         self._ticking: asyncio.Task[None] | None = None
-        self._closing = False
+        self._draining: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> int:
+        """How many turns are being answered."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """How many of them wait to be worked on."""
+        return self._seats.waiting
+
+    @property
+    def closing(self) -> bool:
+        return self._draining is not None
 
     async def respond(
         self, request: TurnRequest, caller: Caller, form: Form, sent: Request, resumable: bool = False
@@ -271,7 +297,7 @@ class Live:
         claimed: Claim | None = None,
     ) -> Stream:
         """Start a turn. Raises Overloaded where too many wait, ShuttingDown while the server stops."""
-        if self._closing:
+        if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Send it again in a moment.")
         if self._seats.waiting >= MOST_WAITING:
             raise Overloaded(f"{self._seats.waiting} messages wait to be answered already.", RETRY)
@@ -302,13 +328,18 @@ class Live:
 
     async def watch(self, place: Place, key_id: str, seen: str = "") -> Watching:
         """A response that tells what happens to a conversation. Raises ConversationNotFound."""
-        if self._closing:
+        if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Come back in a moment.")
         return await self.hub.watch(place, key_id, seen, self.stream_of)
 
     async def drain(self, seconds: float = 0.0) -> None:
-        """Take no more turns, let those that run end for so long, and close the others, which are kept as they are."""
-        self._closing = True
+        """Take no more turns, let those that run end for so long, and close the others, which are kept as they are.
+        Once begun, it is the same for all who call it."""
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(seconds))
+        await self._draining
+
+    async def _drain(self, seconds: float) -> None:
         self.hub.close()
         if running := {stream.task for stream in self._running if stream.task}:
             await asyncio.wait(running, timeout=seconds)
@@ -320,8 +351,11 @@ class Live:
 
     async def _run(self, stream: Stream, request: TurnRequest, seat: Seat, claimed: Claim | None) -> None:
         status = "interrupted"
+        stream.begun = True
         try:
-            async with aclosing(self._engine.stream(request)) as events:
+            if stream.stopped:
+                raise asyncio.CancelledError
+            async with aclosing(self._observed(request, self._engine.stream(request))) as events:
                 async for event in events:
                     status = _status(event) or status
                     await self._write(stream, event, claimed)
@@ -390,11 +424,9 @@ class Live:
 
     async def _check_keys(self) -> None:
         """End what was begun, is read or is watched with a key that is no longer good."""
-        readers = {reader for stream in self._running for reader in stream.readers}
-        keys = self.hub.keys | {each.key_id for each in (*self._running, *readers)}
-        for key_id in keys - {""}:
-            if await asyncio.to_thread(self._valid, key_id):
-                continue
+        keys = self.hub.keys | {stream.key_id for stream in self._running}
+        keys |= {reader.key_id for stream in self._running for reader in stream.readers}
+        for key_id in await asyncio.to_thread(self._no_longer_valid, keys - {""}):
             for stream in tuple(self._running):
                 if stream.key_id == key_id:
                     stream.stop(revoked())
@@ -402,6 +434,9 @@ class Live:
                     if reader.key_id == key_id and stream.key_id != key_id:
                         reader.refuse(stream.form.write_problem(Problem.of_error(revoked())))
             self.hub.refuse(key_id)
+
+    def _no_longer_valid(self, keys: set[str]) -> list[str]:
+        return [key_id for key_id in keys if not self._valid(key_id)]
 
 
 def _status(event: TurnEvent) -> str:

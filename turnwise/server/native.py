@@ -58,7 +58,11 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         form = ChatEvents(style) if body.stream else ChatObject(style)
         return await live.respond(request, caller, form, sent, resumable=body.stream)
 
-    @router.get("/streams/{stream}", summary="Come back to an answer: the events that were missed", responses=_EVENTS)
+    @router.get(
+        "/streams/{stream}",
+        summary="Come back to an answer: the events that were missed",
+        responses={**_EVENTS, 204: {"description": "It is over, and nothing was missed"}},
+    )
     async def follow(
         stream: str,
         after: Annotated[int, Query(ge=0, description="The number of the last event that was seen")] = 0,
@@ -91,8 +95,10 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         return await live.watch(Place(caller.tenant, conversation_id), caller.key_id, last_event_id)
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
-    def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:
-        return Json(engine.analyze(caller.sends(body.to_request(), "")).to_dict())
+    async def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:
+        request = caller.sends(body.to_request(), "")
+        await engine.admit(request)
+        return Json((await asyncio.to_thread(engine.analyze, request)).to_dict())
 
     return router
 

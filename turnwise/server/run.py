@@ -4,37 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import FrameType
 
 import uvicorn
 
 from turnwise.engine import Engine
-from turnwise.errors import ConfigError, TurnwiseError
+from turnwise.errors import ConfigError
+from turnwise.logs import log_lines
 from turnwise.server.access import Access
 from turnwise.server.app import create_app
 from turnwise.server.gate import is_loopback
 from turnwise.server.library import describe_library
 from turnwise.server.live import Live
-from turnwise.server.problems import log
 
 GRACE = 10  # seconds that turns have to end when the server is stopped
 FAREWELL = 3  # seconds more in which their readers are told
+FORCED = 130  # the exit status where it was told twice to stop
+FORMS = ("text", "json")  # of the log
 
 
-def serve(engine: Engine, host: str | None = None, port: int | None = None) -> None:
-    """Serve until Ctrl-C, saying where. Raises ConfigError where the address cannot be had."""
+def serve(engine: Engine, host: str | None = None, port: int | None = None, debug: bool = False) -> None:
+    """Serve until Ctrl-C or SIGTERM, saying where, with a log on stderr; answers that have begun are completed. A
+    second such signal ends the process at once. Raises ConfigError where the address cannot be had. With `debug` the
+    log also tells what errors say, which may quote what somebody wrote."""
+    if engine.settings.logs not in FORMS:
+        raise ConfigError(f"'logs' cannot be {engine.settings.logs!r}.", f"Set it to {' or '.join(FORMS)}.")
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
     Access(engine).require_safe(host)
-    with _listen(host, port) as listening, _preparing(engine):
+    level = logging.DEBUG if debug else logging.INFO
+    with _listen(host, port) as listening, log_lines(engine.settings.logs, level, debug):
+        server = _server(engine, host)
         print(_greeting(engine, _address(host, listening)), flush=True)
         if Access(engine).open and not is_loopback(host):
             print("Warning: anyone who can reach this address can read the library and its conversations.", flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            _server(engine, host).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt), _stopped_by_signals():
+            server.run(sockets=[listening])
+        if server.force_exit:
+            os._exit(FORCED)  # threads at work are not waited for; what they had not written is as after a crash
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """The server raises a signal again once it has stopped for it; one that it was asked to stop by is no failure."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
@@ -57,18 +84,26 @@ def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[
 class _Server(uvicorn.Server):
     """Lets turns end, and those who read them know, before connections are cut."""
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            self.force_exit = True
+        super().handle_exit(sig, frame)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         live: Live = self.config.app.state.live  # type: ignore[union-attr]
         draining = asyncio.create_task(live.drain(GRACE))
         await super().shutdown(sockets)
-        await draining
+        if self.force_exit:
+            draining.cancel()
+        else:
+            await draining
 
 
-def _server(engine: Engine, host: str) -> uvicorn.Server:
+def _server(engine: Engine, host: str) -> _Server:
     return _Server(
         uvicorn.Config(
             create_app(engine, host),
-            log_level="warning",
+            log_config=None,  # its lines are written like ours
             access_log=False,
             server_header=False,
             proxy_headers=False,  # whoever is believed is a setting of ours; see caller.py
@@ -105,21 +140,3 @@ def _greeting(engine: Engine, address: str) -> str:
     without_model = library["offline"] and not engine.settings.local
     answering = "answering offline" if without_model else f"answers by {library['model']}"
     return f"Turnwise is at {address} ({count}, {answering}). Ctrl-C stops it."
-
-
-@contextlib.contextmanager
-def _preparing(engine: Engine) -> Iterator[None]:
-    """Beside this, the models get ready for the first question."""
-
-    def work() -> None:
-        try:
-            engine.prepare()
-        except TurnwiseError as error:
-            log.warning("%s %s", error, error.hint)
-
-    thread = threading.Thread(target=work, name="preparing")
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
