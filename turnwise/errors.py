@@ -155,7 +155,9 @@ class Overloaded(TurnwiseError):
 class Interrupted(TurnwiseError):
     _status = 499  # as proxies call a request whose client has left
 
-    def __init__(self, message: str = "The answer was stopped before it was complete.", hint: str = "Ask again.") -> None:
+    def __init__(
+        self, message: str = "The answer was stopped before it was complete.", hint: str = "Ask again."
+    ) -> None:
         super().__init__(message, hint)
 
 

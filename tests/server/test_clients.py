@@ -107,11 +107,14 @@ def test_openai_raises_what_went_wrong(client: Client, sdk: openai.OpenAI, strea
     client.engine.script = refuses
     with pytest.raises(openai.UnprocessableEntityError, match="The message is empty"):
         sdk.chat.completions.create(model="turnwise", messages=ASKED, stream=stream)
+
+
+def test_openai_raises_what_went_wrong_midway(client: Client, sdk: openai.OpenAI) -> None:
     client.engine.script = fails_midway
     with pytest.raises(openai.APIError, match="The model said nothing"):
-        answer = sdk.chat.completions.create(model="turnwise", messages=ASKED, stream=stream)
-        if not isinstance(answer, openai.types.chat.ChatCompletion):
-            list(answer)
+        list(sdk.chat.completions.create(model="turnwise", messages=ASKED, stream=True))
+    with pytest.raises(openai.InternalServerError, match="The model said nothing"):
+        sdk.chat.completions.create(model="turnwise", messages=ASKED)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -375,9 +377,7 @@ def test_who_leaves_the_queue_frees_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("base_url", "most"), [("http://127.0.0.1:9/v1", 5), ("", 1)])
-def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(
-    tmp_path: Path, base_url: str, most: int
-) -> None:
+def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(tmp_path: Path, base_url: str, most: int) -> None:
     script = Counted("compose")
     with serving(tmp_path, script, Settings(turns_at_once=1, base_url=base_url)) as client, ExitStack() as open_:
         readers = [open_.enter_context(Following(client, "POST", "/api/chat", ASK)) for _ in range(5)]
@@ -390,9 +390,7 @@ def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_queue_that_is_too_long_takes_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
-) -> None:
+def test_a_queue_that_is_too_long_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
     monkeypatch.setattr(live, "MOST_WAITING", 2)
     script = Counted()
     with serving(tmp_path, script, Settings(turns_at_once=1)) as client, ExitStack() as open_:
@@ -609,15 +607,32 @@ def test_a_page_that_takes_nothing_is_left_behind(tmp_path: Path, monkeypatch: p
             eventually(lambda: len(hubs[0]) == 0)
 
 
-def test_a_server_stops_at_once_for_pages_that_only_watch(tmp_path: Path) -> None:
+def test_pages_that_only_watch_are_closed_in_good_order(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         client.engine.store.accept("c", "one")
-        page = Following(client, "GET", "/api/conversations/c/events")
-        page.next()
-        stopped = time.monotonic()
-    assert page.rest() == []
-    assert time.monotonic() - stopped < 5  # not the seconds that turns are given
-    page.leave()
+        parts = urlsplit(client.address)
+        page = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
+        page.sendall(b"GET /api/conversations/c/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert page.recv(1000).startswith(b"HTTP/1.1 200")
+    with page, page.makefile("rb") as rest:
+        assert rest.read().endswith(b"0\r\n\r\n")  # the end of a whole response, not a cut
+
+
+def test_turns_that_nobody_reads_get_to_end_too(tmp_path: Path) -> None:
+    script = Gated()
+    ended: list[bool] = []
+
+    async def noted(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+        async with aclosing(script(request)) as events:
+            async for event in events:
+                yield event
+                ended.append(isinstance(event, Answered))
+
+    with serving(tmp_path, noted) as client:
+        with Following(client, "POST", "/api/chat", ASK) as reader:
+            reader.next()
+        threading.Timer(0.5, script.gate.set).start()
+    assert ended[-1]
 
 
 # --- pictures ----------------------------------------------------------------------------------------------------

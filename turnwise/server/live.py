@@ -254,7 +254,7 @@ class Live:
         self._kept: deque[Stream] = deque()  # of these those that are over, oldest first
         self._kept_bytes = 0
         self._ticking: asyncio.Task[None] | None = None
-        self._closing = False
+        self._draining: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> int:
@@ -268,7 +268,7 @@ class Live:
 
     @property
     def closing(self) -> bool:
-        return self._closing
+        return self._draining is not None
 
     async def respond(
         self, request: TurnRequest, caller: Caller, form: Form, sent: Request, resumable: bool = False
@@ -297,7 +297,7 @@ class Live:
         claimed: Claim | None = None,
     ) -> Stream:
         """Start a turn. Raises Overloaded where too many wait, ShuttingDown while the server stops."""
-        if self._closing:
+        if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Send it again in a moment.")
         if self._seats.waiting >= MOST_WAITING:
             raise Overloaded(f"{self._seats.waiting} messages wait to be answered already.", RETRY)
@@ -328,13 +328,18 @@ class Live:
 
     async def watch(self, place: Place, key_id: str, seen: str = "") -> Watching:
         """A response that tells what happens to a conversation. Raises ConversationNotFound."""
-        if self._closing:
+        if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Come back in a moment.")
         return await self.hub.watch(place, key_id, seen, self.stream_of)
 
     async def drain(self, seconds: float = 0.0) -> None:
-        """Take no more turns, let those that run end for so long, and close the others, which are kept as they are."""
-        self._closing = True
+        """Take no more turns, let those that run end for so long, and close the others, which are kept as they are.
+        Once begun, it is the same for all who call it."""
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(seconds))
+        await self._draining
+
+    async def _drain(self, seconds: float) -> None:
         self.hub.close()
         if running := {stream.task for stream in self._running if stream.task}:
             await asyncio.wait(running, timeout=seconds)

@@ -58,7 +58,11 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         form = ChatEvents(style) if body.stream else ChatObject(style)
         return await live.respond(request, caller, form, sent, resumable=body.stream)
 
-    @router.get("/streams/{stream}", summary="Come back to an answer: the events that were missed", responses=_EVENTS)
+    @router.get(
+        "/streams/{stream}",
+        summary="Come back to an answer: the events that were missed",
+        responses={**_EVENTS, 204: {"description": "It is over, and nothing was missed"}},
+    )
     async def follow(
         stream: str,
         after: Annotated[int, Query(ge=0, description="The number of the last event that was seen")] = 0,

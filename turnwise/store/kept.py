@@ -67,8 +67,8 @@ class Kept:
         """Note a pending turn that nobody is at work on as interrupted."""
         raise NotImplementedError
 
-    def _holds(self, column: str, word: str) -> tuple[str, str]:
-        """The condition that a text holds a word, in small or capital letters, and its value."""
+    def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
+        """The condition that a text holds a word, in small or capital letters, and its values."""
         raise NotImplementedError
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Kept:
                 self._holds(column, word) for column in ("title", "prompt", "response")
             )
             conditions.append(f"({titled} OR EXISTS (SELECT 1 FROM turns WHERE {of_it} AND ({asked_it} OR {said_it})))")
-            values += [value] * 3
+            values += [*value, *value, *value]
         if user is not None:
             conditions.append("user_id = ?")
             values.append(storable(user))
@@ -155,16 +155,14 @@ class Kept:
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
         """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
         conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
-        wanted = ("status", "created_at", "feedback", "facts")
         of_old = ("response", "record", "sources", "error")
         place = f"turns.created_at, turns.{self._of}, turns.number"
         statement = (
-            f"SELECT turns.{self._of} AS place, conversations.id, conversations.user_id, turns.number,"
-            f" {', '.join(f'turns.{name}' if name in wanted[:2] else name for name in wanted)},"
+            f"SELECT turns.{self._of} AS place, id, user_id, turns.number, status, turns.created_at, feedback, facts,"
             f" {', '.join(f'CASE WHEN facts IS NULL THEN turns.{name} END AS {name}' for name in of_old)}"
             f" FROM turns JOIN conversations ON conversations.{self._key} = turns.{self._of}"
             f" LEFT JOIN turn_facts ON {self._same_turn}"
-            " WHERE tenant = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
+            " WHERE tenant || '' = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
             f" AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
         )
         after: tuple[Any, ...] = ()
@@ -176,7 +174,8 @@ class Kept:
             yield from map(_counted, rows)
             if len(rows) < AT_ONCE:
                 return
-            after = rows[-1]["created_at"], rows[-1]["place"], rows[-1]["number"]
+            since = rows[-1]["created_at"]
+            after = since, rows[-1]["place"], rows[-1]["number"]
 
     # --- changing -------------------------------------------------------------------------------------------------
 
@@ -325,7 +324,7 @@ class Kept:
 
     def _any(self, column: str, words: Sequence[str]) -> tuple[str, list[str]]:
         conditions = [self._holds(column, word) for word in words]
-        return " OR ".join(each for each, _ in conditions), [value for _, value in conditions]
+        return " OR ".join(each for each, _ in conditions), [value for _, values in conditions for value in values]
 
 
 def not_found(conversation_id: str) -> ConversationNotFound:
@@ -363,7 +362,7 @@ def _counted(row: dict[str, Any]) -> dict[str, Any]:
         "status": row["status"],
         "created_at": row["created_at"],
         "user": row["user_id"],
-        "feedback": json.loads(row["feedback"] or "null"),
+        "feedback": json.loads(row["feedback"]) if row["feedback"] else None,
     }
 
 
