@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
@@ -207,7 +207,7 @@ def _uri(passage_id: int) -> str:
     return f"turnwise://passages/{passage_id}"
 
 
-def _place(passage: Passage) -> dict[str, object]:
+def _place(passage: Passage) -> dict[str, Any]:
     return {
         "uri": _uri(passage.id),
         "title": passage.title,
