@@ -21,7 +21,7 @@ from turnwise.errors import LibraryDamaged, LibraryError, LibraryNotFound, Libra
 from turnwise.index.words import indexed_words
 from turnwise.postgres import Database
 from turnwise.transfer import Copied, copy
-from turnwise.types import Chunk, Document, Passage, Reference
+from turnwise.types import Chunk, Document, Passage, Reach, Reference
 
 
 def run(*arguments: object) -> Result:
@@ -125,6 +125,20 @@ def test_an_id_that_was_given_here_is_not_given_there(library: Path, postgres_ur
         added = engine.search("xylophones", 1)[0].passage
     assert added.id > removed.id
     assert added.document_id > removed.document_id
+
+
+def test_whose_documents_are_is_copied(library: Path, postgres_url: str) -> None:
+    settings = Settings(library=str(library))
+    with build(settings) as here:
+        here.upload("notes.md", b"# Xylophones\n\nXylophones are new.\n", tenant="acme")
+        here.upload("notes.md", b"# Xylophones\n\nXylophones are new.\n", attached="first")
+        copy(settings, postgres_url)
+        with build(Settings(database=postgres_url)) as there:
+            assert there.index.documents(None) == here.index.documents(None)
+            for reach in (Reach("acme"), Reach("", ("none",), ("first",))):
+                (hit,) = there.search("xylophones", 3, reach=reach)
+                assert hit.passage.id == here.search("xylophones", 3, reach=reach)[0].passage.id
+            assert all(hit.passage.title != "Xylophones" for hit in there.search("xylophones"))
 
 
 def new_document(source: str) -> Document:
