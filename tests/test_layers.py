@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "models.extractive": {*CONTRACTS, "dialogue"},
     "documents": CONTRACTS,
     "index": {*CONTRACTS, "sqlite", "postgres"},
-    "store": {*CONTRACTS, "sqlite", "postgres"},
+    "store": {*CONTRACTS, "plain", "sqlite", "postgres"},
     "guard": {*CONTRACTS, "sqlite", "conversation", "guard.grounding", "models"},
     "guard.grounding": {*CONTRACTS, "guard.verdict", "turn.verify"},
     "tools": CONTRACTS,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import random
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -356,6 +359,13 @@ def test_an_import_may_be_odd_and_promises_nothing(store: ConversationStore) -> 
     assert store.conversation("empty").metadata["title"] == "Nothing yet"
 
 
+@pytest.mark.parametrize("wrong", [{"number": "1"}, {"page": "x"}, {"text": None}, {"reference": {"key": 1}}])
+def test_an_import_whose_sources_are_none_is_refused(store: ConversationStore, wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest):
+        store.put(Conversation("c", turns=[Turn("Hi", "Yes [3].", sources=(dataclasses.replace(SOURCE, **wrong),))]))
+    assert store.conversations() == []
+
+
 # --- feedback, facts, versions ------------------------------------------------------------------------------------
 
 
@@ -433,3 +443,46 @@ def test_a_turn_of_a_long_conversation_is_read_alone(store: ConversationStore) -
     for number in range(1, 4):
         exchange(store, "c", f"Message {number}", record={"n": number})
     assert store.turn("c", 2) == store.conversation("c").turns[1]
+
+
+def test_all_of_it_at_once_breaks_nothing(open_store: Open) -> None:
+    """Threads answer, rate, branch, rename, bring in and delete the same conversation: each is done, or refused."""
+    stores = [open_store() for _ in range(3)]
+    refused: list[Exception] = []
+    broken: list[Exception] = []
+
+    def change(store: ConversationStore, seed: int) -> None:
+        chance = random.Random(seed)
+        for count in range(25):
+            try:
+                match chance.choice(("ask", "ask", "rate", "branch", "rename", "put", "delete", "read")):
+                    case "ask":
+                        exchange(store, "c", "Hi", facts={"n": 1})
+                    case "rate":
+                        store.rate("c", chance.randint(1, 3), {"rating": "up"})
+                    case "branch":
+                        store.branch("c", 3, f"{seed} {count}")
+                    case "rename":
+                        store.rename("c", f"{seed} {count}")
+                    case "put":
+                        store.put(Conversation("c", turns=[Turn("Hi", "Yes.")]))
+                    case "delete":
+                        store.delete("c")
+                    case _:
+                        store.conversation("c")
+            except ConversationError as error:
+                refused.append(error)
+            except Exception as error:
+                broken.append(error)
+
+    threads = [threading.Thread(target=change, args=(stores[seed % 3], seed)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert broken == []
+    assert {type(error) for error in refused} <= {ConversationError, ConversationNotFound, ConversationBusy}
+    for entry in stores[0].conversations(1000):
+        kept = stores[0].conversation(entry["id"]).turns
+        assert len(kept) == entry["turns"]
+        assert all(turn.status == "answered" for turn in kept if entry["id"] == "c")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from turnwise import facts as counting
+from turnwise import plain
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
 from turnwise.postgres import storable
@@ -17,7 +19,7 @@ from turnwise.store.profiles import UserProfiles
 from turnwise.store.requests import Requests
 from turnwise.store.rows import dump, dump_shown, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
 from turnwise.store.sql import Do, Sql
-from turnwise.types import KeyRing, Profiles, RequestLog
+from turnwise.types import KeyRing, Profiles, RequestLog, Source
 
 AT_ONCE = 500  # rows of a query that goes on where it stopped
 MOST_WORDS = 16  # of a search
@@ -221,15 +223,19 @@ class Kept:
             )
             do(
                 f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata)"
-                f" SELECT ?, turns.number, 1, feedback, metadata FROM turns LEFT JOIN turn_facts ON {self._same_turn}"
-                f" WHERE turns.{self._of} = ? AND turns.number < ?",
-                *(new, place, before),
+                f" SELECT turns.{self._of}, turns.number, 1, feedback, metadata FROM turns"
+                f" LEFT JOIN turn_facts ON turn_facts.{self._of} = ? AND turn_facts.number = turns.number"
+                f" WHERE turns.{self._of} = ?",
+                *(place, new),
             )
 
     def put(self, conversation: Conversation, title: str = "") -> None:
         """Keep a conversation that was written elsewhere, without what it says of the conversations it branched from
-        and what models were told in it. Raises ConversationError where its id is taken."""
+        and what models were told in it. Raises ConversationError where its id is taken, and BadRequest where a source
+        is none."""
         self._check_text(conversation.id)
+        for source in (each for turn in conversation.turns for each in (*turn.sources, *turn.evidence)):
+            plain.read(Source, dataclasses.asdict(source))
         told, now = conversation.to_dict(), time.time()
         known = told["metadata"] if isinstance(told["metadata"], dict) else {}
         said = (text for turn in conversation.turns for text in (turn.prompt, turn.response))
@@ -242,21 +248,21 @@ class Kept:
             self._begin(do, conversation.id, _title(named), storable(conversation.user_id or ""), begun, (), kept)
             last = min(conversation.last_activity.timestamp(), now)
             do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", last, place)
-            for number, (turn, plain) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
+            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
                 pending = turn.status == "pending"
                 at = turn.timestamp.timestamp()
                 do(
                     f"INSERT INTO turns ({self._of}, number, owner, prompt, response, status, created_at, answered_at,"
                     " sources, error, record, shown) VALUES (?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     *(place, number, _storable(turn.prompt), _storable(turn.response)),
-                    *("interrupted" if pending else turn.status, at, at, dump(plain["sources"])),
-                    *(INTERRUPTED if pending else dump(turn.error and plain["error"]), dump(plain["record"])),
+                    *("interrupted" if pending else turn.status, at, at, dump(as_told["sources"])),
+                    *(INTERRUPTED if pending else dump(turn.error and as_told["error"]), dump(as_told["record"])),
                     dump_shown(turn.evidence, ""),
                 )
-                feedback = plain["metadata"].pop("feedback", None)
+                feedback = as_told["metadata"].pop("feedback", None)
                 do(
                     f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata) VALUES (?, ?, 1, ?, ?)",
-                    *(place, number, _dumped(feedback), _dumped(plain["metadata"])),
+                    *(place, number, _dumped(feedback), _dumped(as_told["metadata"])),
                 )
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
