@@ -148,12 +148,13 @@ def test_forgetting_a_topic_or_a_preference(tracker: ConversationTracker) -> Non
 
 
 def test_what_is_private_is_not_learned() -> None:
-    shown = (
-        TopicKnowledge("mail to ann@example.org", "advanced", "I know it", 1),
-        TopicKnowledge("BERT", "advanced", "ann@example.org", 1),
+    shown = (TopicKnowledge("ann@example.org", "advanced", "I know it", 1), TopicKnowledge("BERT", "advanced", "so", 1))
+    state = ConversationState(1, knowledge=shown)
+    assert learned(ON, state, "I know it", 5.0, lambda text: "@" in text).topics == (
+        KnownTopic("BERT", "advanced", "so", 5.0),
     )
-    profile = learned(ON, ConversationState(1, knowledge=shown), "", 5.0, lambda text: "@" in text)
-    assert profile.topics == (KnownTopic("BERT", "advanced", "", 5.0),)
+    message = "I prefer tables. I know BERT from ann@example.org"
+    assert learned(ON, state, message, 5.0, lambda text: "@" in text) == Profile(True, ("tables",))
 
 
 def test_changes_are_told_in_words() -> None:

@@ -105,22 +105,17 @@ def learned(
     """The profile after a message: with what the user shows in it to know, prefers, or wants to be forgotten.
 
     `state` is where the conversation stands with this message, read by a tracker that was given the profile: what it
-    says of a topic outranks what the profile said. What is `private` is not kept.
+    says of a topic outranks what the profile said. Of a message that is `private` only its wishes are kept.
     """
     if not profile.enabled:
         return profile
     wishes = read_wishes(message)
     profile = _after(profile, wishes)
-    if wishes.any_forgetting:  # "forget that I know BERT" claims nothing
+    if wishes.any_forgetting or private(message):  # "forget that I know BERT" claims nothing
         return profile
     shown = [each for each in state.knowledge if each.turn == state.turn and each.level in _LEVELS]
     new = [
-        KnownTopic(
-            _text(each.topic, LONGEST_TOPIC),
-            each.level,
-            "" if private(each.evidence) else _text(each.evidence, LONGEST_EVIDENCE),
-            now,
-        )
+        KnownTopic(_text(each.topic, LONGEST_TOPIC), each.level, _text(each.evidence, LONGEST_EVIDENCE), now)
         for each in shown
         if not private(each.topic)
     ]
