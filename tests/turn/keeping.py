@@ -39,5 +39,8 @@ class WithProfiles:
         self._store = store
         self.profiles = profiles
 
+    def of(self, tenant: str) -> WithProfiles:
+        return WithProfiles(self._store.of(tenant), self.profiles)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
