@@ -69,6 +69,11 @@ class Profile:
         """The preferences in words for whoever answers."""
         return tuple(told(each) for each in self.preferences) if self.enabled else ()
 
+    @property
+    def in_own_words(self) -> tuple[str, ...]:
+        """The preferences that are none of those that are known."""
+        return tuple(each for each in self.preferences if group_of(each) == each) if self.enabled else ()
+
     def used(self, state: ConversationState) -> list[str]:
         """What of it a turn works with: every preference, and the topics that are at hand in the conversation."""
         if not self.enabled:
@@ -148,7 +153,7 @@ def _after(profile: Profile, wishes: Wishes) -> Profile:
 def _bounded(profile: Profile) -> Profile:
     """The same with each thing once, of what excludes one another the newest, and no more than is kept."""
     preferences: dict[str, str] = {}
-    for each in filter(None, profile.preferences):
+    for each in filter(_key, profile.preferences):
         wish = next((wish for _, wish in read_wishes(each).preferences), each)
         group = group_of(wish)
         preferences.pop(group, None)

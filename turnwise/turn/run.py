@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
-from turnwise.errors import AnswerBlocked, ImageNotSeen, MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.dialogue.profile import Profile
+from turnwise.errors import AnswerBlocked, ImageNotSeen, InputError, MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.documents import kept_from, suspected
 from turnwise.guard.limits import RateLimiter, admit
 from turnwise.guard.markers import Markers
@@ -118,7 +119,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             raise MessageBlocked(f"This message was not answered: {verdict.why}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
-            now, profile = time.time(), await asyncio.to_thread(memory.profile)
+            now, profile = time.time(), await asyncio.to_thread(remembered, memory, parts)
             understood = await asyncio.to_thread(understand, message, history, settings, parts.senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
@@ -310,7 +311,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     if verdict.blocked:
         raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")
     message, history = verdict.sanitized, readable(said, verdict)
-    profile = Memory(parts.store, request).profile()
+    profile = remembered(Memory(parts.store, request), parts)
     understood = understand(message, history, parts.settings, parts.senses, time.time(), profile)
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
@@ -331,6 +332,20 @@ def own_query(request: TurnRequest, parts: Parts, verdict: GuardResult) -> str |
     if judged.blocked:
         raise MessageBlocked(f"This query was not searched for: {judged.why}.", "Put it another way.")
     return judged.sanitized
+
+
+def remembered(memory: Memory, parts: Parts) -> Profile:
+    """What is remembered of the user, as a turn may use it: what they put in words of their own is judged as messages
+    are, whoever wrote it down."""
+    profile = memory.profile()
+    if not profile.in_own_words:
+        return profile
+    try:
+        blocked = parts.guard.judge_input("\n".join(profile.in_own_words)).blocked
+    except InputError:
+        blocked = True
+    kept = tuple(each for each in profile.preferences if each not in profile.in_own_words)
+    return dataclasses.replace(profile, preferences=kept) if blocked else profile
 
 
 def is_private(text: str) -> bool:
