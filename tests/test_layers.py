@@ -47,7 +47,7 @@ LAYERS: dict[str, set[str]] = {
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
     "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "dialogue", "guard"},
-    "engine": {*CONTRACTS, "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
+    "engine": {*CONTRACTS, "dialogue.profile", "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
         "sqlite",
