@@ -12,6 +12,9 @@ from starlette.staticfiles import StaticFiles
 
 from turnwise.engine import Engine
 from turnwise.server import problems
+from turnwise.server.access import Access
+from turnwise.server.conversations import conversations_router
+from turnwise.server.documents import documents_router
 from turnwise.server.gate import Gate
 from turnwise.server.guard import guard_router
 from turnwise.server.native import native_router
@@ -27,9 +30,12 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     # FastAPI's own /docs page loads scripts from elsewhere, which neither works offline nor passes our policy.
     app = FastAPI(title="Turnwise", version=version("turnwise"), docs_url=None, redoc_url=None, middleware=[gate])
     problems.install(app)
-    app.include_router(native_router(engine))
-    app.include_router(guard_router(engine))
-    app.include_router(openai_router(engine))
+    access = app.state.access = Access(engine)
+    app.include_router(native_router(engine, access))
+    app.include_router(conversations_router(engine, access))
+    app.include_router(documents_router(engine, access))
+    app.include_router(guard_router(engine, access))
+    app.include_router(openai_router(engine, access))
 
     @app.get("/healthz", summary="Whether the server is up")
     async def healthz() -> Response:

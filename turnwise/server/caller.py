@@ -1,23 +1,13 @@
-"""Who a request comes from: what rate limits are counted by."""
+"""Where a request comes from."""
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 import re
 
 from starlette.requests import Request
 
-from turnwise.types import TurnRequest
-
-_BEARER = re.compile(r"bearer +(\S+) *", re.I)
 _WITH_PORT = re.compile(r"\[([0-9a-fA-F:.%]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+")
-
-
-def called(request: TurnRequest, user: str, sent: Request, proxies: int) -> TurnRequest:
-    """The request of a turn, with who calls."""
-    bearer = _BEARER.fullmatch(sent.headers.get("authorization", ""))
-    return dataclasses.replace(request, user=user, key=bearer[1] if bearer else "", address=address_of(sent, proxies))
 
 
 def address_of(sent: Request, proxies: int) -> str:

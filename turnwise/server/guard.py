@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Self
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
@@ -13,6 +13,7 @@ from turnwise.conversation import Conversation
 from turnwise.engine import Engine
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import Action, Fails, GuardResult, State
+from turnwise.server.access import Access, Caller
 from turnwise.server.native import ChatMessage, ConversationId, Text, read_sources
 from turnwise.server.problems import PROBLEMS, Json
 
@@ -81,22 +82,23 @@ class ResultDocument(BaseModel):
     retry_after: float | None = Field(description="Seconds, where a rate limit was the reason")
 
 
-def guard_router(engine: Engine) -> APIRouter:
+def guard_router(engine: Engine, access: Access) -> APIRouter:
     router = APIRouter(prefix="/api/guard", responses={200: {"model": ResultDocument}, **PROBLEMS})
+    ask = Depends(access.caller("ask"))
 
-    def kept(conversation_id: str | None) -> Conversation | None:
-        return engine.store.conversation(conversation_id) if conversation_id is not None else None
+    def kept(conversation_id: str | None, caller: Caller) -> Conversation | None:
+        return engine.store.of(caller.tenant).conversation(conversation_id) if conversation_id is not None else None
 
-    def judge_input(body: InputBody) -> GuardResult:
-        conversation = kept(body.conversation_id)
+    def judge_input(body: InputBody, caller: Caller) -> GuardResult:
+        conversation = kept(body.conversation_id, caller)
         if conversation is not None:
             return engine.guard.check_input(body.content, conversation)
         check_shape(body.content, engine.settings.max_message)
         history = tuple(message.to_message() for message in body.messages)
         return engine.guard.judge_input(body.content, history, trusted=False)
 
-    def judge_output(body: OutputBody) -> GuardResult:
-        conversation = kept(body.conversation_id)
+    def judge_output(body: OutputBody, caller: Caller) -> GuardResult:
+        conversation = kept(body.conversation_id, caller)
         return engine.guard.check_output(
             body.content,
             conversation,
@@ -106,11 +108,11 @@ def guard_router(engine: Engine) -> APIRouter:
         )
 
     @router.post("/input", summary="Whether a message would be taken, and what each rail found in it")
-    async def check_input(body: InputBody) -> Response:
-        return Json((await asyncio.to_thread(judge_input, body)).to_dict())
+    async def check_input(body: InputBody, caller: Caller = ask) -> Response:
+        return Json((await asyncio.to_thread(judge_input, body, caller)).to_dict())
 
     @router.post("/output", summary="Whether an answer may be shown, and what each rail found in it")
-    async def check_output(body: OutputBody) -> Response:
-        return Json((await asyncio.to_thread(judge_output, body)).to_dict())
+    async def check_output(body: OutputBody, caller: Caller = ask) -> Response:
+        return Json((await asyncio.to_thread(judge_output, body, caller)).to_dict())
 
     return router

@@ -1,4 +1,4 @@
-"""The native API under /api: chat as typed events or one object, the conversations, the library."""
+"""The native API under /api: chat as typed events or one object, and what a message is to its conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,10 +27,8 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from turnwise.citations import bibliography, find_style
-from turnwise.conversation import Turn
 from turnwise.engine import Engine, TurnFailed
-from turnwise.server.caller import called
-from turnwise.server.library import describe_library, example_questions
+from turnwise.server.access import Access, Caller
 from turnwise.server.markdown import render
 from turnwise.server.problems import PROBLEMS, UNEXPECTED, Json, Problem, log
 from turnwise.server.sse import EventStream, frame
@@ -190,16 +188,17 @@ def read_sources(value: Any) -> tuple[Source, ...]:
 _source = TypeAdapter(Source)
 
 
-def native_router(engine: Engine) -> APIRouter:
+def native_router(engine: Engine, access: Access) -> APIRouter:
     router = APIRouter(prefix="/api", responses=PROBLEMS)
+    ask = Depends(access.caller("ask"))
 
     @router.post(
         "/chat",
         summary="Ask, as server-sent events or one object",
         responses={200: {"model": Reply, "content": {"text/event-stream": {}}}},
     )
-    async def chat(body: ChatBody, sent: Request) -> Response:
-        request = called(body.to_request(), body.user, sent, engine.settings.proxies)
+    async def chat(body: ChatBody, caller: Caller = ask) -> Response:
+        request = caller.sends(body.to_request(), body.user)
         chosen = body.style or engine.settings.style
         style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
         if body.stream:
@@ -208,34 +207,8 @@ def native_router(engine: Engine) -> APIRouter:
         return Json({**reply.to_dict(), **await listed(reply, style)})
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
-    def analyze(body: AnalyzeBody) -> Response:
+    def analyze(body: AnalyzeBody, _: Caller = ask) -> Response:
         return Json(engine.analyze(body.to_request()).to_dict())
-
-    @router.get("/conversations", summary="The conversations kept here, latest first")
-    def conversations(limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
-        return Json({"conversations": engine.store.conversations(limit)})
-
-    @router.get("/conversations/{conversation_id}", summary="A conversation's turns, oldest first")
-    def conversation(
-        conversation_id: str,
-        before: Annotated[int | None, Query(description="Only turns before this number")] = None,
-        limit: Annotated[int, Query(ge=1, le=1000, description="The latest so many of them")] = 100,
-    ) -> Response:
-        found = engine.store.conversation(conversation_id)
-        turns = [turn for turn in found.turns if before is None or turn.number < before]
-        return Json(
-            {
-                "id": found.id,
-                "created_at": found.created_at.timestamp(),
-                "last_activity": found.last_activity.timestamp(),
-                "turn_count": len(found.turns),
-                "turns": [describe_turn(turn) for turn in turns[-limit:]],
-            }
-        )
-
-    @router.get("/library", summary="What the library holds, and who answers from it")
-    def library() -> Response:
-        return Json({**describe_library(engine), "examples": example_questions(engine)})
 
     return router
 
@@ -284,11 +257,3 @@ def _frame(event: TurnEvent, more: dict[str, Any]) -> bytes:
             return frame({**reply.to_dict(), "html": html, **more}, "answer")
         case Failed():
             return frame(Problem.of_turn(event).to_dict(), "error")
-
-
-def describe_turn(turn: Turn) -> dict[str, Any]:
-    """A stored turn as the API gives it, its answer also as HTML."""
-    html = render(turn.response, {source.number for source in turn.sources}) if turn.response else ""
-    told = dataclasses.asdict(dataclasses.replace(turn, evidence=()))
-    kept = {key: value for key, value in told.items() if key not in ("evidence", "note", "metadata")}
-    return {**kept, "timestamp": turn.timestamp.timestamp(), "html": html}

@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import BadRequest
-from turnwise.server.caller import called
+from turnwise.server.access import Access, Caller
 from turnwise.server.native import FilterBody, Text, read_sources
 from turnwise.server.problems import UNEXPECTED, Json, Problem, log
 from turnwise.server.sse import EventStream, frame
@@ -126,17 +126,18 @@ def _context(reply: Reply) -> dict[str, Any]:
     return {name: known[name] for name in CONTEXT}
 
 
-def openai_router(engine: Engine) -> APIRouter:
+def openai_router(engine: Engine, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1", responses=ERRORS)
+    ask = Depends(access.caller("ask"))
 
     @router.get("/models", summary="The one model there is")
-    def models() -> Response:
+    def models(_: Caller = ask) -> Response:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
         return Json({"object": "list", "data": [model]})
 
     @router.post("/chat/completions", summary="Ask, as OpenAI's clients do")
-    async def completions(body: CompletionBody, sent: Request) -> Response:
-        request = called(body.to_request(), body.user or "", sent, engine.settings.proxies)
+    async def completions(body: CompletionBody, caller: Caller = ask) -> Response:
+        request = caller.sends(body.to_request(), body.user or "")
         completion = Completion(body.model, request)
         if body.stream:
             with_usage = bool(body.stream_options and body.stream_options.include_usage)

@@ -97,6 +97,8 @@ class Problem:
         """The answer to a request for this path, in the form its clients expect."""
         if self.retry_after is not None:
             headers = {**(headers or {}), "Retry-After": str(max(1, math.ceil(self.retry_after)))}
+        if self.status == 401:
+            headers = {**(headers or {}), "WWW-Authenticate": "Bearer"}
         if path.startswith("/v1/"):
             return Json(self.to_openai(), self.status, headers)
         return Json(self.to_dict(), self.status, headers, media_type="application/problem+json")
