@@ -300,7 +300,7 @@ class Tally:
         if since is not None:
             seen.append(datetime.fromtimestamp(since, self._zone).date())
         if until is not None and (seen or since is not None):
-            seen.append(datetime.fromtimestamp(max(since or 0.0, until), self._zone).date())
+            seen.append(datetime.fromtimestamp(max(since or 0.0, until - 1), self._zone).date())
         if not seen:
             return []
         last = max(seen)

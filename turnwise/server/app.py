@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from turnwise.engine import Engine
 from turnwise.server import problems
 from turnwise.server.access import Access
+from turnwise.server.analytics import analytics_router
 from turnwise.server.conversations import conversations_router
 from turnwise.server.documents import documents_router
 from turnwise.server.gate import Gate
@@ -35,6 +36,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     app.include_router(conversations_router(engine, access))
     app.include_router(documents_router(engine, access))
     app.include_router(guard_router(engine, access))
+    app.include_router(analytics_router(engine, access))
     app.include_router(openai_router(engine, access))
 
     @app.get("/healthz", summary="Whether the server is up")
@@ -44,6 +46,10 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return FileResponse(WEB / "index.html")
+
+    @app.get("/dashboard", include_in_schema=False)
+    async def dashboard() -> Response:
+        return FileResponse(WEB / "dashboard.html")
 
     app.mount("/web", StaticFiles(directory=WEB))
     return app
