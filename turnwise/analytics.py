@@ -146,9 +146,11 @@ class Tally:
             self._heard(said, fact, at, conversation_id)
 
     def _count(self, fact: Mapping[str, Any]) -> None:
-        for name in ("intent", "phase", "language", "mood", "condensed", "error"):
+        for name in ("intent", "phase", "language", "mood", "condensed"):
             if value := fact.get(name):
                 self._counts[name][value] += 1
+        if fact.get("status") == "failed":
+            self._counts["error"][fact.get("error") or "Unknown"] += 1
         if fact.get("intent"):
             kind = fact.get("follow_up_type") if fact.get("follow_up") else "none"
             self._counts["follow_up"][kind or "pattern"] += 1

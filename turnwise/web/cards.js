@@ -286,5 +286,5 @@ const timing = ({ latency }) => latency.find((row) => row.stage === "whole turn"
 function change(by, unit) {
   if (by === null || !Number.isFinite(by)) return "";
   const rounded = Math.round(by * 100);
-  return rounded ? `${rounded > 0 ? "+" : "−"}${number(Math.abs(rounded))}${unit}` : "unchanged";
+  return rounded ? `${rounded > 0 ? "+" : "−"}${number(Math.abs(rounded))}${unit}` : "";
 }

@@ -197,7 +197,7 @@ export function flow({ links, tip }, full) {
   const gap = 16, total = sum(links.map((link) => link.turns)), most = Math.max(left.length, right.length);
   const height = Math.max(120, most * 40), scale = (height - gap * (most - 1)) / total;
   const longest = Math.max(...[...left, ...right].map((node) => width(node.name)));
-  const room = Math.min(full * 0.27, longest + 16), thick = 9;
+  const room = Math.min(full * (full < 460 ? 0.33 : 0.27), longest + 16), thick = 9;
   const placed = (nodes) => {
     let y = (height - scale * total - gap * (nodes.length - 1)) / 2;
     return new Map(nodes.map((node, at) => {
