@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -198,7 +199,8 @@ class Conversation:
             if turn.prompt is not None:
                 said.append(Message("user", turn.prompt, at=at, evidence=turn.evidence, note=turn.note))
             if turn.status == "answered" and turn.response:
-                said.append(Message("assistant", turn.response, turn.sources, at, turn.metadata))
+                noted = {name: value for name, value in turn.metadata.items() if name != "feedback"}  # nothing said
+                said.append(Message("assistant", turn.response, turn.sources, at, noted))
         return tuple(said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,6 +215,24 @@ class Conversation:
             "rate_limit": None if self.rate_limit is None else str(self.rate_limit),
         }
 
+    def to_markdown(self) -> str:
+        """The conversation as people read it: each question, its answer, and the sources that it cites. HTML and images
+        in it are there as text: nothing is run or loaded by whatever shows it."""
+        title = str(self.metadata.get("title") or "Conversation")
+        parts = [f"# {_escaped(' '.join(title.split()))}", f"*{self.created_at:%Y-%m-%d %H:%M %Z}*"]
+        for turn in self.turns:
+            if turn.prompt is not None:
+                parts.append("\n".join(f"> {line}".rstrip() for line in _harmless(turn.prompt).strip().splitlines()))
+            if turn.response:
+                parts.append(_harmless(turn.response).strip())
+            if turn.sources:
+                parts.append("Sources:")
+                parts.append("\n".join(_named(source) for source in turn.sources))
+            if not turn.response or turn.status != "answered":
+                why = str((turn.error or {}).get("message") or "")
+                parts.append(f"*({turn.status}{': ' if why else ''}{_escaped(why)})*")
+        return "\n\n".join(parts) + "\n"
+
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Conversation:
         """The conversation that `to_dict` wrote, perhaps by way of JSON. Raises BadRequest for anything else."""
@@ -226,6 +246,43 @@ class Conversation:
 
     def _last(self) -> datetime:
         return max((turn.timestamp for turn in self.turns), default=self.created_at)
+
+
+_CODE = re.compile(
+    r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*(?:\n|\Z)(?:.*?(?P<end>^ {0,3}(?P=fence)[`~]*[ \t]*$)|.*)"
+    r"|(?<![`\\])(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`)",
+    re.M | re.S,
+)
+_HTML = re.compile(r"<(?=[A-Za-z/!?])")
+_IMAGE = re.compile(r"!(?=\[)")
+_LINK = re.compile(r"\](?=[(:])(?![(:]\s*(?:https?://|mailto:|#))")  # to what is no page, such as a script
+
+
+def _harmless(text: str) -> str:
+    """Markdown without HTML, images and links that run something: what begins them stands there as it was written.
+    Code is code, and ends."""
+    pieces, end = [], 0
+    for code in _CODE.finditer(text):
+        open_end = f"\n{code['fence']}" if code["fence"] and not code["end"] else ""
+        pieces += [_unmarked(text[end : code.start()]), code[0], open_end]
+        end = code.end()
+    return "".join([*pieces, _unmarked(text[end:])])
+
+
+def _unmarked(text: str) -> str:
+    return _LINK.sub(r"\\]", _IMAGE.sub(r"\\!", _HTML.sub("&lt;", text)))
+
+
+def _escaped(text: str) -> str:
+    """Words that are no Markdown, whatever they look like."""
+    return re.sub(r"([\\`*_\[\]<>#|!~])", r"\\\1", text)
+
+
+def _named(source: Source) -> str:
+    """A source as one line of a list: its number, its title, and where in it."""
+    where = [f"p. {source.page}" if source.page is not None else "", source.heading]
+    line = ", ".join(_escaped(" ".join(part.split())) for part in (source.title or source.source, *where) if part)
+    return f"- \\[{source.number}\\] {line}"
 
 
 def moment(at: datetime | float) -> datetime:

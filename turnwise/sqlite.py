@@ -36,6 +36,7 @@ class Database:
                 found.execute("PRAGMA journal_mode = WAL")
                 found.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
                 found.execute("PRAGMA foreign_keys = ON")
+                found.create_function("fold", 1, _fold, deterministic=True)
             self._local.connection = found
             self._keep(found)
         return found
@@ -102,6 +103,11 @@ class Database:
         for _, connection in opened:
             connection.close()
         self._local = threading.local()
+
+
+def _fold(text: str | None) -> str | None:
+    """A text in small letters, of every script: SQLite's own lower() knows those of ASCII."""
+    return None if text is None else text.lower()
 
 
 @contextmanager

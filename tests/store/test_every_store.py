@@ -195,7 +195,7 @@ def test_conversations_are_listed_newest_first(store: ConversationStore) -> None
         ("c", "First words of c", 1),
         ("b", "First words of b", 1),
     ]
-    assert set(listed[0]) == {"id", "title", "turns", "created_at", "last_activity"}
+    assert set(listed[0]) == {"id", "title", "user", "turns", "created_at", "last_activity"}
     assert [entry["id"] for entry in store.conversations(limit=2)] == ["a", "c"]
 
 

@@ -32,7 +32,7 @@ def change(store: PostgresStore, owner: str, held_for: float) -> None:
     """Make the last turn one that somebody else took, whose lease lasts for so many seconds yet."""
     with store._database.write() as tx:
         tx.execute("UPDATE turns SET owner = %s, held_until = now() + make_interval(secs => %s)", (owner, held_for))
-    store._answering.clear()
+    store._work.answering.clear()
 
 
 def test_the_turn_of_another_machine_is_free_when_its_lease_has_run_out(store: PostgresStore) -> None:
@@ -66,7 +66,7 @@ def test_a_lease_is_renewed_while_the_turn_is_being_answered(postgres_url: str) 
                 while not held():
                     time.sleep(0.02)
         store.finish("c", 1, "answered", "Yes.")
-        assert store._answering == set()
+        assert store._work.answering == set()
 
 
 def test_two_machines_answer_one_conversation_in_turns(postgres_url: str, store: PostgresStore) -> None:

@@ -32,6 +32,17 @@ def at_work(name: str) -> bool:
     return _running(pid) and _token(pid) in (name.partition(":")[2], None)
 
 
+def here() -> str:
+    """The name of this process among those of all machines."""
+    return f"{this_machine()}/{this_process()}"
+
+
+def is_gone(name: str) -> bool:
+    """Whether the process of such a name is seen to have ended: nothing is seen from another machine."""
+    machine, _, process = name.partition("/")
+    return machine == this_machine() and not at_work(process)
+
+
 @lru_cache
 def _name(pid: int) -> str:
     return f"{pid}:{_token(pid) or secrets.token_hex(8)}"

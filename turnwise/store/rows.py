@@ -4,21 +4,60 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from turnwise.conversation import Turn
+from turnwise.conversation import Conversation, Turn
+from turnwise.errors import BadRequest
 from turnwise.types import Source
 
 TITLE_LENGTH = 100
+SNIPPET = 120  # characters, of which a third stand before the word that was found
+DIVIDER = "\x1f"  # between a tenant's name and the tenant's own id of a conversation
+
+_TENANT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def to_turn(row: Mapping[str, Any]) -> Turn:
+def tenant_name(tenant: str) -> str:
+    """The name, where it can be one. Raises BadRequest for any other; "" is the library's own tenant."""
+    if tenant and not _TENANT.fullmatch(tenant):
+        raise BadRequest(
+            f"{tenant[:80]!r} cannot be the name of a tenant.", "Use 1 to 64 letters, digits, dots, dashes and _."
+        )
+    return tenant
+
+
+def full_id(tenant: str, conversation_id: str) -> str:
+    """The id under which a tenant's conversation is kept; no two tenants have the same."""
+    return f"{tenant}{DIVIDER}{conversation_id}" if tenant or DIVIDER in conversation_id else conversation_id
+
+
+def own_id(kept: str) -> str:
+    """The tenant's own id of what is kept under a full one."""
+    return kept.partition(DIVIDER)[2] if DIVIDER in kept else kept
+
+
+def to_conversation(conversation_id: str, row: Mapping[str, Any], turns: Iterable[Turn]) -> Conversation:
+    noted = {"title": row["title"], "ancestors": json.loads(row["ancestors"] or "[]")}
+    return Conversation(
+        conversation_id,
+        user_id=row["user_id"] or None,
+        metadata={**json.loads(row["metadata"] or "{}"), **noted},
+        turns=turns,
+        created_at=row["created_at"],
+        last_activity=row["last_activity"],
+    )
+
+
+def to_turn(row: Mapping[str, Any], feedback: str | None = None, metadata: str | None = None) -> Turn:
     shown = json.loads(row["shown"] or "{}")
+    given = {"feedback": json.loads(feedback)} if feedback else {}
     return Turn(
         prompt=row["prompt"],
         response=row["response"],
         timestamp=row["created_at"],
+        metadata={**json.loads(metadata or "{}"), **given},
         number=row["number"],
         status=row["status"],
         sources=tuple(Source.from_dict(source) for source in json.loads(row["sources"] or "[]")),
@@ -43,3 +82,17 @@ def dump(value: Any) -> str | None:
 def title(prompt: str) -> str:
     line = " ".join(prompt.split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def snippet(text: str, words: Sequence[str]) -> str:
+    """The part of a text around the first of the words that stands in it, on one line."""
+    line = " ".join(text.split())
+    found = re.search("|".join(map(re.escape, words)), line, re.IGNORECASE)
+    start = max(0, min((found.start() if found else 0) - SNIPPET // 3, len(line) - SNIPPET))
+    if start:
+        start = line.find(" ", start, start + 20) + 1 or start
+    end = max(start + SNIPPET, found.end() if found else 0)
+    if end < len(line):
+        space = line.rfind(" ", end - 20, end)
+        end = space if space >= (found.end() if found else 1) else end
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

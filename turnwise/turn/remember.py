@@ -9,8 +9,9 @@ import threading
 import time
 from typing import Any
 
+from turnwise import facts as counting
 from turnwise.conversation import TurnStatus
-from turnwise.errors import ConversationBusy, TurnwiseError
+from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
 from turnwise.types import ConversationStore, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
@@ -26,8 +27,9 @@ class Memory:
     """This turn's place in the store. Where the caller keeps the history itself, nothing is written."""
 
     def __init__(self, store: ConversationStore, request: TurnRequest) -> None:
-        self._store = store
+        self._store = store.of(request.reach.tenant) if request.conversation_id is not None else store
         self._request = request
+        self._said: tuple[str, ...] = ()  # the answers before this one
         self._lock = threading.Lock()
         self._open = False
         self._left = False
@@ -36,6 +38,7 @@ class Memory:
         self.note = ""
         self.number = sum(each.role == "user" for each in request.history) + 1
         self.trusted = request.conversation_id is not None  # whether the history is what we kept
+        self.ancestors: tuple[str, ...] = ()  # the conversations that this one branched from, nearest first
         self.blocked: tuple[str, ...] = ()  # prompts of it that were refused, and
         self.places: tuple[int, ...] = ()  # how many messages came before each
 
@@ -54,29 +57,39 @@ class Memory:
                 await asyncio.sleep(0.05)
 
     def _accept(self, conversation_id: str, message: str) -> tuple[Message, ...]:
-        accepted = self._store.accept(conversation_id, message)
+        accepted = self._store.accept(conversation_id, message, self._request.user)
         with self._lock:
             self.number = accepted.turns[-1].number
             self._open = True
             left = self._left
         if left:  # the caller went away while the message was being written down
             self.abandon("")
+        self.trusted = not accepted.metadata.get("imported")
+        self.ancestors = tuple(accepted.metadata["ancestors"])
         self.blocked, self.places = accepted.refused()
-        return accepted.messages()
+        said = accepted.messages()
+        self._said = tuple(each.content for each in said if each.role == "assistant")
+        return said
 
     async def complete(self, reply: Reply) -> None:
+        """Close the turn with its answer. Raises ConversationError where its conversation was deleted meanwhile."""
         if self._open and self.conversation_id is not None:
-            await asyncio.to_thread(
-                self._store.finish,
-                self.conversation_id,
-                self.number,
-                "answered",
-                reply.text,
-                reply.sources,
-                {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
-                shown=self.shown,
-                note=self.note,
-            )
+            try:
+                await asyncio.to_thread(
+                    self._store.finish,
+                    self.conversation_id,
+                    self.number,
+                    "answered",
+                    reply.text,
+                    reply.sources,
+                    {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
+                    shown=self.shown,
+                    note=self.note,
+                    facts=_counted("of_reply", reply, self._said),
+                )
+            except ConversationError:
+                self._open = False  # there is nothing left to close
+                raise
             self._open = False
 
     def fail(self, error: TurnwiseError, text: str, blocked: bool, trace: Trace = ()) -> None:
@@ -104,6 +117,19 @@ class Memory:
                 error=error,
                 shown=self.shown,
                 note=self.note,
+                facts=_counted("of_failure", error, trace),
             )
+        except ConversationError as gone:  # the conversation was deleted, or the turn given up, and nobody waits for it
+            log.info("%s", gone)
         except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
             log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)
+
+
+def _counted(how: str, *given: Any) -> dict[str, Any] | None:
+    """What is counted of a turn. It must not cost the turn."""
+    try:
+        found: dict[str, Any] | None = getattr(counting, how, lambda *_: None)(*given)
+    except Exception:
+        log.exception("nothing was counted of a turn")
+        return None
+    return found

@@ -290,10 +290,12 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     """What a message is to its conversation: the first stages of a turn, with no search and no answer."""
     check = parts.guard.open_input(request.message)
     check_request(request, parts.settings.max_message)
-    stored = parts.store.conversation(request.conversation_id) if request.conversation_id else None
+    kept = parts.store.of(request.reach.tenant)
+    stored = kept.conversation(request.conversation_id) if request.conversation_id else None
     said = request.history if stored is None else stored.messages()
     blocked, places = ((), ()) if stored is None else stored.refused()
-    verdict = check.within(said, blocked, stored is not None, places)
+    ours = stored is not None and not stored.metadata.get("imported")
+    verdict = check.within(said, blocked, ours, places)
     wanted = own_query(request, parts, verdict)
     if verdict.blocked:
         raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")

@@ -1,0 +1,167 @@
+"""How a turn is taken, answered and ended, in every store: it is kept before it is answered, and it ends once."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from turnwise.conversation import Conversation, TurnStatus
+from turnwise.errors import ConversationBusy, ConversationError, LibraryError
+from turnwise.store.kept import INTERRUPTED, Kept
+from turnwise.store.rows import dump, dump_shown, title
+from turnwise.store.sql import Do, Sql
+from turnwise.types import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The turns that this process has taken, by the keys of their conversations and their numbers."""
+
+    answering: set[tuple[Any, int]] = field(default_factory=set)
+    given_up: set[tuple[Any, int]] = field(default_factory=set)  # whose end could not be written, as on a full disk
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, place: Any, number: int) -> None:
+        with self.lock:
+            self.answering.add((place, number))
+
+    def end(self, place: Any, number: int) -> None:
+        with self.lock:
+            self.answering.discard((place, number))
+            self.given_up.discard((place, number))
+
+    def give_up(self, place: Any, number: int) -> None:
+        with self.lock:
+            self.answering.discard((place, number))
+            self.given_up.add((place, number))
+
+
+class Answering(Kept):
+    """Keeps each conversation as numbered turns. What it acknowledged is kept and never overwritten."""
+
+    def __init__(self, sql: Sql) -> None:
+        super().__init__(sql)
+        self._work = Work()
+
+    # --- what the databases do in their own ways ------------------------------------------------------------------
+
+    _last: ClassVar[str]  # the statement that gives the number, the status and the owner of the last turn
+
+    def _is_held(self, turn: Mapping[str, Any]) -> bool:
+        """Whether somebody is at work on a pending turn."""
+        raise NotImplementedError
+
+    def _take(self, do: Do, place: Any, number: int, prompt: str, now: float) -> None:
+        """Write a pending turn of this process."""
+        raise NotImplementedError
+
+    def _owner(self) -> str:
+        """The name under which this process takes turns."""
+        raise NotImplementedError
+
+    def _answer(self, text: str) -> str:
+        """An answer as the database can keep it."""
+        raise NotImplementedError
+
+    # --- turns ----------------------------------------------------------------------------------------------------
+
+    def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
+        """Append the prompt as a pending turn, the last of the conversation that comes back (without records).
+
+        Raises ConversationBusy while another message of the conversation is being answered.
+        """
+        self._check_text(conversation_id, prompt, user)
+        place = self._place(conversation_id)
+        with self._sql.write(self._lock(place)) as do:
+            now = time.time()
+            last = do(self._last, place).fetchone()
+            if last is None:
+                if not do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
+                    self._begin(do, conversation_id, title(prompt), user, now)
+            elif last["status"] == "pending":
+                if self._is_held(last) and (place, last["number"]) not in self._work.given_up:
+                    raise ConversationBusy(
+                        "Another message of this conversation is being answered.",
+                        "Wait for its answer, then ask again.",
+                    )
+                self._interrupt(do, place, last["number"])
+            number = last["number"] + 1 if last else 1
+            while (place, number) in self._work.answering:  # of a conversation of the same id that was deleted
+                number += 1
+            self._take(do, place, number, prompt, now)
+            do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)
+        self._work.begin(place, number)
+        try:
+            # Read outside the transaction: until this turn ends, nobody else can add to the conversation.
+            return self._load(conversation_id, with_records=False)
+        except LibraryError:
+            self._work.give_up(place, number)
+            raise
+        except ConversationError:  # it was deleted at this moment
+            self._work.end(place, number)
+            raise
+
+    def finish(
+        self,
+        conversation_id: str,
+        number: int,
+        status: TurnStatus,
+        response: str | None = None,
+        sources: Iterable[Source] = (),
+        record: dict[str, Any] | None = None,
+        error: dict[str, Any] | None = None,
+        shown: Iterable[Source] = (),
+        note: str = "",
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        """End a pending turn that this process has taken. Raises ConversationError where it is not, or no longer,
+        pending, as when its conversation was deleted."""
+        place, text = self._place(conversation_id), None if response is None else self._answer(response)
+        cited = [dataclasses.asdict(source) for source in sources]
+        try:
+            with self._sql.write() as do:
+                now = time.time()
+                ended = do(
+                    "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?,"
+                    f" shown = ? WHERE {self._of} = ? AND number = ? AND status = 'pending' AND owner = ?",
+                    *(status, text, now, dump(cited), dump(record), dump(error), dump_shown(shown, note)),
+                    *(place, number, self._owner()),
+                ).rowcount
+                if ended and facts is not None:
+                    do(
+                        f"INSERT INTO turn_facts ({self._of}, number, facts) VALUES (?, ?, ?)"
+                        f" ON CONFLICT ({self._of}, number) DO UPDATE SET facts = excluded.facts",
+                        *(place, number, dump(facts)),
+                    )
+                if ended:
+                    do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)
+        except LibraryError:
+            self._work.give_up(place, number)
+            raise
+        self._work.end(place, number)
+        if not ended:
+            raise ConversationError(
+                f"Turn {number} of conversation {conversation_id!r} is not waiting for an answer.",
+                "It was finished before, given up as interrupted, or deleted; read the conversation to see which.",
+            )
+
+    def _settle(self, conversation_id: str) -> None:
+        place = self._place(conversation_id)
+        last = next(iter(self._sql.rows(self._last, place)), None)
+        if last is None or last["status"] != "pending" or self._is_held(last):
+            return
+        with self._sql.write(self._lock(place)) as do:
+            again = do(self._last, place).fetchone()
+            if again and again["status"] == "pending" and not self._is_held(again):
+                self._interrupt(do, place, again["number"])
+
+    def _interrupt(self, do: Do, place: Any, number: int) -> None:
+        do(
+            f"UPDATE turns SET status = 'interrupted', error = ? WHERE {self._of} = ? AND number = ?"
+            " AND status = 'pending'",
+            *(INTERRUPTED, place, number),
+        )

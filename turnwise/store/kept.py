@@ -1,0 +1,381 @@
+"""What every store does in the same way with the conversations it keeps: lists, names, copies, feedback and facts."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+from turnwise import facts as counting
+from turnwise.conversation import Conversation, Turn
+from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
+from turnwise.postgres import storable
+from turnwise.store.keys import Keys
+from turnwise.store.profiles import UserProfiles
+from turnwise.store.requests import Requests
+from turnwise.store.rows import dump, dump_shown, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
+from turnwise.store.sql import Do, Sql
+from turnwise.types import KeyRing, Profiles, RequestLog
+
+AT_ONCE = 500  # rows of a query that goes on where it stopped
+MOST_WORDS = 16  # of a search
+LARGEST = 100_000  # characters of metadata; of what comes from elsewhere, more is not kept
+
+INTERRUPTED = dump(ConversationError("The program stopped before this message was answered.", "Ask again.").to_dict())
+
+
+class Kept:
+    """The conversations of a tenant in a database: all of a store but the answering of turns.
+
+    A database has the tables `conversations`, `turns` and `turn_facts`: small values of a turn, which are read without
+    its record. What was copied there from another conversation is counted where it was asked.
+    """
+
+    _key: ClassVar[str]  # the column of a conversation's key, and
+    _of: ClassVar[str]  # that of a turn which refers to it
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._tenant = ""
+        self.keys: KeyRing = Keys(sql)
+        self.requests: RequestLog = Requests(sql)
+        self.profiles: Profiles = UserProfiles(sql)
+
+    def of(self, tenant: str) -> Self:
+        """The same store as another tenant sees it. Raises BadRequest where that cannot be a tenant's name."""
+        view = copy.copy(self)
+        view._tenant = tenant_name(tenant)
+        return view
+
+    # --- what the databases do in their own ways ------------------------------------------------------------------
+
+    def _place(self, conversation_id: str) -> Any:
+        """The key of a conversation of this tenant."""
+        raise NotImplementedError
+
+    def _lock(self, place: Any) -> str:
+        """The name of the lock of a conversation."""
+        return f"conversation {place}"
+
+    def _check_text(self, *texts: str) -> None:
+        """Raises NotText for what the database cannot keep."""
+        raise NotImplementedError
+
+    def _settle(self, conversation_id: str) -> None:
+        """Note a pending turn that nobody is at work on as interrupted."""
+        raise NotImplementedError
+
+    def _holds(self, column: str, word: str) -> tuple[str, str]:
+        """The condition that a text holds a word, in small or capital letters, and its value."""
+        raise NotImplementedError
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def conversation(self, conversation_id: str) -> Conversation:
+        """The conversation with the records of its turns; a turn whose process died is there as interrupted."""
+        self._check_text(conversation_id)
+        self._settle(conversation_id)
+        return self._load(conversation_id)
+
+    def turn(self, conversation_id: str, number: int) -> Turn:
+        """One turn of it with its record. Raises ConversationNotFound."""
+        self._check_text(conversation_id)
+        self._settle(conversation_id)
+        rows = self._sql.rows(
+            "SELECT turns.number, prompt, response, status, created_at, sources, error, shown, record, feedback,"
+            f" metadata FROM turns LEFT JOIN turn_facts ON {self._same_turn} WHERE turns.{self._of} = ?"
+            " AND turns.number = ?",
+            self._place(conversation_id),
+            number,
+        )
+        if not rows:
+            raise _no_turn(conversation_id, number)
+        return to_turn(rows[0], rows[0]["feedback"], rows[0]["metadata"])
+
+    def conversations(
+        self, limit: int = 100, search: str = "", user: str | None = None, before: float | None = None
+    ) -> list[dict[str, Any]]:
+        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first;
+        with `search` those in whose title, prompts or answers all the words stand, each with a `snippet`."""
+        words = [word.lower() for word in search.split()][:MOST_WORDS]
+        if any(storable(word) != word for word in words):
+            return []
+        columns, order = ["id", "title", "user_id", "created_at", "last_activity"], self._order
+        of_it = f"{self._of} = conversations.{self._key}"
+        values: list[Any] = []
+        if words:
+            said, asked = self._any("response", words), self._any("prompt", words)
+            columns.append(
+                f"(SELECT CASE WHEN {asked[0]} THEN prompt ELSE response END FROM turns"
+                f" WHERE {of_it} AND ({asked[0]} OR {said[0]}) ORDER BY number LIMIT 1) AS found"
+            )
+            values += [*asked[1], *asked[1], *said[1]]
+        conditions = ["tenant = ?"]
+        values.append(self._tenant)
+        for word in words:
+            (titled, value), (asked_it, _), (said_it, _) = (
+                self._holds(column, word) for column in ("title", "prompt", "response")
+            )
+            conditions.append(f"({titled} OR EXISTS (SELECT 1 FROM turns WHERE {of_it} AND ({asked_it} OR {said_it})))")
+            values += [value] * 3
+        if user is not None:
+            conditions.append("user_id = ?")
+            values.append(storable(user))
+        if before is not None:
+            conditions.append("last_activity < ?")
+            values.append(before)
+        rows = self._sql.rows(
+            f"SELECT {', '.join(columns)}, (SELECT count(*) FROM turns WHERE {of_it}) AS turns FROM conversations"
+            f" WHERE {' AND '.join(conditions)} ORDER BY last_activity DESC, {order} DESC LIMIT ?",
+            *values,
+            limit,
+        )
+        return [_listed(row, words) for row in rows]
+
+    def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
+        """The number and the status of the last turn of each (0 and "" where it has none), and when it was last active,
+        for those that there are."""
+        places = {self._place(each): each for each in conversation_ids if storable(each) == each}
+        wanted = list(places)
+        found: dict[str, tuple[int, str, float]] = {}
+        for start in range(0, len(wanted), AT_ONCE):
+            some = wanted[start : start + AT_ONCE]
+            rows = self._sql.rows(
+                f"SELECT {self._key} AS place, last_activity, coalesce(number, 0) AS number,"
+                f" coalesce(status, '') AS status FROM conversations LEFT JOIN turns ON {self._of} = {self._key}"
+                f" AND number = (SELECT max(number) FROM turns WHERE {self._of} = {self._key})"
+                f" WHERE {self._key} IN ({', '.join('?' * len(some))})",
+                *some,
+            )
+            found |= {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
+        return found
+
+    def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
+        """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
+        conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
+        wanted = ("status", "created_at", "feedback", "facts")
+        of_old = ("response", "record", "sources", "error")
+        place = f"turns.created_at, turns.{self._of}, turns.number"
+        statement = (
+            f"SELECT turns.{self._of} AS place, conversations.id, conversations.user_id, turns.number,"
+            f" {', '.join(f'turns.{name}' if name in wanted[:2] else name for name in wanted)},"
+            f" {', '.join(f'CASE WHEN facts IS NULL THEN turns.{name} END AS {name}' for name in of_old)}"
+            f" FROM turns JOIN conversations ON conversations.{self._key} = turns.{self._of}"
+            f" LEFT JOIN turn_facts ON {self._same_turn}"
+            " WHERE tenant = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
+            f" AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
+        )
+        after: tuple[Any, ...] = ()
+        while True:
+            rows = self._sql.rows(
+                statement.format(after=f"({place}) > (?, ?, ?)" if after else "1 = 1"),
+                *(self._tenant, since, float("inf") if until is None else until, *after),
+            )
+            yield from map(_counted, rows)
+            if len(rows) < AT_ONCE:
+                return
+            after = rows[-1]["created_at"], rows[-1]["place"], rows[-1]["number"]
+
+    # --- changing -------------------------------------------------------------------------------------------------
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        """Give a conversation another title. Raises ConversationNotFound, and BadRequest where the title is empty."""
+        self._check_text(conversation_id, title)
+        if not title.strip():
+            raise BadRequest("A title has at least one letter.", "Send the new title.")
+        place = self._place(conversation_id)
+        with self._sql.write() as do:
+            renamed = do(f"UPDATE conversations SET title = ? WHERE {self._key} = ?", _title(title), place).rowcount
+        if not renamed:
+            raise not_found(conversation_id)
+
+    def delete(self, conversation_id: str) -> None:
+        """Take a conversation out, with its turns and what was said of them; a turn that is being answered cannot be
+        finished any more. Raises ConversationNotFound."""
+        self._check_text(conversation_id)
+        place = self._place(conversation_id)
+        with self._sql.write(self._lock(place)) as do:
+            do(f"DELETE FROM turns WHERE {self._of} = ?", place)
+            deleted = do(f"DELETE FROM conversations WHERE {self._key} = ?", place).rowcount
+        if not deleted:
+            raise not_found(conversation_id)
+
+    def branch(self, conversation_id: str, before: int, new_id: str) -> None:
+        """Begin a new conversation with the turns of another that come before a number. Raises ConversationNotFound
+        where there is no such conversation, and ConversationError where the new id is taken."""
+        self._check_text(conversation_id, new_id)
+        place, new = self._place(conversation_id), self._place(new_id)
+        with self._sql.write(self._lock(new)) as do:
+            found = do(f"SELECT * FROM conversations WHERE {self._key} = ?", place).fetchone()
+            if found is None:
+                raise not_found(conversation_id)
+            ancestors = [conversation_id, *json.loads(found["ancestors"] or "[]")]
+            self._begin(do, new_id, found["title"], found["user_id"], time.time(), ancestors, found["metadata"])
+            copied = "prompt, response, created_at, answered_at, sources, record, shown"
+            do(
+                f"INSERT INTO turns ({self._of}, number, owner, {copied}, status, error)"
+                f" SELECT ?, number, '', {copied}, CASE status WHEN 'pending' THEN 'interrupted' ELSE status END,"
+                f" CASE status WHEN 'pending' THEN ? ELSE error END FROM turns WHERE {self._of} = ? AND number < ?",
+                *(new, INTERRUPTED, place, before),
+            )
+            do(
+                f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata)"
+                f" SELECT ?, turns.number, 1, feedback, metadata FROM turns LEFT JOIN turn_facts ON {self._same_turn}"
+                f" WHERE turns.{self._of} = ? AND turns.number < ?",
+                *(new, place, before),
+            )
+
+    def put(self, conversation: Conversation, title: str = "") -> None:
+        """Keep a conversation that was written elsewhere, without what it says of the conversations it branched from
+        and what models were told in it. Raises ConversationError where its id is taken."""
+        self._check_text(conversation.id)
+        told, now = conversation.to_dict(), time.time()
+        known = told["metadata"] if isinstance(told["metadata"], dict) else {}
+        said = (text for turn in conversation.turns for text in (turn.prompt, turn.response))
+        named = title or str(known.get("title") or "") or next(filter(None, said), "")
+        noted = {name: value for name, value in known.items() if name not in ("title", "ancestors")}
+        kept = _dumped({**noted, "imported": True}) or dump({"imported": True})
+        place = self._place(conversation.id)
+        with self._sql.write(self._lock(place)) as do:
+            begun = min(conversation.created_at.timestamp(), now)
+            self._begin(do, conversation.id, _title(named), storable(conversation.user_id or ""), begun, (), kept)
+            last = min(conversation.last_activity.timestamp(), now)
+            do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", last, place)
+            for number, (turn, plain) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
+                pending = turn.status == "pending"
+                at = turn.timestamp.timestamp()
+                do(
+                    f"INSERT INTO turns ({self._of}, number, owner, prompt, response, status, created_at, answered_at,"
+                    " sources, error, record, shown) VALUES (?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    *(place, number, _storable(turn.prompt), _storable(turn.response)),
+                    *("interrupted" if pending else turn.status, at, at, dump(plain["sources"])),
+                    *(INTERRUPTED if pending else dump(turn.error and plain["error"]), dump(plain["record"])),
+                    dump_shown(turn.evidence, ""),
+                )
+                feedback = plain["metadata"].pop("feedback", None)
+                do(
+                    f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata) VALUES (?, ?, 1, ?, ?)",
+                    *(place, number, _dumped(feedback), _dumped(plain["metadata"])),
+                )
+
+    def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
+        """Keep what somebody says of an answer, or take it back. Raises ConversationNotFound."""
+        self._check_text(conversation_id)
+        place = self._place(conversation_id)
+        with self._sql.write(self._lock(place)) as do:
+            if not do(f"SELECT 1 FROM turns WHERE {self._of} = ? AND number = ?", place, number).fetchone():
+                raise _no_turn(conversation_id, number)
+            do(
+                f"INSERT INTO turn_facts ({self._of}, number, feedback) VALUES (?, ?, ?)"
+                f" ON CONFLICT ({self._of}, number) DO UPDATE SET feedback = excluded.feedback",
+                *(place, number, dump(feedback)),
+            )
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _same_turn(self) -> str:
+        return f"turn_facts.{self._of} = turns.{self._of} AND turn_facts.number = turns.number"
+
+    _order: ClassVar[str]  # what tells which of two conversations began later
+
+    def _load(self, conversation_id: str, with_records: bool = True) -> Conversation:
+        """A conversation as it is kept. Feedback comes with the records: it is nothing that a turn reads."""
+        place = self._place(conversation_id)
+        found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?", place)
+        if not found:
+            raise not_found(conversation_id)
+        rows = self._sql.rows(
+            "SELECT number, prompt, response, status, created_at, sources, error, shown,"
+            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ? ORDER BY number",
+            place,
+        )
+        noted = self._sql.rows(
+            f"SELECT number, {'feedback' if with_records else 'NULL'} AS feedback, metadata FROM turn_facts"
+            f" WHERE {self._of} = ? AND (metadata IS NOT NULL OR feedback IS NOT NULL)",
+            place,
+        )
+        notes = {row["number"]: (row["feedback"], row["metadata"]) for row in noted}
+        turns = (to_turn(row, *notes.get(row["number"], ())) for row in rows)
+        return to_conversation(conversation_id, found[0], turns)
+
+    def _begin(
+        self,
+        do: Do,
+        conversation_id: str,
+        title: str,
+        user: str,
+        now: float,
+        ancestors: Sequence[str] = (),
+        metadata: str | None = None,
+    ) -> None:
+        """Write a new conversation. Raises ConversationError where its id is taken."""
+        place, kept = self._place(conversation_id), full_id(self._tenant, conversation_id)
+        columns: dict[str, Any] = {self._key: place, "id": kept, "title": title, "tenant": self._tenant}
+        columns |= {"user_id": user, "created_at": now, "last_activity": now, "metadata": metadata}
+        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None}
+        if do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
+            raise ConversationError(f"There is a conversation {conversation_id!r} already.", "Choose another id.")
+        do(
+            f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+            *columns.values(),
+        )
+
+    def _any(self, column: str, words: Sequence[str]) -> tuple[str, list[str]]:
+        conditions = [self._holds(column, word) for word in words]
+        return " OR ".join(each for each, _ in conditions), [value for _, value in conditions]
+
+
+def not_found(conversation_id: str) -> ConversationNotFound:
+    return ConversationNotFound(f"There is no conversation {conversation_id!r}.", "Check its id, or start a new one.")
+
+
+def _no_turn(conversation_id: str, number: int) -> ConversationNotFound:
+    return ConversationNotFound(f"Conversation {conversation_id!r} has no turn {number}.", "Check its id and number.")
+
+
+def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    told = {
+        "id": own_id(row["id"]),
+        "title": row["title"],
+        "user": row["user_id"],
+        "turns": row["turns"],
+        "created_at": row["created_at"],
+        "last_activity": row["last_activity"],
+    }
+    return {**told, "snippet": snippet(row["found"] or row["title"], words)} if words else told
+
+
+def _counted(row: dict[str, Any]) -> dict[str, Any]:
+    if row["facts"] is not None:
+        facts = json.loads(row["facts"])
+    elif row["status"] != "pending" and hasattr(counting, "of_record"):
+        kept = (json.loads(row[name] or empty) for name, empty in (("record", "{}"), ("sources", "[]")))
+        facts = counting.of_record(*kept, row["status"], row["response"] or "", json.loads(row["error"] or "null"))
+    else:
+        facts = {}
+    return {
+        **facts,
+        "conversation_id": own_id(row["id"]),
+        "number": row["number"],
+        "status": row["status"],
+        "created_at": row["created_at"],
+        "user": row["user_id"],
+        "feedback": json.loads(row["feedback"] or "null"),
+    }
+
+
+def _title(text: str) -> str:
+    return title(storable(text))
+
+
+def _storable(text: str | None) -> str | None:
+    return None if text is None else storable(text)
+
+
+def _dumped(value: Any) -> str | None:
+    """What somebody noted, as JSON; nothing where it is nothing, or too much."""
+    text = dump(value) if value else None
+    return text if text is not None and len(text) <= LARGEST else None

@@ -1,0 +1,46 @@
+"""What is remembered of users across their conversations, as JSON, by tenant and user."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from typing import Any
+
+from turnwise.postgres import storable
+from turnwise.store.rows import dump
+from turnwise.store.sql import Sql
+
+TABLE = (
+    "CREATE TABLE profiles (name TEXT PRIMARY KEY, tenant TEXT, user_id TEXT, profile TEXT,"
+    " changed_at DOUBLE PRECISION)"
+)
+
+
+class UserProfiles:
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+
+    def profile(self, tenant: str, user: str) -> dict[str, Any] | None:
+        """What is remembered of a user, None where nothing is."""
+        rows = self._sql.rows("SELECT profile FROM profiles WHERE name = ?", _name(tenant, user))
+        return json.loads(rows[0]["profile"]) if rows else None
+
+    def put(self, tenant: str, user: str, profile: dict[str, Any]) -> None:
+        """Remember this of a user, in place of what was remembered before."""
+        with self._sql.write() as do:
+            do(
+                "INSERT INTO profiles (name, tenant, user_id, profile, changed_at) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET profile = excluded.profile, changed_at = excluded.changed_at",
+                *(_name(tenant, user), tenant, storable(user), dump(profile), time.time()),
+            )
+
+    def delete(self, tenant: str, user: str) -> bool:
+        """Forget a user. False where nothing was remembered."""
+        with self._sql.write() as do:
+            return bool(do("DELETE FROM profiles WHERE name = ?", _name(tenant, user)).rowcount)
+
+
+def _name(tenant: str, user: str) -> str:
+    """A hash, for names may be longer than an index takes."""
+    return hashlib.sha256(f"{tenant}\x1f{user}".encode("utf-8", "surrogatepass")).hexdigest()

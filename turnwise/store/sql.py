@@ -1,0 +1,63 @@
+"""Both databases spoken to in one way, so that what is kept in either is written once. Values stand as "?"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from turnwise import postgres, sqlite
+
+Row = dict[str, Any]
+Do = Callable[..., "Done"]  # a statement and its values, in a transaction
+
+
+class Done(Protocol):
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Sql(Protocol):
+    """A database with tables of a store."""
+
+    def rows(self, statement: str, *values: Any) -> list[Row]: ...
+
+    def write(self, lock: str = "") -> AbstractContextManager[Do]:
+        """A transaction; only one with this lock is at work at a time."""
+        ...
+
+
+class OverSqlite:
+    def __init__(self, database: sqlite.Database) -> None:
+        self._database = database
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        with sqlite.reported(self._database.path):
+            return [dict(row) for row in self._database.connection().execute(statement, values)]
+
+    @contextmanager
+    def write(self, lock: str = "") -> Iterator[Do]:  # noqa: ARG002  (a transaction is alone at work anyway)
+        with self._database.write() as tx:
+            yield lambda statement, *values: tx.execute(statement, values)
+
+
+class OverPostgres:
+    def __init__(self, database: postgres.Database) -> None:
+        self._database = database
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        with self._database.connection() as connection:
+            return connection.execute(_marked(statement), values).fetchall()
+
+    @contextmanager
+    def write(self, lock: str = "") -> Iterator[Do]:
+        with self._database.write(lock) as tx:
+            yield lambda statement, *values: tx.execute(_marked(statement), values)
+
+
+def _marked(statement: str) -> bytes:
+    return statement.replace("?", "%s").encode()
