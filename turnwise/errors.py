@@ -14,6 +14,9 @@ TurnwiseError
 ├── NotAllowed              the key that was sent is missing, wrong, revoked, or not for this
 ├── NotFound                nothing of that name that the caller may see
 ├── TooManyRequests         a rate limit was reached; `retry_after` says for how many seconds
+├── Overloaded              too many messages wait to be answered; `retry_after` likewise
+├── Interrupted             the answer was stopped before it was complete
+│   └── ShuttingDown        because the server is being stopped
 ├── LimitsUnavailable       the rate limits could not be checked
 ├── ConfigError             a setting that is unknown or does not fit
 ├── ToolError               a function that cannot be a tool
@@ -136,6 +139,28 @@ class TooManyRequests(TurnwiseError):
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "retry_after": round(self.retry_after, 3)}
+
+
+class Overloaded(TurnwiseError):
+    _status = 503
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message, f"Send it again in {math.ceil(retry_after)} seconds.")
+        self.retry_after = retry_after
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "retry_after": round(self.retry_after, 3)}
+
+
+class Interrupted(TurnwiseError):
+    _status = 499  # as proxies call a request whose client has left
+
+    def __init__(self, message: str = "The answer was stopped before it was complete.", hint: str = "Ask again.") -> None:
+        super().__init__(message, hint)
+
+
+class ShuttingDown(Interrupted):
+    _status = 503
 
 
 class LimitsUnavailable(TurnwiseError):

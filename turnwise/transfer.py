@@ -62,7 +62,7 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
     """Copy the library in the folder of the settings to a database. Raises LibraryError where another one is there."""
     settings = dataclasses.replace(settings, model="", base_url="", database="")
     with build(settings) as origin:
-        documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents()]
+        documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents(None)]
     source = Sqlite(library_folder(settings) / DATABASE)
     target = Postgres(to)
     try:
@@ -75,7 +75,7 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
         _copy_vectors(source, target, progress)
         _copy_conversations(source, target, progress)
         digests = {row["id"]: row["hash"] for row in target.rows("SELECT id, hash FROM documents")}
-        there = [(each, digests[each.id]) for each in index.documents()]
+        there = [(each, digests[each.id]) for each in index.documents(None)]
         return _compared([("documents", _described(documents), _described(there)), *_sides(source, target)], progress)
     finally:
         target.close()
@@ -118,6 +118,8 @@ def _kept(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
         document.date,
         document.reference,
         document.hidden,
+        document.tenant,
+        document.attached,
     )
     return Kept(document.id, document.added_at, whole, tuple((row["id"], row["position"]) for row in rows))
 

@@ -814,6 +814,7 @@ class Tool(Protocol):
 
     One whose `takes_any` is true is given what a language model plans for it, read or not.
     One whose `reads_history` is true is given a follow-up as it was written before it is given the whole question.
+    One whose `of_library` is true reads what is the library's own, and is not given to other tenants.
     """
 
     name: str
@@ -878,6 +879,10 @@ class Index(Protocol):
         ...
 
     def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None: ...
+
+    def attachments(self, reach: Reach) -> list[DocumentInfo]:
+        """The documents that are attached to the conversations of the reach, in order of source."""
+        ...
 
     def find_documents(
         self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY

@@ -29,6 +29,7 @@ from turnwise.types import (
     Planned,
     Progress,
     QueryPlan,
+    Reach,
     Reply,
     Source,
     StageDone,
@@ -56,10 +57,16 @@ class ScriptedIndex:
     def __init__(self) -> None:
         self.waiting = 0
 
-    def counts(self) -> Counts:
+    def counts(self, reach: Reach | None = None) -> Counts:  # noqa: ARG002
         return Counts(2, 10, 10 - self.waiting)
 
-    def documents(self) -> list[DocumentInfo]:
+    def collections(self, reach: Reach) -> dict[str, Counts]:  # noqa: ARG002
+        return {"": self.counts()}
+
+    def attachments(self, reach: Reach) -> list[DocumentInfo]:  # noqa: ARG002
+        return []
+
+    def documents(self, reach: Reach | None = None) -> list[DocumentInfo]:  # noqa: ARG002
         return [DocumentInfo(1, "gpt.md", "GPT", 5, 0.0), DocumentInfo(2, "bert.md", "BERT", 5, 0.0)]
 
 

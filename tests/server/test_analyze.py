@@ -13,7 +13,7 @@ import pytest
 
 from turnwise.engine import Engine
 from turnwise.errors import TurnwiseError
-from turnwise.server.native import ChatMessage, moment
+from turnwise.server.bodies import ChatMessage, moment
 from turnwise.server.run import running
 from turnwise.types import Message, TurnRequest
 

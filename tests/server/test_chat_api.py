@@ -24,6 +24,7 @@ from tests.server.scripted import (
     reply_to,
     serving,
 )
+from turnwise.config import Settings
 from turnwise.server import sse
 from turnwise.types import Accepted, Answered, Delta, Filter, Message, TurnEvent, TurnRequest
 
@@ -166,11 +167,13 @@ class Endless:
     def __init__(self, piece: str = "word ", pause: float = 0.01) -> None:
         self.piece = piece
         self.pause = pause
+        self.begun = threading.Event()
         self.closed = threading.Event()
 
     async def __call__(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         try:
             yield Accepted(request.conversation_id, 1)
+            self.begun.set()
             while True:
                 yield Delta(self.piece)
                 await asyncio.sleep(self.pause)
@@ -179,20 +182,29 @@ class Endless:
 
 
 @pytest.mark.parametrize("pause", [0.01, 60.0])
-def test_a_client_that_leaves_closes_the_turn(tmp_path: Path, pause: float) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/chat", {"message": "go"}),
+        ("/api/chat", {"message": "go", "stream": False}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "go"}], "stream": True}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "go"}]}),
+    ],
+)
+def test_a_client_that_leaves_closes_the_turn(tmp_path: Path, path: str, body: dict[str, Any], pause: float) -> None:
     script = Endless(pause=pause)
-    with serving(tmp_path, script) as client:
+    with serving(tmp_path, script, Settings(resume_seconds=0.1)) as client:
         connection = client.connection()
-        connection.request("POST", "/api/chat", b'{"message": "go"}', {"content-type": "application/json"})
-        connection.getresponse().read1(10)
+        connection.request("POST", path, json.dumps(body).encode(), {"content-type": "application/json"})
+        assert script.begun.wait(5)
         connection.close()
-        assert script.closed.wait(2)
+        assert script.closed.wait(5)
 
 
 def test_a_client_that_stops_reading_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "PATIENCE", 0.2)
     script = Endless("word " * 50_000, pause=0)
-    with serving(tmp_path, script) as client:
+    with serving(tmp_path, script, Settings(resume_seconds=0.1)) as client:
         connection = client.connection()
         connection.request("POST", "/api/chat", b'{"message": "go"}', {"content-type": "application/json"})
         assert script.closed.wait(5)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from tests.patience import until
 from tests.server.scripted import ScriptedEngine, ScriptedIndex, answers, serving
 from turnwise.config import Settings
 from turnwise.errors import ConfigError
@@ -18,6 +20,7 @@ from turnwise.server import run
 
 SERVE = """
 from pathlib import Path
+from tests.patience import until
 from tests.server.scripted import ScriptedEngine, answers
 from turnwise.server.run import serve
 serve(ScriptedEngine(Path({folder!r}), answers), port=0)
@@ -65,24 +68,24 @@ def test_a_taken_port_says_which_to_try(engine: ScriptedEngine) -> None:
 
 
 def test_a_host_that_is_not_here_is_a_clear_error(engine: ScriptedEngine) -> None:
+    engine.settings = dataclasses.replace(engine.settings, access="open")
     with pytest.raises(ConfigError, match=r"Cannot listen on 192\.0\.2\.1"):
         run.serve(engine, host="192.0.2.1", port=0)
 
 
 @pytest.mark.usefixtures("never_runs")
-def test_listening_to_the_network_comes_with_a_warning(
-    engine: ScriptedEngine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letting_anyone_in_comes_with_a_warning(engine: ScriptedEngine, capsys: pytest.CaptureFixture[str]) -> None:
     run.serve(engine, host="127.0.0.1", port=0)
     assert "Warning" not in capsys.readouterr().out
+    engine.settings = dataclasses.replace(engine.settings, access="open")
     run.serve(engine, host="0.0.0.0", port=0)
     assert "anyone who can reach this address" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("never_runs")
 def test_missing_vectors_are_made_while_it_serves(engine: ScriptedEngine) -> None:
     cast(ScriptedIndex, engine.index).waiting = 3
-    run.serve(engine, port=0)
+    with run.running(engine):
+        until(lambda: engine.stop is not None)
     assert engine.stop is not None
     assert engine.stop.is_set()
 
@@ -98,5 +101,6 @@ def test_the_library_is_described(tmp_path: Path) -> None:
             "offline": False,
             "local": False,
             "host": "models.example:11434",
+            "collections": [],
             "examples": ["What is “BERT” about?", "What is “GPT” about?"],
         }

@@ -19,6 +19,7 @@ import click
 from turnwise import __version__
 from turnwise.cli.copy import copy
 from turnwise.cli.guard import guard
+from turnwise.cli.keys import keys
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import documents, tell_suspects, trust
@@ -341,16 +342,21 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
 @turnwise.command()
 @click.option("--host", help="Address to listen on [default: 127.0.0.1, this machine only].")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on [default: 8000; 0: any free one].")
+@click.option("--open", "anyone", is_flag=True, help="Let anyone in who can reach that address, without a key.")
 @placed(sample=True)
 @asking_data
-def serve(place: Place, host: str | None, port: int | None) -> None:
-    """Serve the chat page and the API until Ctrl-C."""
+def serve(place: Place, host: str | None, port: int | None, anyone: bool) -> None:
+    """Serve the chat page and the API until Ctrl-C.
+
+    On this machine anyone may come in until there is a key (`turnwise keys create`); elsewhere a key is needed.
+    """
     from turnwise.server.run import serve as serve_engine
 
-    with place.open(host=host, port=port) as engine:
+    with place.open(host=host, port=port, access="open" if anyone else None) as engine:
         serve_engine(engine)
 
 
+turnwise.add_command(keys)
 turnwise.add_command(copy)
 turnwise.add_command(guard)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from turnwise.dialogue import cues
@@ -30,6 +31,7 @@ MOST_OPEN = 3  # questions of the assistant that are kept open
 MOST_RECENT = 10  # response types and scaffolding kept
 LONG_EXPLANATION = 800  # characters after which a follow-up needs no introduction
 REMEMBERED = 256  # conversations whose reading is kept for their next turn
+LIBRARIES = 16  # vocabularies kept: of the last change of a library, and of the parts of it that users see
 NEWEST = 8  # messages that a conversation may have grown by since it was last read
 
 Terms = Callable[[], tuple[tuple[str, ...], tuple[str, ...]]]  # the titles and the headings of a library
@@ -46,6 +48,17 @@ class Clause:
     topics: tuple[str, ...]
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What trackers over the parts of one library keep in common: vocabularies by the terms they were made of, and what
+    was read with each."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    libraries: OrderedDict[tuple[tuple[str, ...], tuple[str, ...]], Vocabulary] = field(default_factory=OrderedDict)
+    known: OrderedDict[tuple[Vocabulary, bytes], ConversationState] = field(default_factory=OrderedDict)
+    folded: int = 0
+
+
 class ConversationTracker:
     """Reads where a conversation stands, with the topics and the guidance of a preset and the terms of a library.
 
@@ -55,22 +68,31 @@ class ConversationTracker:
 
     def __init__(self, preset: Preset | None = None, terms: Terms = lambda: _NO_TERMS) -> None:
         self.preset = preset or load_preset("general")
-        self.folded = 0  # messages read so far
         self._named = Vocabulary(self.preset.topics.items())
         self._advanced = Vocabulary((phrase, (phrase,)) for phrase in self.preset.advanced)
-        self._terms, self._read_terms, self._library = terms, _NO_TERMS, Vocabulary()
-        self._known: OrderedDict[bytes, ConversationState] = OrderedDict()
-        self._lock = threading.Lock()
+        self._terms = terms
+        self._kept = _Kept()
+
+    @property
+    def folded(self) -> int:
+        """Messages read so far."""
+        return self._kept.folded
+
+    def over(self, terms: Terms) -> ConversationTracker:
+        """The same tracker with other terms, such as those of the part of a library that somebody may see."""
+        other = copy.copy(self)
+        other._terms = terms
+        return other
 
     def read(self, history: Sequence[Message]) -> ConversationState:
         """Where the conversation stands after these messages, without guidance: that needs a message to answer."""
         library = self._library_now()
         said = [each for each in history if each.role != "system"]
         digests = _digests(said)
-        with self._lock:
-            known = self._known if library is self._library else {}
-            start = next((count for count in sorted(digests, reverse=True) if digests[count] in known), 0)
-            state = known[digests[start]] if start else ConversationState(0)
+        with self._kept.lock:
+            known = self._kept.known
+            start = next((count for count in sorted(digests, reverse=True) if (library, digests[count]) in known), 0)
+            state = known[library, digests[start]] if start else ConversationState(0)
         for place in range(start, len(said)):
             asked = said[place - 1].content if place and said[place - 1].role == "user" else ""
             state = self._fold(state, said[place], asked, library)
@@ -219,24 +241,29 @@ class ConversationTracker:
     # --- what was read before -------------------------------------------------------------------------------------
 
     def _library_now(self) -> Vocabulary:
-        """The library's vocabulary; when the library has changed, all that was read with the old one is forgotten."""
-        terms = self._terms()
-        with self._lock:
-            if terms is not self._read_terms:
-                if terms != self._read_terms:
-                    self._library = library_vocabulary(*terms)
-                    self._known.clear()
-                self._read_terms = terms
-            return self._library
+        """The vocabulary of the terms as they are now; with one that has not been asked for for long, all that was read
+        with it is forgotten."""
+        terms, kept = self._terms(), self._kept
+        with kept.lock:
+            found = kept.libraries.get(terms)
+            if found is None:
+                found = kept.libraries[terms] = library_vocabulary(*terms)
+            kept.libraries.move_to_end(terms)
+            if len(kept.libraries) > LIBRARIES:
+                _, old = kept.libraries.popitem(last=False)
+                for key in [key for key in kept.known if key[0] is old]:
+                    del kept.known[key]
+            return found
 
     def _keep(self, library: Vocabulary, digest: bytes | None, state: ConversationState, folded: int) -> None:
-        with self._lock:
-            self.folded += folded
-            if digest is not None and library is self._library:
-                self._known[digest] = state
-                self._known.move_to_end(digest)
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
+        kept = self._kept
+        with kept.lock:
+            kept.folded += folded
+            if digest is not None:
+                kept.known[library, digest] = state
+                kept.known.move_to_end((library, digest))
+            while len(kept.known) > REMEMBERED:
+                kept.known.popitem(last=False)
 
 
 def knowledge_of(state: ConversationState) -> KnowledgeLevel:

@@ -12,7 +12,7 @@ from turnwise.guard import planted
 from turnwise.guard.planted import Detect
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.text import one_line
-from turnwise.types import Flag, Hit, Index, Passage, SearchQuery
+from turnwise.types import LIBRARY, Flag, Hit, Index, Passage, Reach, SearchQuery
 
 log = logging.getLogger(__name__)
 
@@ -78,18 +78,20 @@ class InstructionRail:
 
 
 class Sieve:
-    """A library as one turn may read it: passages that instruct the assistant are left out of what it gives, and others
-    take their place. `left_out` are those, best first; `on_top` says whether one of them was the best of a search."""
+    """A library as one turn may read it: only what is within reach, whatever is asked for, and passages that instruct
+    the assistant are left out of what it gives, and others take their place. `left_out` are those, best first; `on_top`
+    says whether one of them was the best of a search."""
 
-    def __init__(self, index: Index, rail: InstructionRail | None) -> None:
+    def __init__(self, index: Index, rail: InstructionRail | None, reach: Reach = LIBRARY) -> None:
         self._index = index
         self._rail = rail
+        self._reach = reach
         self.left_out: dict[int, Passage] = {}
         self.warned: dict[int, Passage] = {}
         self.on_top = False
 
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
-        wanted = k
+        query, wanted = dataclasses.replace(query, reach=self._reach), k
         while True:
             hits = self._index.search(query, wanted)
             kept = self._sifted([hit.passage for hit in hits])
@@ -102,16 +104,18 @@ class Sieve:
             wanted = min(2 * wanted, DEEPEST)
 
     def locate(self, sentence: str) -> Passage | None:
-        return self._one(self._index.locate(sentence))
+        return self._one(self._index.locate(sentence, self._reach))
 
     def passage(self, passage_id: int) -> Passage | None:
-        return self._one(self._index.passage(passage_id))
+        return self._one(self._index.passage(passage_id, self._reach))
 
     def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+        if self._index.passage(passage.id, self._reach) is None:
+            return []
         return list(self._sifted(self._index.around(passage, reach)).values())
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return self._index.terms()
+        return self._index.terms(self._reach)
 
     def _one(self, passage: Passage | None) -> Passage | None:
         return next(iter(self._sifted([passage]).values()), None) if passage is not None else None

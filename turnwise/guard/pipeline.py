@@ -24,7 +24,7 @@ from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
 from turnwise.guard.stream import Allowed, Shown, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
-from turnwise.types import Embedder, Index, Message, Source
+from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 
 log = logging.getLogger(__name__)
 ORDERS = "orders-1"  # the name of what looks for orders in passages; of another, they are looked at again
@@ -163,9 +163,10 @@ class GuardrailPipeline:
         rails = (self.instructions,) if self.instructions is not None else ()
         return self._result("document", text, run_rails(rails, Case(read(text)), self.preset.deadline))
 
-    def open_library(self, index: Index) -> Sieve:
-        """The library as one turn may read it: without passages that give the assistant instructions."""
-        return Sieve(index, self.instructions)
+    def open_library(self, index: Index, reach: Reach = LIBRARY) -> Sieve:
+        """The library as one turn may read it: what is within reach, without passages that give the assistant
+        instructions."""
+        return Sieve(index, self.instructions, reach)
 
     def _result(self, side: Any, content: str, findings: Sequence[Finding]) -> GuardResult:
         findings = [self._watched(side, each) for each in findings]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -22,17 +22,25 @@ from turnwise.index.schema import (
     DOCUMENTS,
     MIGRATIONS,
     PASSAGES,
+    SCOPED,
+    attached,
+    base,
     of_hidden,
     of_reference,
+    storable,
     to_document,
     to_hidden,
     to_passage,
+    within,
 )
+from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.vectors import VectorIndex
-from turnwise.index.words import embedded_text, indexed_words, weighted_words
+from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
 from turnwise.text import words
 from turnwise.types import (
+    EVERYTHING,
+    LIBRARY,
     Chunk,
     Counts,
     Document,
@@ -42,6 +50,7 @@ from turnwise.types import (
     Hit,
     Outcome,
     Passage,
+    Reach,
     SearchQuery,
     Suspect,
 )
@@ -50,9 +59,8 @@ if TYPE_CHECKING:
     from turnwise.types import Vectors
 
 PUT_AT_ONCE = 1000  # documents a transaction
+NONE = Counts(0, 0, 0)
 LOCATED_AMONG = 1000  # passages that hold all words of a sentence, of which one may hold the sentence
-MOST_TITLES = 1000  # documents whose titles name topics
-MOST_HEADINGS = 2000  # passages whose headings do
 
 T = TypeVar("T")
 
@@ -67,9 +75,7 @@ class EmbeddedIndex:
         self._lexical = LexicalIndex(database, files)
         self._vectors = VectorIndex(database, files)
         self._filters = Filters(database)
-        self._terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        self._terms_of = -1
-        self._terms_lock = threading.Lock()
+        self._terms = RememberedTerms()
         database.migrate("index", MIGRATIONS)
 
     def close(self) -> None:
@@ -206,12 +212,12 @@ class EmbeddedIndex:
 
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
-        allowed = self._filters.allowed(query.where, self._seq()) if query.where else None
+        allowed = self._filters.allowed(query.where, query.reach, self._seq())
         found = self._found(query, allowed)
         talk = self._found(SearchQuery(query.talk), allowed) if query.talk and query.talk_weight > 0 else None
         scores = fusion.fused(found, talk, query.talk_weight)
         best = fusion.best(scores, found.words, k)
-        return fusion.hits(best, scores, found, self._passages(best))
+        return fusion.hits(best, scores, found, self._passages(best, query.reach))
 
     def _found(self, query: SearchQuery, allowed: Allowed | None) -> Found:
         by_words = self._lexical.scores(weighted_words(query), DEPTH, allowed)
@@ -223,13 +229,14 @@ class EmbeddedIndex:
         looked_up = self._vectors.cosines(question, others)
         return Found(by_words, near | looked_up, frozenset(others) - looked_up.keys())
 
-    def locate(self, sentence: str) -> Passage | None:
+    def locate(self, sentence: str, reach: Reach = LIBRARY) -> Passage | None:
         """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
         wanted, needed = " ".join(sentence.split()), indexed_words(sentence)
         loose: Passage | None = None
-        ids = iter(self._lexical.holding(needed, LOCATED_AMONG))
+        allowed = self._filters.allowed(EVERYTHING, reach, self._seq())
+        ids = iter(self._lexical.holding(needed, LOCATED_AMONG, allowed))
         while some := list(islice(ids, 50)):
-            found = self._passages(some)
+            found = self._passages(some, reach)
             for passage in (found[each] for each in some if each in found):
                 if wanted in " ".join(passage.text.split()):
                     return passage
@@ -237,8 +244,8 @@ class EmbeddedIndex:
                     loose = passage
         return loose
 
-    def passage(self, passage_id: int) -> Passage | None:
-        return self._passages([passage_id]).get(passage_id)
+    def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None:
+        return self._passages([passage_id], reach).get(passage_id)
 
     def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
         """The passage with its neighbours in the document, as many on each side, in order."""
@@ -250,27 +257,107 @@ class EmbeddedIndex:
         )
         return [to_passage(row) for row in rows]
 
-    def documents(self) -> list[DocumentInfo]:
-        """Every document, in order of source."""
-        return [to_document(row) for row in self._rows(f"{DOCUMENTS} ORDER BY source")]
+    def documents(self, reach: Reach | None = LIBRARY) -> list[DocumentInfo]:
+        """The documents within reach, in order of source; every document there is where the reach is None."""
+        return self._documents(*within(reach))
 
-    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        clause, values = within(reach)
+        found = self._documents(f"id IN (SELECT value FROM json_each(?)) AND {clause}", [f"[{document_id}]", *values])
+        return found[0] if found else None
+
+    def attachments(self, reach: Reach) -> list[DocumentInfo]:
+        """The documents that are attached to the conversations of the reach, in order of source."""
+        return self._documents(*attached(reach))
+
+    def find_documents(
+        self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
+    ) -> list[DocumentInfo]:
+        """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        clause, values = within(reach)
+        parts, given = [clause, "source > ?"], [*values, storable(after)]
+        if collection is not None:
+            parts.append("collection = ?")
+            given.append(storable(collection))
+        fits = " AND ".join(parts)
+        if not search.split():
+            return self._documents(fits, given, limit)
+        with reported(self._database.path):
+            rows = self._database.connection().execute(
+                f"SELECT id, title, source FROM documents WHERE {fits} ORDER BY source", given
+            )
+            found = list(islice((row["id"] for row in rows if holds(search, row["title"], row["source"])), limit))
+        return self._documents("id IN (SELECT value FROM json_each(?))", [json.dumps(found)])
+
+    def _documents(self, clause: str, values: Iterable[Any], limit: int = -1) -> list[DocumentInfo]:
+        rows = self._rows(f"{DOCUMENTS} WHERE {clause} ORDER BY source LIMIT ?", *values, limit)
+        return [to_document(row) for row in rows]
+
+    def terms(self, reach: Reach = LIBRARY) -> Terms:
         """The titles of the documents and the headings in them, as far as a library has few; the same value again
         until the library changes."""
-        seq = self._seq()
-        with self._terms_lock:
-            if self._terms_of != seq:
-                titles = self._rows("SELECT title FROM documents ORDER BY id LIMIT ?", MOST_TITLES)
-                headings = self._rows(
-                    "SELECT DISTINCT heading FROM (SELECT heading FROM passages ORDER BY id LIMIT ?)", MOST_HEADINGS
-                )
-                self._terms = tuple(each[0] for each in titles), tuple(each[0] for each in headings if each[0])
-                self._terms_of = seq
-            return self._terms
+        seq, own = self._seq(), dataclasses.replace(reach, conversations=())
+        known = self._terms.get(own, seq, lambda: self._own_terms(own))
+        clause, values = attached(reach)
+        if not reach.conversations or not self._rows(f"SELECT 1 FROM documents WHERE {clause} LIMIT 1", *values):
+            return known
+        return self._terms.get(reach, seq, lambda: and_those(known, self._terms_of(clause, values)))
 
-    def counts(self) -> Counts:
+    def _own_terms(self, reach: Reach) -> Terms:
+        """Those of the library itself are read in order: an index would have all its documents sorted again."""
+        clause, values = base(reach)
+        return self._terms_of(clause, values, "" if reach.tenant else "NOT INDEXED")
+
+    def _terms_of(self, clause: str, values: Sequence[str], how: str = "") -> Terms:
+        titles = self._rows(
+            f"SELECT title FROM documents {how} WHERE {clause} ORDER BY id LIMIT ?", *values, MOST_TITLES
+        )
+        tables = f"passages {how} CROSS JOIN documents {how}" if how else "passages JOIN documents"
+        headings = self._rows(
+            f"SELECT DISTINCT heading FROM (SELECT heading FROM {tables} ON documents.id = document_id WHERE {clause}"
+            " ORDER BY passages.id LIMIT ?)",
+            *values,
+            MOST_HEADINGS,
+        )
+        return tuple(each[0] for each in titles), tuple(each[0] for each in headings if each[0])
+
+    def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
+        """The collections within reach, "" among them where documents are in none, and what each holds."""
+        clause, values = within(reach)
+        with self._database.read() as tx:
+            rows = tx.execute(
+                "SELECT collection, count(*), coalesce(sum(passages), 0) FROM documents"
+                f" WHERE {clause} GROUP BY collection ORDER BY collection",
+                values,
+            ).fetchall()
+            waiting = tx.execute(
+                "SELECT collection, count(*) FROM pending JOIN passages ON passages.id = passage_id"
+                f" JOIN documents ON documents.id = document_id WHERE {clause} GROUP BY collection",
+                values,
+            ).fetchall()
+        pending = {row[0]: row[1] for row in waiting}
+        return {row[0]: Counts(row[1], row[2], row[2] - pending.get(row[0], 0)) for row in rows}
+
+    def counts(self, reach: Reach | None = None) -> Counts:
+        """What there is within reach; all of it where the reach is None."""
+        if reach is not None and (reach != LIBRARY or self._rows(f"{SCOPED} LIMIT 1")):
+            held = self.collections(reach).values()
+            return Counts(*(sum(each) for each in zip(*map(dataclasses.astuple, held), strict=True))) if held else NONE
         rows = self._rows("SELECT name, value FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')")
         return Counts(**{row["name"]: row["value"] for row in rows})
+
+    def forget_vectors(self, document_id: int) -> None:
+        """Let the vectors of a document be made again."""
+        with self._database.write() as tx:
+            span = _span(tx, document_id)
+            of_document = "FROM vectors WHERE passage_id BETWEEN ? AND ?"
+            tx.execute(f"INSERT INTO pending SELECT passage_id {of_document}", span)
+            forgotten = tx.execute(f"DELETE {of_document}", span).rowcount
+            if forgotten:
+                _log(tx, "remove", document_id, span)
+                _log(tx, "add", document_id, span)
+                _count(tx, vectors=-forgotten)
+        self._lexical.follow()
 
     # --- looking after --------------------------------------------------------------------------------------------
 
@@ -323,8 +410,13 @@ class EmbeddedIndex:
         self._require_same_embedder(self._database.connection())
         return self.embedder.embed_query(question)
 
-    def _passages(self, ids: Sequence[int]) -> dict[int, Passage]:
-        rows = self._rows(f"{PASSAGES} WHERE passages.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+    def _passages(self, ids: Sequence[int], reach: Reach) -> dict[int, Passage]:
+        clause, values = within(reach)
+        rows = self._rows(
+            f"{PASSAGES} WHERE passages.id IN (SELECT value FROM json_each(?)) AND {clause}",
+            json.dumps(list(ids)),
+            *values,
+        )
         return {row["id"]: to_passage(row) for row in rows}
 
     def _rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
@@ -343,11 +435,12 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
         _clear(tx, known["id"])
     (document_id,) = tx.execute(
         "INSERT INTO documents"
-        " (source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET"
+        " (source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content, tenant,"
+        " attached) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET"
         " title = excluded.title, hash = excluded.hash, added_at = excluded.added_at, passages = excluded.passages,"
         " collection = excluded.collection, tags = excluded.tags, date = excluded.date, reference = excluded.reference,"
-        " hidden = excluded.hidden, content = excluded.content RETURNING id",
+        " hidden = excluded.hidden, content = excluded.content, tenant = excluded.tenant, attached = excluded.attached"
+        " RETURNING id",
         (
             document.source,
             document.title,
@@ -360,6 +453,8 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
             of_reference(document.reference),
             of_hidden(document.hidden),
             document.content,
+            storable(document.tenant),
+            storable(document.attached),
         ),
     ).fetchone()
     if same:

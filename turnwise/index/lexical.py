@@ -62,10 +62,13 @@ class LexicalIndex:
             return {}
         return self._used(lambda searcher: _best(_found(searcher, weights, depth, allowed), depth))
 
-    def holding(self, words: Sequence[str], most: int) -> list[int]:
+    def holding(self, words: Sequence[str], most: int, allowed: Allowed | None = None) -> list[int]:
         """The earliest passages that hold all of these words, in order."""
         wanted = [_word(word) for word in dict.fromkeys(words)]
-        return self._used(lambda searcher: _earliest(searcher, _all_of(*wanted), most)) if wanted else []
+        if not wanted or (allowed is not None and not allowed.total):
+            return []
+        query = _among(_all_of(*wanted), allowed)
+        return self._used(lambda searcher: _earliest(searcher, query, most))
 
     def follow(self) -> None:
         """Bring the index to the end of the log: what was written before is searchable when this returns."""
@@ -214,8 +217,15 @@ def _found(
         kept = [each for each, fit in zip(found, fits, strict=True) if fit]
         if len(kept) >= depth or len(found) < wanted:
             return kept
-    of_these = Query.const_score_query(Query.term_set_query(_schema(), "document", allowed.documents), 0.0)
-    return _scored(searcher, _all_of(words, of_these), depth)
+    return _scored(searcher, _among(words, allowed), depth)
+
+
+def _among(query: Query, allowed: Allowed | None) -> Query:
+    """The query, of what is allowed."""
+    if allowed is None:
+        return query
+    named = Query.const_score_query(Query.term_set_query(_schema(), "document", allowed.documents), 0.0)
+    return Query.boolean_query([(Occur.Must, query), (Occur.MustNot if allowed.others else Occur.Must, named)])
 
 
 def _scored(searcher: tantivy.Searcher, query: Query, most: int) -> list[tuple[int, float]]:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from turnwise.index.postgres_schema import (
     DOCUMENTS,
     MIGRATIONS,
     PASSAGES,
+    SCOPED,
     VECTOR_INDEX,
-    condition,
+    attached,
+    base,
     key_of,
     label,
     of_hidden,
@@ -27,12 +29,15 @@ from turnwise.index.postgres_schema import (
     to_info,
     to_passage,
     to_reference,
+    within,
 )
 from turnwise.index.postings import State, bm25, fetch, rarest, tidy, write_removed, write_segment
-from turnwise.index.words import cited, embedded_text, indexed_words, searched_text, weighted_words
+from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
+from turnwise.index.words import cited, embedded_text, holds, indexed_words, searched_text, weighted_words
 from turnwise.postgres import Database, storable
 from turnwise.text import words
 from turnwise.types import (
+    LIBRARY,
     Chunk,
     Counts,
     Document,
@@ -44,6 +49,7 @@ from turnwise.types import (
     Hit,
     Outcome,
     Passage,
+    Reach,
     SearchQuery,
     Suspect,
 )
@@ -55,23 +61,32 @@ if TYPE_CHECKING:
     from turnwise.types import Vectors
 
 PUT_AT_ONCE = 1000  # passages a transaction, about
-MOST_TITLES = 1000  # documents whose titles name topics
-MOST_HEADINGS = 2000  # passages whose headings do
 FEW = 5000  # passages that a filter leaves up to which their vectors are all compared; and not more than a 20th of all
-REMEMBERED = 8  # filters: a conversation asks with the same one again
+REMEMBERED = 32  # filters and reaches: a conversation asks with the same ones again
 BREADTH = 200  # candidates that the search for near vectors keeps in hand (hnsw.ef_search)
 FARTHEST = 200_000  # vectors that it looks at before it gives up on a filter (hnsw.max_scan_tuples)
+NONE = Counts(0, 0, 0)
 TELLING = 8  # rare words of a sentence by which the passages that may hold it are found
 LOCATED_AMONG, LOCATED_AT_ONCE = 1000, 50  # passages
 
-SEARCHED: LiteralString = """
+SEARCHED: LiteralString = f"""
     SELECT coalesce(sum(passages), 0)::integer AS passages, coalesce(sum(words), 0)::bigint AS words,
         EXISTS (SELECT FROM removed) AS removed,
         (SELECT value FROM index_meta WHERE name = 'embedder') AS embedder,
         (SELECT value FROM index_meta WHERE name = 'changes') AS changes,
-        EXISTS (SELECT FROM vectors) AS embedded
+        EXISTS (SELECT FROM vectors) AS embedded,
+        {SCOPED} AS scoped
     FROM segments
 """
+
+
+class Bounds(NamedTuple):
+    """What a search looks at: the passages where they are few, else a condition on documents; neither where it looks at
+    all there is."""
+
+    only: npt.NDArray[np.int32] | None = None
+    fits: LiteralString = ""
+    values: Mapping[str, Any] = {}
 
 
 class PostgresIndex:
@@ -80,9 +95,8 @@ class PostgresIndex:
     def __init__(self, database: Database, embedder: Embedder) -> None:
         self._database = database
         self.embedder = embedder
-        self._filters: dict[tuple[Filter, str], tuple[npt.NDArray[np.int32] | None]] = {}
-        self._terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        self._terms_of = ""
+        self._filters: dict[tuple[Filter, Reach, str], tuple[npt.NDArray[np.int32] | None]] = {}
+        self._terms = RememberedTerms()
         self._lock = threading.Lock()
         database.migrate("index", MIGRATIONS)
 
@@ -225,14 +239,14 @@ class PostgresIndex:
         with self._database.connection() as connection:
             state = connection.execute(SEARCHED).fetchone()
             assert state is not None
-            only = self._allowed(connection, query.where, state)
-            found = self._found(connection, query, state, only)
+            bounds = self._bounds(connection, query.where, query.reach, state)
+            found = self._found(connection, query, state, bounds)
             talk = None
             if query.talk and query.talk_weight > 0:
-                talk = self._found(connection, SearchQuery(query.talk, where=query.where), state, only)
+                talk = self._found(connection, SearchQuery(query.talk), state, bounds)
             scores = fused(found, talk, query.talk_weight)
             chosen = best(scores, found.words, k)
-            rows = connection.execute(f"{PASSAGES} WHERE passages.id = ANY(%s)", (chosen,)).fetchall()
+            rows = _passages(connection, chosen, query.reach)
         return hits(chosen, scores, found, {row["id"]: to_passage(row) for row in rows})
 
     def _found(
@@ -240,28 +254,34 @@ class PostgresIndex:
         connection: Connection,
         query: SearchQuery,
         state: Mapping[str, Any],
-        only: npt.NDArray[np.int32] | None,
+        bounds: Bounds,
     ) -> Found:
-        by_words, question = _lexical(connection, query, state, only), self._question(query, state)
+        by_words, question = _lexical(connection, query, state, bounds), self._question(query, state)
         if question is None:
             return Found(by_words, {})
-        near = _near(connection, question, query.where, only)
+        near = _near(connection, question, bounds)
         others = unplaced(by_words, near)
         looked_up = _cosines(connection, others, question)
         return Found(by_words, near | looked_up, frozenset(others) - looked_up.keys())
 
-    def _allowed(self, connection: Connection, where: Filter, state: Mapping[str, Any]) -> npt.NDArray[np.int32] | None:
-        """The passages that a filter leaves, where they are few; None where there are many, or no filter. What was
-        found is remembered until the library changes."""
-        if not where:
-            return None
-        key = where, state["changes"]
+    def _bounds(self, connection: Connection, where: Filter, reach: Reach, state: Mapping[str, Any]) -> Bounds:
+        """What a filter and a reach leave. What was found of the documents that are not attached to a conversation is
+        remembered until the library changes."""
+        if not where and not state["scoped"] and not reach.tenant and not reach.collections:
+            return Bounds()
+        most = min(FEW, max(500, state["passages"] // 20))
+        own = dataclasses.replace(reach, conversations=())
+        key = where, own, state["changes"]
         known = self._filters.get(key)
         if known is None:
-            known = (_fitting(connection, where, min(FEW, max(500, state["passages"] // 20))),)
+            known = (_fitting(connection, *within(own, where), most),)
             with self._lock:
                 self._filters = dict([*self._filters.items(), (key, known)][-REMEMBERED:])
-        return known[0]
+        few = known[0]
+        if few is not None and reach.conversations and state["scoped"]:
+            more = _fitting(connection, *attached(reach), most)
+            few = np.concatenate([few, more]) if more is not None else None
+        return Bounds(few) if few is not None else Bounds(None, *within(reach, where))
 
     def _question(self, query: SearchQuery, state: Mapping[str, Any]) -> str | None:
         """The vector to look near; None where there is nothing to compare or to ask."""
@@ -270,30 +290,42 @@ class PostgresIndex:
         self._check_embedder(state)
         return _vector_text(self.embedder.embed_query(query.question))
 
-    def locate(self, sentence: str) -> Passage | None:
+    def locate(self, sentence: str, reach: Reach = LIBRARY) -> Passage | None:
         """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
         wanted, said = " ".join(sentence.split()), indexed_words(sentence)
         holding: Passage | None = None
-        for passage in self._with_words(said) if said else ():
+        for passage in self._with_words(said, reach) if said else ():
             if wanted in " ".join(passage.text.split()):
                 return passage
             if holding is None and set(said) <= set(indexed_words(passage.text)):
                 holding = passage
         return holding
 
-    def _with_words(self, said: Sequence[str]) -> Iterator[Passage]:
+    def _with_words(self, said: Sequence[str], reach: Reach) -> Iterator[Passage]:
         """Passages that have the most telling of the words, the earliest first."""
         with self._database.connection() as connection:
             entries = fetch(connection, rarest(connection, said, TELLING)).values()
         common: npt.NDArray[np.int32] = np.empty(0, np.int32)
         for place, of_word in enumerate(sorted(entries, key=len)):
             common = np.intersect1d(common, of_word["passage"]) if place else np.unique(of_word["passage"])
-        ids = common[:LOCATED_AMONG].tolist()
+        ids = self._reached(common.tolist(), reach)[:LOCATED_AMONG]
         for start in range(0, len(ids), LOCATED_AT_ONCE):
-            yield from self._passages(ids[start : start + LOCATED_AT_ONCE])
+            yield from self._passages(ids[start : start + LOCATED_AT_ONCE], reach)
 
-    def passage(self, passage_id: int) -> Passage | None:
-        return next(iter(self._passages([passage_id])), None)
+    def _reached(self, ids: list[int], reach: Reach) -> list[int]:
+        """Those of the passages that are within reach, in order, where many may be in the way that are not."""
+        if len(ids) <= LOCATED_AMONG or (reach == LIBRARY and not self._is_scoped()):
+            return ids
+        fits, values = within(reach)
+        rows = self._named(
+            "SELECT passages.id FROM passages JOIN documents ON documents.id = document_id"
+            f" WHERE passages.id = ANY(%(ids)s) AND {fits} ORDER BY passages.id LIMIT {LOCATED_AMONG}",
+            {**values, "ids": ids},
+        )
+        return [row["id"] for row in rows]
+
+    def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None:
+        return next(iter(self._passages([passage_id], reach)), None)
 
     def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
         """The passage with its neighbours in the document, as many on each side, in order."""
@@ -305,35 +337,113 @@ class PostgresIndex:
         )
         return [to_passage(row) for row in rows]
 
-    def documents(self) -> list[DocumentInfo]:
-        """Every document, in order of source."""
-        return [to_info(row) for row in self._database.rows(f"{DOCUMENTS} ORDER BY source")]
+    def documents(self, reach: Reach | None = LIBRARY) -> list[DocumentInfo]:
+        """The documents within reach, in order of source; every document there is where the reach is None."""
+        return self._documents(*within(reach))
 
-    def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        fits, values = within(reach)
+        found = self._documents(f"id = %(id)s AND {fits}", {**values, "id": document_id})
+        return found[0] if found else None
+
+    def attachments(self, reach: Reach) -> list[DocumentInfo]:
+        """The documents that are attached to the conversations of the reach, in order of source."""
+        return self._documents(*attached(reach))
+
+    def find_documents(
+        self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
+    ) -> list[DocumentInfo]:
+        """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        fits, values = within(reach)
+        fits += " AND source > %(after)s"
+        values["after"] = storable(after)
+        if collection is not None:
+            fits += " AND collection = %(collection)s"
+            values["collection"] = label(collection)
+        if not search.split():
+            return self._documents(fits, values, limit)
+        with self._database.write() as tx, tx.cursor("found") as rows:
+            rows.execute(f"SELECT id, title, source FROM documents WHERE {fits} ORDER BY source", values)
+            found = list(islice((row["id"] for row in rows if holds(search, row["title"], row["source"])), limit))
+        return self._documents("id = ANY(%(found)s)", {"found": found})
+
+    def _documents(self, fits: LiteralString, values: dict[str, Any], limit: int | None = None) -> list[DocumentInfo]:
+        statement: LiteralString = f"{DOCUMENTS} WHERE {fits} ORDER BY source LIMIT %(limit)s"
+        return [to_info(row) for row in self._named(statement, {**values, "limit": limit})]
+
+    def terms(self, reach: Reach = LIBRARY) -> Terms:
         """The titles of the documents and the headings in them, as far as a library has few; the same value again
         until the library changes."""
-        (row,) = self._database.rows("SELECT value FROM index_meta WHERE name = 'changes'")
-        with self._lock:
-            if self._terms_of != row["value"]:
-                titles = self._database.rows("SELECT title FROM documents ORDER BY id LIMIT %s", MOST_TITLES)
-                headings = self._database.rows("SELECT heading FROM passages ORDER BY id LIMIT %s", MOST_HEADINGS)
-                self._terms = (
-                    tuple(each["title"] for each in titles),
-                    tuple(dict.fromkeys(each["heading"] for each in headings if each["heading"])),
-                )
-                self._terms_of = row["value"]
-            return self._terms
+        fits, values = attached(reach)
+        (state,) = self._named(
+            "SELECT value AS changes, EXISTS (SELECT FROM documents"
+            f" WHERE {fits}) AS more FROM index_meta WHERE name = 'changes'",
+            values,
+        )
+        own = dataclasses.replace(reach, conversations=())
+        known = self._terms.get(own, state["changes"], lambda: self._terms_of(*base(own)))
+        if not state["more"]:
+            return known
+        return self._terms.get(reach, state["changes"], lambda: and_those(known, self._terms_of(fits, values)))
 
-    def counts(self) -> Counts:
+    def _terms_of(self, fits: LiteralString, values: dict[str, Any]) -> Terms:
+        titles = self._named(f"SELECT title FROM documents WHERE {fits} ORDER BY id LIMIT {MOST_TITLES}", values)
+        headings = self._named(
+            "SELECT heading FROM passages JOIN documents ON documents.id = document_id"
+            f" WHERE {fits} ORDER BY passages.id LIMIT {MOST_HEADINGS}",
+            values,
+        )
+        return (
+            tuple(each["title"] for each in titles),
+            tuple(dict.fromkeys(each["heading"] for each in headings if each["heading"])),
+        )
+
+    def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
+        """The collections within reach, "" among them where documents are in none, and what each holds."""
+        fits, values = within(reach)
+        rows = self._named(
+            f"WITH reached AS (SELECT id, collection, passages FROM documents WHERE {fits}),"
+            " held AS (SELECT collection, count(*) AS documents, sum(passages) AS passages FROM reached GROUP BY 1),"
+            " made AS (SELECT collection, count(*) AS vectors FROM reached JOIN passages ON document_id = reached.id"
+            " JOIN vectors ON passage_id = passages.id GROUP BY 1)"
+            " SELECT collection, documents, held.passages, coalesce(vectors, 0) AS vectors"
+            ' FROM held LEFT JOIN made USING (collection) ORDER BY collection COLLATE "C"',
+            values,
+        )
+        return {row["collection"]: Counts(row["documents"], row["passages"], row["vectors"]) for row in rows}
+
+    def counts(self, reach: Reach | None = None) -> Counts:
+        """What there is within reach; all of it where the reach is None."""
+        if reach is not None and (reach != LIBRARY or self._is_scoped()):
+            held = self.collections(reach).values()
+            return Counts(*(sum(each) for each in zip(*map(dataclasses.astuple, held), strict=True))) if held else NONE
         (row,) = self._database.rows(
             "SELECT (SELECT count(*) FROM documents) AS documents, (SELECT count(*) FROM passages) AS passages,"
             " (SELECT count(*) FROM vectors) AS vectors"
         )
         return Counts(**row)
 
-    def _passages(self, ids: Sequence[int]) -> list[Passage]:
-        rows = self._database.rows(f"{PASSAGES} WHERE passages.id = ANY(%s) ORDER BY passages.id", list(ids))
-        return [to_passage(row) for row in rows]
+    def forget_vectors(self, document_id: int) -> None:
+        """Let the vectors of a document be made again."""
+        with self._database.write(lock="library") as tx:
+            tx.execute(
+                "DELETE FROM vectors WHERE passage_id IN (SELECT id FROM passages WHERE document_id = %s)",
+                (document_id,),
+            )
+
+    def _passages(self, ids: Sequence[int], reach: Reach) -> list[Passage]:
+        with self._database.connection() as connection:
+            return [to_passage(row) for row in _passages(connection, ids, reach)]
+
+    def _is_scoped(self) -> bool:
+        """Whether there is a document that is not simply the library's own."""
+        (row,) = self._database.rows(f"SELECT {SCOPED} AS scoped")
+        return bool(row["scoped"])
+
+    def _named(self, statement: LiteralString, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a statement whose values have names."""
+        with self._database.connection() as connection:
+            return connection.execute(statement, values).fetchall()
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -454,13 +564,15 @@ def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Docu
     cursor = tx.cursor()
     cursor.executemany(
         "INSERT INTO documents"
-        " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content)"
+        " (id, key, source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content,"
+        " tenant, attached)"
         " VALUES (coalesce(%s, nextval(pg_get_serial_sequence('documents', 'id'))::integer),"
-        " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (key) DO UPDATE SET"
-        " (title, hash, added_at, passages, collection, tags, date, reference, hidden, content) ="
+        " (title, hash, added_at, passages, collection, tags, date, reference, hidden, content, tenant, attached) ="
         " (excluded.title, excluded.hash, excluded.added_at, excluded.passages, excluded.collection, excluded.tags,"
-        " excluded.date, excluded.reference, excluded.hidden, excluded.content) RETURNING id",
+        " excluded.date, excluded.reference, excluded.hidden, excluded.content, excluded.tenant, excluded.attached)"
+        " RETURNING id",
         [
             (
                 number,
@@ -476,6 +588,8 @@ def write_rows(tx: Connection, documents: Iterable[tuple[int | None, float, Docu
                 json.dumps(dataclasses.asdict(document.reference)) if document.reference else None,
                 of_hidden(document.hidden),
                 document.content,
+                document.tenant,
+                document.attached,
             )
             for number, added_at, document in documents
         ],
@@ -543,8 +657,10 @@ def _keep_vector_index(tx: Connection) -> None:
 # --- searching ----------------------------------------------------------------------------------------------------
 
 
-def _fitting(connection: Connection, where: Filter, most: int) -> npt.NDArray[np.int32] | None:
-    fits, values = condition(where)
+def _fitting(
+    connection: Connection, fits: LiteralString, values: Mapping[str, Any], most: int
+) -> npt.NDArray[np.int32] | None:
+    """The passages of the documents that fit a condition; None where they are more."""
     row = connection.execute(
         "SELECT coalesce(array_agg(id), '{}') AS ids FROM ("
         f"SELECT passages.id FROM documents JOIN passages ON document_id = documents.id WHERE {fits}"
@@ -555,24 +671,21 @@ def _fitting(connection: Connection, where: Filter, most: int) -> npt.NDArray[np
     return np.array(row["ids"], dtype=np.int32) if len(row["ids"]) <= most else None
 
 
-def _lexical(
-    connection: Connection, query: SearchQuery, state: Mapping[str, Any], only: npt.NDArray[np.int32] | None
-) -> dict[int, float]:
+def _lexical(connection: Connection, query: SearchQuery, state: Mapping[str, Any], bounds: Bounds) -> dict[int, float]:
     """Passages by BM25 with their scores, the best first."""
     weights = weighted_words(query)
     if not weights:
         return {}
-    scores = bm25(weights, fetch(connection, weights), State(state["passages"], state["words"]), only)
-    if only is not None or not (query.where or state["removed"]):
+    scores = bm25(weights, fetch(connection, weights), State(state["passages"], state["words"]), bounds.only)
+    if bounds.only is not None or not (bounds.fits or state["removed"]):
         return scores.best(DEPTH)
-    fits, values = condition(query.where)
     many = 2 * DEPTH
     while True:
         candidates = scores.best(many)
         rows = connection.execute(
             "SELECT passages.id FROM passages JOIN documents ON documents.id = document_id"
-            f" WHERE passages.id = ANY(%(ids)s) AND {fits}",
-            {**values, "ids": list(candidates)},
+            f" WHERE passages.id = ANY(%(ids)s) AND {bounds.fits or 'true'}",
+            {**bounds.values, "ids": list(candidates)},
         )
         there = {row["id"] for row in rows}
         if len(there) >= DEPTH or len(candidates) < many:
@@ -581,22 +694,21 @@ def _lexical(
     return dict(islice(((passage, score) for passage, score in candidates.items() if passage in there), DEPTH))
 
 
-def _near(connection: Connection, question: str, where: Filter, only: npt.NDArray[np.int32] | None) -> dict[int, float]:
+def _near(connection: Connection, question: str, bounds: Bounds) -> dict[int, float]:
     """The passages nearest to a question with their cosines, the nearest first."""
-    if only is not None:
+    if bounds.only is not None:
         return _nearest(
             connection,
             "SELECT passage_id, vector <=> %(question)s::halfvec AS distance FROM vectors"
             " WHERE passage_id = ANY(%(only)s) ORDER BY (vector <=> %(question)s::halfvec) + 0",
-            {"question": question, "only": only.tolist()},
+            {"question": question, "only": bounds.only.tolist()},
         )
-    fits, values = condition(where)
     among: LiteralString = "JOIN passages ON passages.id = passage_id JOIN documents ON documents.id = document_id"
     return _nearest(
         connection,
-        f"SELECT passage_id, vector <=> %(question)s::halfvec AS distance FROM vectors {among if where else ''}"
-        f" WHERE {fits} ORDER BY distance",
-        {**values, "question": question},
+        f"SELECT passage_id, vector <=> %(question)s::halfvec AS distance FROM vectors {among if bounds.fits else ''}"
+        f" WHERE {bounds.fits or 'true'} ORDER BY distance",
+        {**bounds.values, "question": question},
     )
 
 
@@ -610,6 +722,13 @@ def _nearest(connection: Connection, statement: LiteralString, values: Mapping[s
         rows = found.fetchall()
     rows.sort(key=lambda row: (row["distance"], row["passage_id"]))
     return {row["passage_id"]: 1 - row["distance"] for row in rows}
+
+
+def _passages(connection: Connection, ids: Sequence[int], reach: Reach) -> list[dict[str, Any]]:
+    """The rows of those passages that are within reach, in order of their ids."""
+    fits, values = within(reach)
+    statement: LiteralString = f"{PASSAGES} WHERE passages.id = ANY(%(ids)s) AND {fits} ORDER BY passages.id"
+    return connection.execute(statement, {**values, "ids": list(ids)}).fetchall()
 
 
 def _cosines(connection: Connection, ids: Sequence[int], question: str) -> dict[int, float]:
@@ -643,6 +762,8 @@ def storable_document(document: Document) -> Document:
             csl={name: storable(value) for name, value in reference.csl.items()},
         ),
         hidden=tuple(Hidden(each.where, storable(each.text)) for each in document.hidden),
+        tenant=storable(document.tenant),
+        attached=storable(document.attached),
         chunks=tuple(
             dataclasses.replace(piece, text=storable(piece.text), heading=storable(piece.heading))
             for piece in document.chunks

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from turnwise.errors import LibraryError
 from turnwise.postgres import storable
-from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reference
+from turnwise.types import EVERYTHING, DocumentInfo, Filter, Flag, Hidden, Passage, Reach, Reference
 
 if TYPE_CHECKING:
     from turnwise.postgres import Connection
@@ -55,7 +55,13 @@ def flags(tx: Connection) -> None:
         tx.execute(statement)
 
 
-MIGRATIONS = (extension, tables, flags)
+def reach(tx: Connection) -> None:
+    """Whose a document is, and the conversation that it was attached to."""
+    for statement in _REACH:
+        tx.execute(statement)
+
+
+MIGRATIONS = (extension, tables, flags, reach)
 
 # Ids are never reused: a citation or a vector can not come to mean another passage. `key` is a hash of the source, for
 # sources may be longer than an index takes. Of `postings`, a row is a word in a segment: all passages put in together
@@ -110,10 +116,27 @@ _FLAGS: tuple[LiteralString, ...] = (
     "CREATE TABLE trusted (content text PRIMARY KEY)",
 )
 
+# The name of a tenant and the id of a conversation may be longer than an ordered index takes.
+_REACH: tuple[LiteralString, ...] = (
+    "ALTER TABLE documents ADD COLUMN tenant text COLLATE \"C\" NOT NULL DEFAULT '',"
+    " ADD COLUMN attached text COLLATE \"C\" NOT NULL DEFAULT ''",
+    "CREATE INDEX documents_scoped ON documents (id) WHERE tenant > '' OR attached > ''",
+    "CREATE INDEX documents_of_tenant ON documents USING hash (tenant) WHERE tenant > ''",
+    "CREATE INDEX documents_attached ON documents USING hash (attached) WHERE attached > ''",
+)
+
+SCOPED: LiteralString = "EXISTS (SELECT FROM documents WHERE tenant > '' OR attached > '')"
+
+PENDING: LiteralString = """(
+        SELECT count(*)::integer FROM passages WHERE document_id = documents.id
+        AND NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)
+    ) AS pending"""
+
 TRUSTED: LiteralString = "EXISTS (SELECT FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
 DOCUMENTS: LiteralString = (
-    f"SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, {TRUSTED} FROM documents"
+    "SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, tenant, attached,"
+    f" {TRUSTED}, {PENDING} FROM documents"
 )
 
 PASSAGES: LiteralString = f"""
@@ -179,6 +202,34 @@ def condition(where: Filter) -> tuple[LiteralString, dict[str, Any]]:
         "until": storable(where.until),
     }
     return " AND ".join(parts), values
+
+
+def base(reach: Reach) -> tuple[LiteralString, dict[str, Any]]:
+    """What a reach lets through besides what is attached to conversations, as a condition with its values."""
+    clause: LiteralString = "tenant = %(tenant)s AND attached = ''"
+    if reach.tenant:
+        clause += " AND tenant > ''"
+    if reach.collections:
+        clause += " AND collection = ANY(%(reached)s)"
+    return clause, {"tenant": storable(reach.tenant), "reached": [label(each) for each in reach.collections]}
+
+
+def attached(reach: Reach) -> tuple[LiteralString, dict[str, Any]]:
+    """What it lets through of that."""
+    return "attached > '' AND attached = ANY(%(conversations)s) AND tenant = %(tenant)s", {
+        "tenant": storable(reach.tenant),
+        "conversations": [storable(each) for each in reach.conversations],
+    }
+
+
+def within(reach: Reach | None, where: Filter = EVERYTHING) -> tuple[LiteralString, dict[str, Any]]:
+    """All that a reach lets through, and of what is not attached to a conversation only what fits the filter."""
+    if reach is None:
+        return "true", {}
+    (own, values), (besides, more), (fits, wanted) = base(reach), attached(reach), condition(where)
+    if where:
+        own = f"{own} AND {fits}"
+    return (f"({own} OR {besides})" if reach.conversations else own), {**wanted, **values, **more}
 
 
 def pattern(glob: str) -> str:

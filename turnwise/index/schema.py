@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 
-from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reference
+from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reach, Reference
 
 
 def tables(tx: sqlite3.Connection) -> None:
@@ -27,7 +27,13 @@ def flags(tx: sqlite3.Connection) -> None:
         tx.execute(statement)
 
 
-MIGRATIONS = (tables, op_log, flags)
+def reach(tx: sqlite3.Connection) -> None:
+    """Whose a document is, and the conversation that it was attached to."""
+    for statement in _REACH:
+        tx.execute(statement)
+
+
+MIGRATIONS = (tables, op_log, flags, reach)
 
 # Ids are never reused (AUTOINCREMENT): a citation or a vector can not come to mean another passage.
 _TABLES = (
@@ -98,6 +104,21 @@ _FLAGS = (
     "CREATE TABLE trusted (content TEXT PRIMARY KEY)",
 )
 
+_REACH = (
+    "ALTER TABLE documents ADD COLUMN tenant TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE documents ADD COLUMN attached TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX documents_of_tenant ON documents (tenant, source)",
+    "CREATE INDEX documents_attached ON documents (attached) WHERE attached > ''",
+)
+
+# Those that are not simply the library's own. Two questions, for which there is an index each.
+SCOPED = "SELECT id FROM documents WHERE tenant > '' UNION SELECT id FROM documents WHERE attached > '' AND tenant = ''"
+
+PENDING = """CASE WHEN EXISTS (SELECT 1 FROM pending) THEN (
+        SELECT count(*) FROM passages AS waiting JOIN pending ON passage_id = waiting.id
+        WHERE waiting.document_id = documents.id
+    ) ELSE 0 END AS pending"""
+
 TRUSTED = "EXISTS (SELECT 1 FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
 PASSAGES = f"""
@@ -107,7 +128,9 @@ PASSAGES = f"""
 """
 
 DOCUMENTS = f"""
-    SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, {TRUSTED} FROM documents
+    SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, tenant, attached,
+        {TRUSTED}, {PENDING}
+    FROM documents
 """
 
 
@@ -161,7 +184,34 @@ def condition(where: Filter) -> tuple[str, list[str]]:
     if where.until:
         parts.append("date != '' AND substr(date, 1, length(?)) <= ?")
         values += [where.until, where.until]
-    return " AND ".join(parts), [_NEVER_KEPT.sub("\ufffd", value) for value in values]
+    return " AND ".join(parts), [storable(value) for value in values]
+
+
+def base(reach: Reach) -> tuple[str, list[str]]:
+    """What a reach lets through besides what is attached to conversations, as a condition and its values."""
+    clause, values = "tenant = ? AND attached = ''", [storable(reach.tenant)]
+    if reach.collections:
+        clause += " AND collection IN (SELECT value FROM json_each(?))"
+        values.append(json.dumps([storable(each) for each in reach.collections]))
+    return clause, values
+
+
+def attached(reach: Reach) -> tuple[str, list[str]]:
+    """What it lets through of that."""
+    clause = "attached > '' AND attached IN (SELECT value FROM json_each(?)) AND tenant = ?"
+    return clause, [json.dumps([storable(each) for each in reach.conversations]), storable(reach.tenant)]
+
+
+def within(reach: Reach | None) -> tuple[str, list[str]]:
+    """All that a reach lets through."""
+    if reach is None:
+        return "true", []
+    (own, values), (besides, more) = base(reach), attached(reach)
+    return (f"({own} OR {besides})", values + more) if reach.conversations else (own, values)
+
+
+def storable(value: str) -> str:
+    return _NEVER_KEPT.sub("\ufffd", value)
 
 
 # SQLite takes no half of a character, and a pattern would end at a NUL and fit what it should not.

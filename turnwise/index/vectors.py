@@ -189,13 +189,14 @@ class VectorIndex:
         found = tx.execute(
             "SELECT first, last FROM changes WHERE seq > ? AND op = 'remove' ORDER BY first", (self._changes,)
         ).fetchall()
-        self._changes = changes
-        if not found:
+        since, self._changes = self._changes, changes
+        table = self._table
+        if not found or (table.stored is None and not len(table.tail.seqs)):
             return
         ranges = np.array([tuple(row) for row in found], dtype=np.int64)
-        table = self._table
-        alive = table.alive & ~_within(table.stored.rows.passages, ranges) if table.stored else table.alive
-        kept = table.tail.at(~_within(table.tail.passages, ranges))
+        again = _made_again(tx, since)
+        alive = table.alive & _left(table.stored.rows, ranges, again) if table.stored else table.alive
+        kept = table.tail.at(_left(table.tail, ranges, again))
         if not alive.any() and not len(kept.seqs):
             self._table, self._room = NOTHING, no_rows()  # what follows may be of another embedder
         elif len(kept.seqs) < len(table.tail.seqs):
@@ -313,6 +314,23 @@ def _scan(
 def _copy(rows: Rows, room: Rows, start: int, end: int) -> None:
     for values, place in zip(rows._asdict().values(), room._asdict().values(), strict=True):
         place[start:end] = values
+
+
+def _made_again(tx: sqlite3.Connection, since: int) -> Integers:
+    """The vectors of passages that the log says are removed and that have one all the same: only the vectors before
+    were removed. Files may hold both."""
+    rows = tx.execute(
+        "SELECT vectors.seq FROM changes CROSS JOIN vectors ON passage_id BETWEEN first AND last"
+        " WHERE changes.seq > ? AND op = 'remove'",
+        (since,),
+    )
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _left(rows: Rows, ranges: Integers, again: Integers) -> Truths:
+    """Which of the rows stay when the passages of the ranges are removed, but for the vectors made again."""
+    gone = _within(rows.passages, ranges)
+    return ~gone | np.isin(rows.seqs, again) if len(again) else ~gone
 
 
 def _within(passages: Integers, ranges: Integers) -> Truths:

@@ -39,6 +39,12 @@ def embedded_text(title: str, heading: str, text: str) -> str:
     return f"{place}\n{text}" if place else text
 
 
+def holds(search: str, title: str, source: str) -> bool:
+    """Whether the title or the source of a document holds each of the words, or has them in one of its own."""
+    told = _folded(f"{title}\n{source}")
+    return all(word in told for word in _folded(search).split())
+
+
 def weighted_words(query: SearchQuery) -> dict[str, float]:
     """What to look for, with what each word counts: those of the question 1, those added to it less."""
     return _weighted(query, content_words) or _weighted(query, words)

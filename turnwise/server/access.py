@@ -7,18 +7,21 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import Annotated, get_args
 
-from fastapi import Request, Security
+from fastapi import APIRouter, Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, Field
+from starlette.responses import Response
 
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
 from turnwise.server.caller import address_of
 from turnwise.server.gate import is_loopback
-from turnwise.server.problems import log
-from turnwise.types import Key, KeyRing, Permission, Reach, TurnRequest
+from turnwise.server.problems import PROBLEMS, Json, log
+from turnwise.types import Key, Permission, Reach, TurnRequest
 
 MODES = ("auto", "keys", "open")
 FRESH = 1.0  # seconds that what is known of a key is believed: so soon it ends after it was revoked
@@ -69,8 +72,8 @@ class Access:
         if mode not in MODES:
             raise ConfigError(f"'access' should be {', '.join(MODES[:-1])} or {MODES[-1]}, not {mode!r}.", "Change it.")
         self.settings: Settings = engine.settings
-        self.keys: KeyRing = getattr(engine.store, "keys", None)  # type: ignore[assignment]  # until the store has them
-        self.open = mode == "open" or (mode == "auto" and not (self.keys and self.keys.all()))
+        self.keys = engine.store.keys
+        self.open = mode == "open" or (mode == "auto" and not self.keys.all())
         self._known: dict[str, tuple[Key, float]] = {}  # by the digest of the secret, with when it was looked up
         self._valid: dict[str, tuple[bool, float]] = {}  # by id
         self._noted: dict[str, float] = {}
@@ -140,3 +143,25 @@ class Access:
             self.keys.used(key_id)
         except TurnwiseError as error:
             log.warning("It could not be noted that a key was used: %s", error)
+
+
+class Me(BaseModel):
+    """Who the caller is to this server."""
+
+    open: bool = Field(description="Whether anyone may come in")
+    name: str = Field(description="Of the key")
+    tenant: str
+    collections: list[str] = Field(description="Those that can be seen; none: all of the tenant's")
+    may: Permission
+    version: str
+
+
+def me_router(access: Access) -> APIRouter:
+    router = APIRouter(prefix="/api", responses=PROBLEMS)
+
+    @router.get("/me", summary="Who I am here, and what I may do", responses={200: {"model": Me}})
+    async def me(caller: Caller = Depends(access.caller("ask"))) -> Response:  # noqa: B008
+        told = {"name": caller.name, "tenant": caller.tenant, "collections": caller.collections, "may": caller.may}
+        return Json({"open": access.open, **told, "version": version("turnwise")})
+
+    return router

@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
 from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.errors import ConfigError
 from turnwise.server import problems
-from turnwise.server.access import Access
+from turnwise.server.access import Access, me_router
 from turnwise.server.analytics import analytics_router
 from turnwise.server.conversations import conversations_router
 from turnwise.server.documents import documents_router
+from turnwise.server.embedding import Embedding
 from turnwise.server.gate import Gate
 from turnwise.server.guard import guard_router
+from turnwise.server.live import Live
+from turnwise.server.memory import memory_router
 from turnwise.server.native import native_router
 from turnwise.server.openai import openai_router
 from turnwise.server.problems import Json
+from turnwise.server.uploads import Uploads
 
 WEB = Path(__file__).parent.parent / "web"
 
 
 def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     """The API and the page over an engine. `host` is the address it will be reached under (default: the setting)."""
-    gate = Middleware(Gate, host=host or engine.settings.host, max_body=engine.settings.max_body)
+    access, embedding = Access(engine), Embedding(engine)
+    live, uploads = Live(engine, access.valid), Uploads(engine, embedding)
+
+    @contextlib.asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        embedding.start()
+        try:
+            yield
+        finally:
+            await live.drain()  # where whoever runs the app has not done so
+            await asyncio.to_thread(embedding.stop)
+
     # FastAPI's own /docs page loads scripts from elsewhere, which neither works offline nor passes our policy.
-    app = FastAPI(title="Turnwise", version=version("turnwise"), docs_url=None, redoc_url=None, middleware=[gate])
+    app = FastAPI(
+        title="Turnwise",
+        version=version("turnwise"),
+        docs_url=None,
+        redoc_url=None,
+        middleware=middleware(engine.settings, host or engine.settings.host),
+        lifespan=living,
+    )
+    app.state.access, app.state.live = access, live
     problems.install(app)
-    access = app.state.access = Access(engine)
-    app.include_router(native_router(engine, access))
-    app.include_router(conversations_router(engine, access))
-    app.include_router(documents_router(engine, access))
+    app.include_router(native_router(engine, access, live))
+    app.include_router(conversations_router(engine, access, live, uploads))
+    app.include_router(documents_router(engine, access, uploads, embedding))
+    app.include_router(memory_router(engine, access))
     app.include_router(guard_router(engine, access))
     app.include_router(analytics_router(engine, access))
-    app.include_router(openai_router(engine, access))
+    app.include_router(openai_router(engine, access, live))
+    app.include_router(me_router(access))
 
     @app.get("/healthz", summary="Whether the server is up")
     async def healthz() -> Response:
@@ -53,3 +84,36 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
 
     app.mount("/web", StaticFiles(directory=WEB))
     return app
+
+
+def middleware(settings: Settings, host: str) -> list[Middleware]:
+    """What stands before every route. Pages of other sites may call only where they are named, and never with cookies:
+    there are none."""
+    origins = origins_of(settings.cors)
+    gate = Middleware(
+        Gate, host=host, max_body=settings.max_body, max_upload=settings.max_upload, origins=frozenset(origins)
+    )
+    if not origins:
+        return [gate]
+    # Outside of the gate, so that such a page can read why it was turned away.
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+        expose_headers=["Content-Disposition", "Idempotent-Replayed", "Retry-After", "WWW-Authenticate"],
+        allow_credentials=False,
+    )
+    return [cors, gate]
+
+
+def origins_of(setting: str) -> list[str]:
+    """The sites that a setting names, as a browser writes them. Raises ConfigError."""
+    origins = [each.strip().lower().removesuffix("/") for each in setting.split(",") if each.strip()]
+    for each in origins:
+        if not re.fullmatch(r"https?://[^\s/*?#@]+", each):
+            raise ConfigError(
+                f"'cors' names {each!r}, which is no site.",
+                "Name each as https://chat.example.org, with its port where it has one. There is no way to name all.",
+            )
+    return origins

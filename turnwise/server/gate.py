@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Collection
 from email.message import Message as Header
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -25,14 +26,23 @@ HEADERS = {
 DRAINED = 64_000_000
 
 
-class Gate:
-    """ASGI middleware: turns away foreign hosts and bodies that are too large, packed or not JSON; adds the security
-    headers; and answers a fault of our own with a problem and a line in the log."""
+# Where the body is a file, of whatever kind.
+UPLOADS = re.compile(r"/api/(documents|conversations/[^/]+/attachments)/[^/]+")
 
-    def __init__(self, app: ASGIApp, host: str, max_body: int) -> None:
+
+class Gate:
+    """ASGI middleware: turns away foreign hosts, changes that another site's page asks for, and bodies that are too
+    large, packed or not JSON; adds the security headers; and answers a fault of our own with a problem and a line in
+    the log. `origins` are the sites whose pages may call."""
+
+    def __init__(
+        self, app: ASGIApp, host: str, max_body: int, max_upload: int = 0, origins: Collection[str] = ()
+    ) -> None:
         self.app = app
         self.host = host
         self.max_body = max_body
+        self.max_upload = max_upload
+        self.origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,7 +67,7 @@ class Gate:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
         if problem is None:
-            await self.app(scope, _limited(receive, self.max_body), send)
+            await self.app(scope, _limited(receive, self._largest(scope["method"], scope["path"])), send)
             return
         await _drain(receive)
         await problem.response(scope["path"])(scope, receive, send)
@@ -66,14 +76,26 @@ class Gate:
         """Why a request is turned away before its body is looked at; None when it may pass."""
         if not host_allowed(headers.get("host", ""), self.host):
             return Problem(421, "WrongHost", "This server does not answer under that name.", f"Call it as {self.host}.")
-        if method not in ("POST", "PUT", "PATCH"):
+        if method in ("GET", "HEAD", "OPTIONS"):
             return None
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("origin") not in self.origins:
+            return Problem(403, "ForeignPage", "A page of another site may not do that.", "Its site goes into cors.")
         if headers.get("content-encoding", "identity").lower() != "identity":
-            return Problem(415, "PackedBody", "Compressed bodies are not taken.", "Send the JSON as it is.")
-        if not _is_json(headers.get("content-type", "")):
+            return Problem(415, "PackedBody", "Compressed bodies are not taken.", "Send it as it is.")
+        length, in_pieces = headers.get("content-length", "0"), "transfer-encoding" in headers
+        empty = not in_pieces and length == "0"
+        content_type = headers.get("content-type", "")
+        if not (is_upload(method, path) or (empty and not content_type) or _is_json(content_type)):
             return Problem(415, "NotJson", "The body must be JSON.", "Send the header Content-Type: application/json.")
-        length = headers.get("content-length", "0")
-        return of_status(413, method, path) if length.isdecimal() and int(length) > self.max_body else None
+        largest = self._largest(method, path)
+        return of_status(413, method, path) if length.isdecimal() and int(length) > largest else None
+
+    def _largest(self, method: str, path: str) -> int:
+        return self.max_upload if is_upload(method, path) else self.max_body
+
+
+def is_upload(method: str, path: str) -> bool:
+    return method == "PUT" and UPLOADS.fullmatch(path) is not None
 
 
 def host_allowed(header: str, host: str) -> bool:

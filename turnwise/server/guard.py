@@ -14,7 +14,7 @@ from turnwise.engine import Engine
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import Action, Fails, GuardResult, State
 from turnwise.server.access import Access, Caller
-from turnwise.server.native import ChatMessage, ConversationId, Text, read_sources
+from turnwise.server.bodies import ChatMessage, ConversationId, Text, read_sources
 from turnwise.server.problems import PROBLEMS, Json
 
 

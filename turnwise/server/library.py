@@ -6,14 +6,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from turnwise.engine import Engine
+from turnwise.types import LIBRARY, Reach
 
 EXAMPLES = 4
 MOST_TITLES = 1000  # a library of more documents is too large to read all its titles for a few examples
 
 
-def describe_library(engine: Engine) -> dict[str, Any]:
-    """Counts of documents, passages and passages without a vector; who answers, and from where ("" when offline)."""
-    counts = engine.index.counts()
+def describe_library(engine: Engine, reach: Reach | None = None) -> dict[str, Any]:
+    """Counts of documents, passages and passages without a vector, within reach where there is one; who answers, and
+    from where ("" when offline)."""
+    counts = engine.index.counts(reach)
     return {
         "documents": counts.documents,
         "passages": counts.passages,
@@ -25,10 +27,10 @@ def describe_library(engine: Engine) -> dict[str, Any]:
     }
 
 
-def example_questions(engine: Engine) -> list[str]:
+def example_questions(engine: Engine, reach: Reach = LIBRARY) -> list[str]:
     """A few questions to start with, about documents from all over the library."""
-    if not 0 < engine.index.counts().documents <= MOST_TITLES:
+    if not 0 < engine.index.counts(reach).documents <= MOST_TITLES:
         return []
-    titles = sorted({document.title for document in engine.index.documents()})
+    titles = sorted({document.title for document in engine.index.documents(reach)})
     step = max(1, len(titles) // EXAMPLES)
     return [f"What is “{title}” about?" for title in titles[::step][:EXAMPLES]]

@@ -1,259 +1,174 @@
-"""The native API under /api: chat as typed events or one object, and what a message is to its conversation."""
+"""The native API under /api: chat as typed events or one object, its streams, and what a message is."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import uuid
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
 from turnwise.citations import bibliography, find_style
-from turnwise.engine import Engine, TurnFailed
+from turnwise.engine import Engine
+from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Access, Caller
+from turnwise.server.bodies import AnalyzeBody, ChatBody
+from turnwise.server.hub import Place
+from turnwise.server.live import Live, Reader
 from turnwise.server.markdown import render
-from turnwise.server.problems import PROBLEMS, UNEXPECTED, Json, Problem, log
-from turnwise.server.sse import EventStream, frame
+from turnwise.server.problems import PROBLEMS, Json, Problem, encode
+from turnwise.server.sse import EVENTS, EventStream, frame
 from turnwise.types import (
     Accepted,
     Answered,
     Delta,
     Failed,
-    Filter,
-    Message,
     Planned,
     Reply,
-    Role,
-    Source,
     StageDone,
     StepDone,
     TurnEvent,
-    TurnRequest,
 )
 
-MILLISECONDS = 1e11  # a number above this counts those: as seconds it would lie in the year 5138
-HIGHEST = 9999  # number of a source: citations have no more digits
+_EVENTS: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {}}}}
 
 
-def whole_characters(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise PydanticCustomError("lone_surrogate", "holds half of a character (a lone surrogate)") from error
-    return text
-
-
-def plain_id(text: str) -> str:
-    if not (0 < len(text) <= 200 and text.isprintable() and "/" not in text):
-        raise PydanticCustomError("plain_id", "should be 1 to 200 printable characters without a slash")
-    return text
-
-
-def moment(value: Any) -> float | None:
-    """A time as seconds since 1970; None where there is none, or none that can be: negative, endless, no number."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        try:
-            read = datetime.fromisoformat(value.strip())
-            return max(0.0, (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()) or None
-        except (ValueError, OverflowError) as error:
-            raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601") from error
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601")
-    if not 0 <= value < 1e15:  # also false for what is no number
-        return None
-    return value / 1000 if value > MILLISECONDS else float(value)
-
-
-Moment = Annotated[float | None, BeforeValidator(moment)]
-Text = Annotated[str, AfterValidator(whole_characters)]
-ConversationId = Annotated[Text, AfterValidator(plain_id)]
-
-
-class ChatMessage(BaseModel):
-    """A message of a history that the caller keeps. An assistant's may carry the sources it was returned with, and
-    what its writer noted about it: {"scaffolding": "hint"}."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    role: Role
-    content: Text
-    sources: Any = None
-    created_at: Moment = Field(None, description="Seconds or milliseconds since 1970, or ISO 8601 (else UTC)")
-    metadata: Any = None
-
-    def to_message(self) -> Message:
-        noted = self.metadata if isinstance(self.metadata, dict) else {}
-        return Message(self.role, self.content, read_sources(self.sources), self.created_at, noted)
-
-
-class AnalyzeBody(BaseModel):
-    """A conversation that the caller keeps; its last message is the one to be understood."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    messages: list[ChatMessage]
-
-    @model_validator(mode="after")
-    def ends_with_the_user(self) -> Self:
-        if not self.messages or self.messages[-1].role != "user":
-            raise ValueError("The last of 'messages' must be from the user.")
-        return self
-
-    def to_request(self) -> TurnRequest:
-        *history, last = (message.to_message() for message in self.messages)
-        return TurnRequest(last.content, tuple(history))
-
-
-class FilterBody(BaseModel):
-    """Which documents may answer; see `turnwise.types.Filter`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    collections: list[Text] = []
-    tags: list[Text] = []
-    source: Text = ""
-    since: Text = ""
-    until: Text = ""
-
-    def to_filter(self) -> Filter:
-        return Filter(tuple(self.collections), tuple(self.tags), self.source, self.since, self.until)
-
-
-class ChatBody(BaseModel):
-    """A question: `message` for a conversation kept here, or `messages` for one the caller keeps."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    message: Text | None = None
-    conversation_id: ConversationId | None = None
-    messages: list[ChatMessage] | None = None
-    condensed_query: Text | None = None
-    filter: FilterBody = FilterBody()
-    query_id: ConversationId | None = Field(None, description="The caller's name for this question, in its plan")
-    user: Text = Field("", description="Whose message it is, for the rate limit of a user")
-    style: Text = Field("", description="A citation style by its name, such as apa: then the reply has a bibliography")
-    stream: StrictBool = True
-
-    @model_validator(mode="after")
-    def one_kind(self) -> Self:
-        if (self.message is None) == (self.messages is None):
-            raise ValueError("Send either 'message' or 'messages'.")
-        if self.messages is not None and self.conversation_id is not None:
-            raise ValueError("'conversation_id' goes with 'message'; with 'messages' nothing is kept here.")
-        if self.messages is not None and (not self.messages or self.messages[-1].role != "user"):
-            raise ValueError("The last of 'messages' must be from the user.")
-        return self
-
-    def to_request(self) -> TurnRequest:
-        query, where, name = self.condensed_query or None, self.filter.to_filter(), self.query_id or ""
-        if self.messages is not None:
-            *history, last = (message.to_message() for message in self.messages)
-            return TurnRequest(last.content, tuple(history), None, query, where, name)
-        return TurnRequest(self.message or "", (), self.conversation_id or uuid.uuid4().hex, query, where, name)
-
-
-def read_sources(value: Any) -> tuple[Source, ...]:
-    """The sources a caller sent back to us; those that are not of our form are left out."""
-    sources: list[Source] = []
-    for item in value if isinstance(value, list) else []:
-        try:
-            source = _source.validate_python(item)
-        except ValidationError:
-            continue
-        if 0 < source.number <= HIGHEST:
-            sources.append(source)
-    return tuple(sources)
-
-
-_source = TypeAdapter(Source)
-
-
-def native_router(engine: Engine, access: Access) -> APIRouter:
+def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
     router = APIRouter(prefix="/api", responses=PROBLEMS)
     ask = Depends(access.caller("ask"))
 
     @router.post(
         "/chat",
         summary="Ask, as server-sent events or one object",
-        responses={200: {"model": Reply, "content": {"text/event-stream": {}}}},
+        responses={200: {"model": Reply, "content": {EVENTS: {}}}},
     )
-    async def chat(body: ChatBody, caller: Caller = ask) -> Response:
+    async def chat(
+        body: ChatBody,
+        sent: Request,
+        idempotency_key: Annotated[  # noqa: ARG001  # read where it is claimed; here for who reads the description
+            str | None, Header(description="Sent again with it, the request gets the same answer and no second turn")
+        ] = None,
+        caller: Caller = ask,
+    ) -> Response:
         request = caller.sends(body.to_request(), body.user)
         chosen = body.style or engine.settings.style
         style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
-        if body.stream:
-            return EventStream(chat_frames(engine.stream(request), style))
-        reply = await engine.answer(request)
-        return Json({**reply.to_dict(), **await listed(reply, style)})
+        form = ChatEvents(style) if body.stream else ChatObject(style)
+        return await live.respond(request, caller, form, sent, resumable=body.stream)
+
+    @router.get("/streams/{stream}", summary="Come back to an answer: the events that were missed", responses=_EVENTS)
+    async def follow(
+        stream: str,
+        after: Annotated[int, Query(ge=0, description="The number of the last event that was seen")] = 0,
+        last_event_id: Annotated[str | None, Header(description="The same, as the id of that event")] = None,
+        caller: Caller = ask,
+    ) -> Response:
+        found = live.stream(stream, caller.tenant)
+        seen = min(after if last_event_id is None else _number(last_event_id, stream), found.count)
+        if not found.has_after(seen):
+            raise NotFound("What follows that event is not there any more.", "Load the conversation once it is over.")
+        if found.over and seen == found.count:
+            return Response(status_code=204)  # by which a browser knows not to come back
+        return EventStream(Reader(found, seen, caller.key_id))
+
+    @router.delete("/streams/{stream}", summary="Stop an answer; what there is of it is kept", status_code=204)
+    async def cancel(stream: str, caller: Caller = ask) -> Response:
+        await live.cancel(live.stream(stream, caller.tenant))
+        return Response(status_code=204)
+
+    @router.get(
+        "/conversations/{conversation_id}/events",
+        summary="What happens to a conversation: turns that begin and end, its title, its end",
+        responses=_EVENTS,
+    )
+    async def events(
+        conversation_id: str,
+        last_event_id: Annotated[str, Header(description="The last event that was seen")] = "",
+        caller: Caller = ask,
+    ) -> Response:
+        return await live.watch(Place(caller.tenant, conversation_id), caller.key_id, last_event_id)
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
-    def analyze(body: AnalyzeBody, _: Caller = ask) -> Response:
-        return Json(engine.analyze(body.to_request()).to_dict())
+    def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:
+        return Json(engine.analyze(caller.sends(body.to_request(), "")).to_dict())
 
     return router
 
 
-async def listed(reply: Reply, style: Path | None) -> dict[str, Any]:
-    """The bibliography of a reply, where a citation style was chosen."""
-    if style is None:
-        return {}
-    cited = await asyncio.to_thread(bibliography, reply.sources, style)
-    return {"bibliography": [dataclasses.asdict(each) for each in cited]}
+def _number(event_id: str, stream: str) -> int:
+    """N of STREAM-N."""
+    name, _, number = event_id.rpartition("-")
+    if name != stream or not (number.isascii() and number.isdecimal() and len(number) < 10):
+        raise BadRequest("This Last-Event-ID is of no event of this stream.", "Send the last `id` that came with it.")
+    return int(number)
 
 
-async def chat_frames(
-    events: AsyncGenerator[TurnEvent, None], style: Path | None = None
-) -> AsyncGenerator[bytes, None]:
-    """A turn's events on the wire. A turn that fails before it is accepted raises instead, for an honest status."""
-    accepted = False
-    try:
-        async with aclosing(events) as turn:
-            async for event in turn:
-                if isinstance(event, Failed) and not accepted:
-                    raise TurnFailed(event)
-                accepted = True
-                yield _frame(event, await listed(event.reply, style) if isinstance(event, Answered) else {})
-    except Exception:
-        if not accepted:
-            raise
-        log.exception("A turn broke")
-        yield frame(UNEXPECTED.to_dict(), "error")
+class ChatObject:
+    """A turn as one JSON object: the reply."""
+
+    media_type = "application/json"
+
+    def __init__(self, style: Path | None = None) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._style = style
+
+    async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
+        if not isinstance(event, Answered):
+            return b""
+        self.answer = await asyncio.to_thread(told, event.reply, self._style)
+        return encode(self.answer)
+
+    def write_problem(self, problem: Problem) -> bytes:
+        return encode(problem.to_dict())
+
+    def again(self, answer: dict[str, Any]) -> bytes:
+        return encode(answer)
 
 
-def _frame(event: TurnEvent, more: dict[str, Any]) -> bytes:
-    match event:
-        case Accepted():
-            return frame(dataclasses.asdict(event), "accepted")
-        case StageDone(stage):
-            return frame(dataclasses.asdict(stage), "stage")
-        case Planned(plan):
-            return frame(plan.outline(), "plan")
-        case StepDone(place, step, result):
-            return frame({"place": place, "tool": step.tool, **result.outline()}, "step")
-        case Delta(text):
-            return frame({"text": text}, "text")
-        case Answered(reply):
-            html = render(reply.text, {source.number for source in reply.sources})
-            return frame({**reply.to_dict(), "html": html, **more}, "answer")
-        case Failed():
-            return frame(Problem.of_turn(event).to_dict(), "error")
+class ChatEvents:
+    """A turn as typed events, the last with the reply, also as HTML."""
+
+    media_type = EVENTS
+
+    def __init__(self, style: Path | None = None) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._style = style
+        self._accepted: dict[str, Any] = {}
+
+    async def write(self, event: TurnEvent, stream: str) -> bytes:
+        match event:
+            case Accepted():
+                self._accepted = dataclasses.asdict(event)
+                return frame({**self._accepted, "stream": stream}, "accepted")
+            case StageDone(stage):
+                return frame(dataclasses.asdict(stage), "stage")
+            case Planned(plan):
+                return frame(plan.outline(), "plan")
+            case StepDone(place, step, result):
+                return frame({"place": place, "tool": step.tool, **result.outline()}, "step")
+            case Delta(text):
+                return frame({"text": text}, "text")
+            case Answered(reply):
+                answer = await asyncio.to_thread(told, reply, self._style, True)
+                self.answer = {"accepted": self._accepted, "answer": answer}
+                return frame(answer, "answer")
+            case Failed():
+                return self.write_problem(Problem.of_turn(event))
+
+    def write_problem(self, problem: Problem) -> bytes:
+        return frame(problem.to_dict(), "error")
+
+    def again(self, answer: dict[str, Any]) -> bytes:
+        return frame({**answer["accepted"], "stream": None}, "accepted") + frame(answer["answer"], "answer")
+
+
+def told(reply: Reply, style: Path | None, html: bool = False) -> dict[str, Any]:
+    """A reply as the API gives it: with a bibliography where a citation style was chosen, and its text as HTML."""
+    answer = reply.to_dict()
+    if html:
+        answer["html"] = render(reply.text, {source.number for source in reply.sources})
+    if style is not None:
+        answer["bibliography"] = [dataclasses.asdict(each) for each in bibliography(reply.sources, style)]
+    return answer

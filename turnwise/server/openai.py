@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Header, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from turnwise.engine import Engine, TurnFailed
-from turnwise.errors import BadRequest
+from turnwise.engine import Engine
+from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Access, Caller
-from turnwise.server.native import FilterBody, Text, read_sources
-from turnwise.server.problems import UNEXPECTED, Json, Problem, log
-from turnwise.server.sse import EventStream, frame
+from turnwise.server.bodies import FilterBody, Text, read_sources
+from turnwise.server.images import read_images
+from turnwise.server.live import Live
+from turnwise.server.problems import Json, Problem, encode
+from turnwise.server.sse import EVENTS, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
 MODEL = "turnwise"
 # What is given beside OpenAI's fields.
 CONTEXT = ("conversation_id", "sources", "claims", "condensed_query", "follow_up", "state", "notice", "suggestions")
+DONE = b"data: [DONE]\n\n"
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
 }
+
+
+class ImageUrl(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    url: str
 
 
 class ContentPart(BaseModel):
@@ -33,6 +41,7 @@ class ContentPart(BaseModel):
 
     type: str
     text: Text | None = None
+    image_url: ImageUrl | None = None
 
 
 class CompletionMessage(BaseModel):
@@ -49,12 +58,17 @@ class CompletionMessage(BaseModel):
             return None
         return Message(role, self._text(), read_sources(self.sources))
 
+    @property
+    def images(self) -> Iterator[tuple[str, str]]:
+        parts = self.content if isinstance(self.content, list) else []
+        return (("", part.image_url.url) for part in parts if part.type == "image_url" and part.image_url)
+
     def _text(self) -> str:
         if not isinstance(self.content, list):
             return self.content or ""
-        if any(part.type != "text" for part in self.content):
-            raise BadRequest("Only content parts of type 'text' can be read.", "Leave the others out.")
-        return "\n".join(part.text or "" for part in self.content)
+        if any(part.type not in ("text", "image_url") for part in self.content):
+            raise BadRequest("Only content parts of type 'text' and 'image_url' can be read.", "Leave the others out.")
+        return "\n".join(part.text or "" for part in self.content if part.type == "text")
 
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -67,7 +81,8 @@ class StreamOptions(BaseModel):
 
 
 class CompletionBody(BaseModel):
-    """A chat completion request. Sampling parameters are taken and have no effect: the server's settings rule."""
+    """A chat completion request. Sampling parameters, lengths and tools on offer are taken and have no effect: the
+    server's settings rule. What a program could not do without is refused."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -78,18 +93,35 @@ class CompletionBody(BaseModel):
     condensed_query: Text | None = None
     filter: FilterBody = FilterBody()
     user: Text | None = None
+    n: int | None = None
+    tool_choice: Any = None
+    response_format: Any = None
 
     def to_request(self) -> TurnRequest:
-        messages = [message for sent in self.messages if (message := sent.to_message())]
-        if not messages or messages[-1].role != "user":
+        self._refuse()
+        sent = [(message, each) for each in self.messages if (message := each.to_message())]
+        if not sent or sent[-1][0].role != "user":
             raise BadRequest("The last of 'messages' must be from the user.", "Put the question last.")
-        *history, last = messages
+        *history, last = (message for message, _ in sent)
         query, where = self.condensed_query or None, self.filter.to_filter()
-        return TurnRequest(last.content, tuple(history), condensed_query=query, where=where)
+        images = read_images(sent[-1][1].images)  # those of earlier messages were seen then
+        return TurnRequest(last.content, tuple(history), condensed_query=query, where=where, images=images)
+
+    def _refuse(self) -> None:
+        """Raise BadRequest for what a client must not believe to have got."""
+        if self.n is not None and self.n != 1:
+            raise BadRequest("One answer is given at a time.", "Leave 'n' out, or ask again for another.")
+        if self.tool_choice not in (None, "none", "auto"):
+            raise BadRequest("Turnwise calls no tools of its clients, so none can be required.", "Leave it out.")
+        wanted = self.response_format.get("type") if isinstance(self.response_format, dict) else None
+        if wanted not in (None, "text"):
+            raise BadRequest(
+                f"Answers are prose with citations, not {wanted}.", "Leave 'response_format' out; 'sources' are JSON."
+            )
 
 
 class Completion:
-    """One answer in OpenAI's words, whole or in chunks."""
+    """One answer in OpenAI's words."""
 
     def __init__(self, model: str, request: TurnRequest) -> None:
         self.head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
@@ -105,16 +137,6 @@ class Completion:
             **_context(reply),
         }
 
-    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        return {**self.head, "object": "chat.completion.chunk", "choices": [choice]}
-
-    def last_chunk(self, reply: Reply) -> dict[str, Any]:
-        return {**self.chunk({}, "stop"), **_context(reply)}
-
-    def usage_chunk(self, reply: Reply) -> dict[str, Any]:
-        return {**self.head, "object": "chat.completion.chunk", "choices": [], "usage": self.usage(reply)}
-
     def usage(self, reply: Reply) -> dict[str, int]:
         """Estimated tokens, at four characters each."""
         asked, answered = self.asked // 4 + 1, len(reply.text) // 4 + 1
@@ -126,55 +148,108 @@ def _context(reply: Reply) -> dict[str, Any]:
     return {name: known[name] for name in CONTEXT}
 
 
-def openai_router(engine: Engine, access: Access) -> APIRouter:
+class CompletionObject:
+    """A turn as one chat completion."""
+
+    media_type = "application/json"
+
+    def __init__(self, completion: Completion) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._completion = completion
+
+    async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
+        if not isinstance(event, Answered):
+            return b""
+        self.answer = self._completion.whole(event.reply)
+        return encode(self.answer)
+
+    def write_problem(self, problem: Problem) -> bytes:
+        return encode(problem.to_openai())
+
+    def again(self, answer: dict[str, Any]) -> bytes:
+        return encode(answer)
+
+
+class CompletionChunks:
+    """A turn's text in chunks, ending in [DONE]."""
+
+    media_type = EVENTS
+
+    def __init__(self, completion: Completion, with_usage: bool) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._completion = completion
+        self._with_usage = with_usage
+        self._begun = False
+
+    async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
+        match event:
+            case Delta(text):
+                return self._words(self._completion.head, text)
+            case Answered(reply):
+                self.answer = self._completion.whole(reply)
+                return self._rest(self.answer)
+            case Failed():
+                return self.write_problem(Problem.of_turn(event))
+        return b""
+
+    def write_problem(self, problem: Problem) -> bytes:
+        return frame(problem.to_openai()) + DONE
+
+    def again(self, answer: dict[str, Any]) -> bytes:
+        return self._rest(answer)
+
+    def _rest(self, whole: dict[str, Any]) -> bytes:
+        """What follows the words, and the words where there were none yet."""
+        head = {name: whole[name] for name in ("id", "created", "model")}
+        words = b"" if self._begun else self._words(head, whole["choices"][0]["message"]["content"])
+        context = {name: whole[name] for name in CONTEXT}
+        usage = {**head, "object": "chat.completion.chunk", "choices": [], "usage": whole["usage"]}
+        last = frame({**_chunk(head, {}, "stop"), **context})
+        return words + last + (frame(usage) if self._with_usage else b"") + DONE
+
+    def _words(self, head: dict[str, Any], text: str) -> bytes:
+        role = {} if self._begun else {"role": "assistant"}
+        self._begun = True
+        return frame(_chunk(head, {**role, "content": text}))
+
+
+def _chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    return {**head, "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def openai_router(engine: Engine, access: Access, live: Live) -> APIRouter:  # noqa: ARG001
     router = APIRouter(prefix="/v1", responses=ERRORS)
     ask = Depends(access.caller("ask"))
+    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
 
     @router.get("/models", summary="The one model there is")
     def models(_: Caller = ask) -> Response:
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
         return Json({"object": "list", "data": [model]})
 
-    @router.post("/chat/completions", summary="Ask, as OpenAI's clients do")
-    async def completions(body: CompletionBody, caller: Caller = ask) -> Response:
+    @router.get("/models/{name}", summary="The same by its name")
+    def one_model(name: str, _: Caller = ask) -> Response:
+        if name != MODEL:
+            raise NotFound(f"There is no model {name!r}.", f"The one there is is called {MODEL}.")
+        return Json(model)
+
+    @router.post(
+        "/chat/completions",
+        summary="Ask, as OpenAI's clients do",
+        responses={200: {"content": {"application/json": {}, EVENTS: {}}}},
+    )
+    async def completions(
+        body: CompletionBody,
+        sent: Request,
+        idempotency_key: Annotated[  # noqa: ARG001  # read where it is claimed; here for who reads the description
+            str | None, Header(description="Sent again with it, the request gets the same answer and no second turn")
+        ] = None,
+        caller: Caller = ask,
+    ) -> Response:
         request = caller.sends(body.to_request(), body.user or "")
         completion = Completion(body.model, request)
-        if body.stream:
-            with_usage = bool(body.stream_options and body.stream_options.include_usage)
-            return EventStream(completion_frames(engine.stream(request), completion, with_usage))
-        return Json(completion.whole(await engine.answer(request)))
+        with_usage = bool(body.stream_options and body.stream_options.include_usage)
+        form = CompletionChunks(completion, with_usage) if body.stream else CompletionObject(completion)
+        return await live.respond(request, caller, form, sent)
 
     return router
-
-
-async def completion_frames(
-    events: AsyncGenerator[TurnEvent, None], completion: Completion, with_usage: bool
-) -> AsyncGenerator[bytes, None]:
-    """A turn's text in chunks, ending in [DONE]. A turn that fails before its first word raises instead."""
-    begun = False
-    try:
-        async with aclosing(events) as turn:
-            async for event in turn:
-                if isinstance(event, Delta):
-                    yield frame(completion.chunk(_words(event.text, begun)))
-                    begun = True
-                elif isinstance(event, Answered):
-                    if not begun:
-                        yield frame(completion.chunk(_words(event.reply.text, begun)))
-                    yield frame(completion.last_chunk(event.reply))
-                    if with_usage:
-                        yield frame(completion.usage_chunk(event.reply))
-                elif isinstance(event, Failed):
-                    if not begun:
-                        raise TurnFailed(event)
-                    yield frame(Problem.of_turn(event).to_openai())
-    except Exception:
-        if not begun:
-            raise
-        log.exception("A turn broke")
-        yield frame(UNEXPECTED.to_openai())
-    yield b"data: [DONE]\n\n"
-
-
-def _words(text: str, begun: bool) -> dict[str, Any]:
-    return {"content": text} if begun else {"role": "assistant", "content": text}

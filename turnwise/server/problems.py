@@ -35,8 +35,17 @@ class ProblemDocument(BaseModel):
     retry_after: float | None = None
 
 
+def _documented(description: str) -> dict[str, Any]:
+    content = {"application/problem+json": {"schema": ProblemDocument.model_json_schema()}}
+    return {"description": description, "content": content}
+
+
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemDocument, "description": "A problem (RFC 9457)"} for status in ("4XX", "5XX")
+    401: _documented("No key, or one that is not good (any more)"),
+    403: _documented("The key is not for this"),
+    404: _documented("There is no such thing that the caller may see"),
+    "4XX": _documented("A problem with the request (RFC 9457)"),
+    "5XX": _documented("A problem of the server (RFC 9457)"),
 }
 
 
@@ -135,7 +144,8 @@ def of_status(status: int, method: str, path: str) -> Problem:
     if status == 405:
         return Problem(405, "MethodNotAllowed", f"{path} does not take {method}.", "/openapi.json lists what it takes.")
     if status == 413:
-        return Problem(413, "BodyTooLarge", "The request body is too large.", "Send less, or raise max_body.")
+        setting = "max_upload" if method == "PUT" else "max_body"
+        return Problem(413, "BodyTooLarge", "The request body is too large.", f"Send less, or raise {setting}.")
     if status == 400:
         return Problem(400, "MalformedJson", "The body is not JSON that can be read.", "Send one UTF-8 JSON object.")
     return Problem(status, "Refused", f"The request was refused with status {status}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -12,21 +13,25 @@ import uvicorn
 
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, TurnwiseError
+from turnwise.server.access import Access
 from turnwise.server.app import create_app
 from turnwise.server.gate import is_loopback
 from turnwise.server.library import describe_library
+from turnwise.server.live import Live
 from turnwise.server.problems import log
 
-GRACE = 5  # seconds that open streams have to end when the server is stopped
+GRACE = 10  # seconds that turns have to end when the server is stopped
+FAREWELL = 3  # seconds more in which their readers are told
 
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None) -> None:
     """Serve until Ctrl-C, saying where. Raises ConfigError where the address cannot be had."""
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
-    with _listen(host, port) as listening, _preparing(engine), _embedding(engine):
+    Access(engine).require_safe(host)
+    with _listen(host, port) as listening, _preparing(engine):
         print(_greeting(engine, _address(host, listening)), flush=True)
-        if not is_loopback(host):
+        if Access(engine).open and not is_loopback(host):
             print("Warning: anyone who can reach this address can read the library and its conversations.", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             _server(engine, host).run(sockets=[listening])
@@ -35,6 +40,7 @@ def serve(engine: Engine, host: str | None = None, port: int | None = None) -> N
 @contextlib.contextmanager
 def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """The address of a server on a thread of its own, for tests, scripts and notebooks. It stops with the block."""
+    Access(engine).require_safe(host)
     with _listen(host, port) as listening:
         server = _server(engine, host)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server")
@@ -48,8 +54,18 @@ def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[
             thread.join()
 
 
+class _Server(uvicorn.Server):
+    """Lets turns end, and those who read them know, before connections are cut."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        live: Live = self.config.app.state.live  # type: ignore[union-attr]
+        draining = asyncio.create_task(live.drain(GRACE))
+        await super().shutdown(sockets)
+        await draining
+
+
 def _server(engine: Engine, host: str) -> uvicorn.Server:
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             create_app(engine, host),
             log_level="warning",
@@ -57,7 +73,7 @@ def _server(engine: Engine, host: str) -> uvicorn.Server:
             server_header=False,
             proxy_headers=False,  # whoever is believed is a setting of ours; see caller.py
             ws="none",
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=GRACE + FAREWELL,
         )
     )
 
@@ -107,25 +123,3 @@ def _preparing(engine: Engine) -> Iterator[None]:
         yield
     finally:
         thread.join()
-
-
-@contextlib.contextmanager
-def _embedding(engine: Engine) -> Iterator[None]:
-    """While this lasts, vectors are made in the background for passages that have none yet."""
-    stop = threading.Event()
-
-    def work() -> None:
-        try:
-            engine.embed(stop=stop)
-        except TurnwiseError as error:
-            log.error("Vectors are not being made: %s %s", error, error.hint)
-
-    thread = threading.Thread(target=work, name="embedding")
-    if engine.pending():
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        if thread.ident:
-            thread.join()

@@ -1,19 +1,30 @@
-"""Server-sent events: a stream that notices at once when its reader has left."""
+"""Server-sent events and whole answers: responses that notice at once when their reader has left."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from turnwise.server.problems import encode, log
 
+EVENTS = "text/event-stream"
 HEARTBEAT = 15.0  # seconds; proxies cut connections that stay silent for a minute
 PATIENCE = 60.0  # seconds that a reader may leave an event untaken
+STILL_HERE = b": still here\n\n"
+
+
+class Frames(Protocol):
+    """What is to be sent, piece by piece. It is told when nobody takes more of it."""
+
+    def __aiter__(self) -> Frames: ...
+
+    async def __anext__(self) -> bytes: ...
+
+    async def aclose(self) -> None: ...
 
 
 def frame(data: Any, event: str = "") -> bytes:
@@ -23,13 +34,13 @@ def frame(data: Any, event: str = "") -> bytes:
 
 
 class EventStream(StreamingResponse):
-    """Sends frames as they come, with a comment as heartbeat. Whatever ends it, the frames' generator is closed.
+    """Sends frames as they come, with a comment as heartbeat. Whatever ends it, the frames are closed.
 
     The response starts with the first frame, so an error raised before it still becomes an answer with its status.
     """
 
-    def __init__(self, frames: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(frames, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+    def __init__(self, frames: Frames) -> None:
+        super().__init__(frames, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
         self.frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -43,6 +54,7 @@ class EventStream(StreamingResponse):
             sending.cancel()
             leaving.cancel()
             await asyncio.gather(sending, leaving, return_exceptions=True)
+            await self.frames.aclose()  # also where sending had not begun
 
     async def _send_all(self, send: Send) -> None:
         async with aclosing(self.frames) as frames:
@@ -54,12 +66,27 @@ class EventStream(StreamingResponse):
                 async for following in frames:
                     await _deliver(send, following)
             except _ReaderStalled:
-                log.warning("A reader took nothing for %g seconds; its stream was closed.", PATIENCE)
+                log.warning("A reader took nothing for %g seconds; its connection was closed.", PATIENCE)
                 return
             finally:
                 beating.cancel()
                 await asyncio.gather(beating, return_exceptions=True)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class WholeAnswer(EventStream):
+    """Sends one JSON document, the first frame, when it is there; its client may leave before."""
+
+    def __init__(self, frames: Frames) -> None:
+        super().__init__(frames)
+        self.init_headers({"Content-Type": "application/json"})
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self.frames) as frames:
+            body = await anext(frames)
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": self.status_code, "headers": [*self.raw_headers, length]})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 class _ReaderStalled(Exception):
@@ -77,7 +104,7 @@ async def _deliver(send: Send, body: bytes) -> None:
 async def _beat(send: Send) -> None:
     while True:
         await asyncio.sleep(HEARTBEAT)
-        await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
+        await send({"type": "http.response.body", "body": STILL_HERE, "more_body": True})
 
 
 async def _disconnect(receive: Receive) -> None:

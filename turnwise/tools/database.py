@@ -68,6 +68,7 @@ class Database:
 
     name = "database"
     reads_history = True  # so it is given a follow-up as it was written first
+    of_library = True
 
     def __init__(self, rewriter: Rewriter | None = None, timeout: float = 15.0) -> None:
         self._rewriter = rewriter

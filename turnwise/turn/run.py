@@ -33,6 +33,7 @@ from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.turn.verify import checked, grounds
 from turnwise.types import (
+    LIBRARY,
     Accepted,
     Analysis,
     Answered,
@@ -44,6 +45,7 @@ from turnwise.types import (
     Message,
     Planned,
     Prompt,
+    Reach,
     Reply,
     Reranker,
     StepDone,
@@ -93,7 +95,7 @@ def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, No
 
 async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenerator[TurnEvent, None]:
     settings = parts.settings
-    trace, memory, text = TraceLog(), Memory(parts.store, request), ""
+    trace, memory, text = TraceLog(), Memory(store_for(request, parts), request), ""
     try:
         with trace.stage("guard in") as stage:
             await admit(request, parts.limits)
@@ -112,8 +114,10 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             raise MessageBlocked(f"This message was not answered: {verdict.why}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
-            now = time.time()
-            understood = await asyncio.to_thread(understand, message, history, settings, parts.senses, now)
+            reach = reached(request, memory.conversation_id, memory.ancestors)
+            library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts)
+            now, senses = time.time(), parts.senses.over(library)
+            understood = await asyncio.to_thread(understand, message, history, settings, senses, now)
             stage.decide(understood.intent, understood.reason, **details(understood, settings))
         yield trace.last()
 
@@ -127,7 +131,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("plan") as stage:
             meaning, query_id = Meaning(understood, condensed, query), request.query_id or uuid.uuid4().hex
-            planned = await parts.planner.create_plan(query_id, message, history, parts.tools, meaning)
+            planned = await parts.planner.create_plan(query_id, message, history, tools, meaning)
             steps = planned.outline()["steps"]
             stage.decide(
                 " + ".join(step.tool for step in planned.steps), planned.reason, query_id=query_id, steps=steps
@@ -138,16 +142,15 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         with trace.stage("retrieve") as stage:
             leaning = understood.intent == "follow_up"
             answer = next((each for each in reversed(history) if leaning and each.role == "assistant"), None)
-            library = parts.guard.open_library(parts.index)
             shelves = Shelves(library, settings.evidence, parts.reranker, answer)
-            async with aclosing(carry_out(planned, shelves, parts.tools)) as doing:
+            async with aclosing(carry_out(planned, shelves, tools)) as doing:
                 async for place, result in doing:
                     planned = planned.with_result(place, result)
                     yield StepDone(place, as_asked(planned).steps[place], result)
             planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
             searched = [step.input for step in planned.searched]
-            called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in parts.tools}]
+            called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in tools}]
             came = [*([f"{len(hits)} passages"] if searched else []), *called]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [
@@ -273,7 +276,27 @@ def seen_by_reader(prompt: Prompt) -> str:
     return "\n".join([*said, *prompt.said, *prompt.found, *passages, *known, prompt.question])
 
 
-def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Message, ...]:
+def reached(request: TurnRequest, conversation_id: str | None, ancestors: Sequence[str]) -> Reach:
+    """What a turn may see: what the caller may, and what is attached to its conversation and those it branched from."""
+    return _and_attached(request.reach, (conversation_id, *ancestors) if conversation_id else ())
+
+
+def _and_attached(reach: Reach, conversations: Sequence[str]) -> Reach:
+    return dataclasses.replace(reach, conversations=tuple(dict.fromkeys((*reach.conversations, *conversations))))
+
+
+def store_for(request: TurnRequest, parts: Parts) -> ConversationStore:
+    """The store as the caller sees it."""
+    return parts.store.of(request.reach.tenant) if request.reach.tenant else parts.store
+
+
+def tools_for(request: TurnRequest, parts: Parts) -> Sequence[Tool]:
+    """The tools that the caller may use: those that read what is the library's own are for nobody else's."""
+    own = not request.reach.tenant
+    return [tool for tool in parts.tools if own or not getattr(tool, "of_library", False)]
+
+
+def sent_in(conversation: Conversation, number: int, parts: Parts, reach: Reach = LIBRARY) -> tuple[Message, ...]:
     """The messages that a model was sent in a turn, given the window it has now; none where it was sent none."""
     turn = next((turn for turn in conversation.turns if turn.number == number), None)
     steps = turn.record.get("plan", {}).get("steps", ()) if turn else ()
@@ -282,7 +305,8 @@ def sent_in(conversation: Conversation, number: int, parts: Parts) -> tuple[Mess
     earlier = (each for each in conversation.turns if each.number < number)
     history = Conversation(conversation.id, turns=earlier).messages()
     asked = Message("user", turn.prompt or "", evidence=turn.evidence, note=turn.note)
-    library = parts.guard.open_library(parts.index)
+    own = (conversation.id, *conversation.metadata.get("ancestors", ()))
+    library = parts.guard.open_library(parts.index, _and_attached(reach, own))
     return sent(history, asked, library.locate, budget_for(parts.models[0], parts.settings))
 
 
@@ -290,8 +314,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     """What a message is to its conversation: the first stages of a turn, with no search and no answer."""
     check = parts.guard.open_input(request.message)
     check_request(request, parts.settings.max_message)
-    kept = parts.store.of(request.reach.tenant)
-    stored = kept.conversation(request.conversation_id) if request.conversation_id else None
+    stored = store_for(request, parts).conversation(request.conversation_id) if request.conversation_id else None
     said = request.history if stored is None else stored.messages()
     blocked, places = ((), ()) if stored is None else stored.refused()
     ours = stored is not None and not stored.metadata.get("imported")
@@ -300,7 +323,9 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     if verdict.blocked:
         raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")
     message, history = verdict.sanitized, readable(said, verdict)
-    understood = understand(message, history, parts.settings, parts.senses, time.time())
+    ancestors = stored.metadata.get("ancestors", ()) if stored else ()
+    library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
+    understood = understand(message, history, parts.settings, parts.senses.over(library), time.time())
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
 

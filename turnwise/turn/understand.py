@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from turnwise.config import Settings
@@ -15,7 +15,7 @@ from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.writing import without_lookalikes
 from turnwise.text import without_citations
-from turnwise.types import Condenser, Embedder, FollowUp, Message, Prediction, Understanding
+from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
 
@@ -28,6 +28,10 @@ class Senses:
     embedder: Embedder | None = None
     condenser: Condenser | None = None
     tracker: ConversationTracker = field(default_factory=ConversationTracker)
+
+    def over(self, library: Library) -> Senses:
+        """The same senses for what a turn may see of the library."""
+        return replace(self, tracker=self.tracker.over(library.terms))
 
 
 _BY_RULES, _DEFAULTS = Senses(), Settings()

@@ -1,0 +1,131 @@
+"""Conversations that come from elsewhere and go elsewhere: what is taken in, and what is written out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import time
+import uuid
+from typing import Any, Self
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from turnwise.conversation import Conversation, Turn, moment
+from turnwise.errors import BadRequest, ConversationError, NotText
+from turnwise.server.bodies import ChatMessage, Text, plain_id
+from turnwise.types import ConversationStore
+
+MOST_TURNS = 10_000
+DEEPEST = 64  # levels of what is taken in
+LONGEST_TITLE = 200
+OWN = ("title", "ancestors")  # of the metadata: what the store says of a conversation, and nobody else
+
+
+class ConversationBody(BaseModel):
+    """A conversation that was written elsewhere: an export of one (`turns`), or the `messages` that were exchanged."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Text | None = Field(None, description="The id it should have; it gets another where that is taken")
+    title: Text = Field("", max_length=LONGEST_TITLE)
+    user_id: Text | None = None
+    turns: list[dict[str, Any]] | None = Field(None, max_length=MOST_TURNS, description="As an export has them")
+    messages: list[ChatMessage] | None = Field(None, max_length=2 * MOST_TURNS)
+    metadata: dict[str, Any] | None = None
+    created_at: str | float | None = Field(None, description="ISO 8601, or seconds since 1970")
+    last_activity: str | float | None = None
+    rate_limit: Text | None = None
+
+    @model_validator(mode="after")
+    def one_form(self) -> Self:
+        if (self.turns is None) == (self.messages is None):
+            raise ValueError("Send either the 'turns' of an export or 'messages'.")
+        return self
+
+    def to_conversation(self) -> tuple[Conversation, str]:
+        """The conversation as it can be kept, and its title. Raises BadRequest and NotText."""
+        told = self.model_dump(exclude={"title", "messages", "rate_limit"})
+        _check(told)
+        told["turns"] = told["turns"] or []
+        found = Conversation.from_dict(told)
+        turns = found.turns if self.messages is None else turns_of(self.messages)
+        if not turns:
+            raise BadRequest("There is nothing in this conversation.", "Send one that has turns.")
+        kept = [_settled(turn, number) for number, turn in enumerate(turns, 1)]
+        noted = {name: value for name, value in found.metadata.items() if name not in OWN}
+        title = self.title or str(found.metadata.get("title") or "")[:LONGEST_TITLE]
+        times = (found.created_at, found.last_activity) if self.messages is None else (None, None)
+        return Conversation(found.id, found.user_id, noted, kept, *times), title
+
+
+def take_in(store: ConversationStore, body: ConversationBody) -> str:
+    """Keep a conversation that was written elsewhere; gives the id under which it is kept."""
+    conversation, title = body.to_conversation()
+    if not _is_plain(conversation.id):
+        conversation.id = uuid.uuid4().hex
+    try:
+        store.put(conversation, title)
+    except ConversationError:
+        conversation.id = uuid.uuid4().hex
+        store.put(conversation, title)
+    return conversation.id
+
+
+def turns_of(messages: list[ChatMessage]) -> list[Turn]:
+    """Messages as turns: each from the user begins one, and what the assistant says next belongs to it."""
+    turns: list[Turn] = []
+    for message in messages:
+        _check({"content": message.content, "metadata": message.metadata})
+        said = message.to_message()
+        at = moment(time.time() if said.at is None else said.at)
+        if said.role == "user":
+            turns.append(Turn(said.content, timestamp=at))
+        elif said.role == "assistant":
+            begun = turns.pop() if turns and turns[-1].response is None else Turn(None, timestamp=at)
+            turns.append(
+                dataclasses.replace(begun, response=said.content, sources=said.sources, metadata=said.metadata)
+            )
+    return turns
+
+
+def _settled(turn: Turn, number: int) -> Turn:
+    """A turn in its place. Nobody is at work on one that comes from elsewhere."""
+    status = "interrupted" if turn.status == "pending" else turn.status
+    return dataclasses.replace(turn, number=number, status=status)
+
+
+def _is_plain(conversation_id: str) -> bool:
+    try:
+        plain_id(conversation_id)
+    except ValueError:
+        return False
+    return True
+
+
+def _check(value: Any, depth: int = 0) -> None:
+    """Raise where something in it cannot be kept: no text, no number, or too deep."""
+    if depth > DEEPEST:
+        raise BadRequest("The conversation is nested too deeply.", "Send what an export gave.")
+    if isinstance(value, str):
+        if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+            raise NotText("The conversation holds characters that are no text.", "Take NULs and halves of them out.")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise BadRequest(f"{value} is no number that can be kept.", "Send what an export gave.")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            _check(name, depth + 1)
+            _check(each, depth + 1)
+    elif isinstance(value, list):
+        for each in value:
+            _check(each, depth + 1)
+
+
+def attachment(name: str, ending: str) -> dict[str, str]:
+    """The header that lets a browser keep an answer as a file of this name."""
+    stem = re.sub(r"[^\w .-]+", "", name).strip(" .")[:80] or "conversation"
+    plain = stem.encode("ascii", "ignore").decode().strip() or "conversation"
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}.{ending}\"; filename*=UTF-8''{quote(stem)}.{ending}"
+    }

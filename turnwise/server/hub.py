@@ -1,0 +1,211 @@
+"""What happens to conversations, told to the pages that have them open: here at once, elsewhere within seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from turnwise.errors import ConversationNotFound, NotAllowed, TurnwiseError
+from turnwise.server.problems import Problem, log
+from turnwise.server.sse import EVENTS, HEARTBEAT, STILL_HERE, frame
+from turnwise.types import ConversationStore
+
+POLL = 2.0  # seconds between two looks at what other processes have done
+MOST_PENDING = 50  # frames that a watcher may leave untaken
+
+
+class Place(NamedTuple):
+    """A conversation of a tenant."""
+
+    tenant: str
+    conversation_id: str
+
+
+class Version(NamedTuple):
+    """How far a conversation is: its last turn, and what became of it."""
+
+    number: int
+    status: str
+
+    def __str__(self) -> str:
+        return f"{self.number}-{self.status}"
+
+    def is_after(self, other: Version) -> bool:
+        """Whether it is later. What was read from the store may be older than what has happened here since."""
+        return (self.number, self.status != "pending") > (other.number, other.status != "pending")
+
+
+class Hub:
+    """The watchers of conversations. All share one heartbeat and one look at the store."""
+
+    def __init__(self, store: ConversationStore, wake: Callable[[], None]) -> None:
+        """`wake` is called when somebody begins to watch: then `tick` has to be called every second or so."""
+        self._store = store
+        self._wake = wake
+        self._closed = False
+        self._watchers: dict[Place, set[Watching]] = defaultdict(set)
+        self._known: dict[Place, Version] = {}
+        self._polled = self._beaten = 0.0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._watchers.values()))
+
+    @property
+    def keys(self) -> set[str]:
+        return {each.key_id for each in self._everyone()}
+
+    async def watch(self, place: Place, key_id: str, seen: str, stream: Callable[[Place], str | None]) -> Watching:
+        """A response that tells what happens to a conversation. It begins with how far that is where a turn is under
+        way, or where the watcher has `seen` (its Last-Event-ID) something else. Raises ConversationNotFound."""
+        found = await asyncio.to_thread(self._store.of(place.tenant).versions, [place.conversation_id])
+        if place.conversation_id not in found:
+            raise ConversationNotFound(
+                f"There is no conversation {place.conversation_id!r}.", "GET /api/conversations lists them."
+            )
+        version = Version(*found[place.conversation_id][:2])
+        known = self._known.get(place, version)
+        known = version if version.is_after(known) else known
+        told = known.status == "pending" or (seen and seen != str(known))
+        return Watching(self, place, key_id, known, _turn(known, stream(place)) if told else b"")
+
+    def turn(self, place: Place, number: int, status: str, stream: str | None = None) -> None:
+        """A turn has begun or ended."""
+        version = Version(number, status)
+        if place in self._watchers:
+            self._known[place] = version
+            self._tell(place, _turn(version, stream))
+
+    def renamed(self, place: Place, title: str) -> None:
+        self._tell(place, frame({"title": title}, "renamed"))
+
+    def deleted(self, place: Place) -> None:
+        for each in tuple(self._watchers.get(place, ())):
+            each.push(frame({}, "deleted"), last=True)
+
+    def refuse(self, key_id: str) -> None:
+        """Send away who came with a key that is no longer good."""
+        error = frame(Problem.of_error(revoked()).to_dict(), "error")
+        for each in self._everyone():
+            if each.key_id == key_id:
+                each.push(error, last=True)
+
+    def close(self) -> None:
+        self._closed = True
+        for each in self._everyone():
+            each.push(b"", last=True)
+
+    def add(self, watching: Watching) -> None:
+        self._watchers[watching.place].add(watching)
+        self._known.setdefault(watching.place, watching.version)
+        self._wake()
+        if self._closed:
+            watching.push(b"", last=True)
+
+    def remove(self, watching: Watching) -> None:
+        there = self._watchers[watching.place]
+        there.discard(watching)
+        if not there:
+            del self._watchers[watching.place]
+            self._known.pop(watching.place, None)
+
+    async def tick(self) -> None:
+        """What is due: a heartbeat, a look at the store."""
+        now = time.monotonic()
+        if now >= self._beaten + HEARTBEAT:
+            self._beaten = now
+            for each in self._everyone():
+                each.push(STILL_HERE)
+        if now >= self._polled + POLL:
+            self._polled = now
+            for tenant in {place.tenant for place in self._watchers}:
+                await self._poll(tenant)
+
+    async def _poll(self, tenant: str) -> None:
+        places = [place for place in self._watchers if place.tenant == tenant]
+        try:
+            wanted = [place.conversation_id for place in places]
+            found = await asyncio.to_thread(self._store.of(tenant).versions, wanted)
+        except TurnwiseError as error:
+            log.warning("What other processes do to conversations is not seen: %s", error)
+            return
+        for place in places:
+            if place.conversation_id not in found:
+                self.deleted(place)
+            elif place in self._watchers:
+                version = Version(*found[place.conversation_id][:2])
+                if version.is_after(self._known.get(place, version)):
+                    self.turn(place, *version)
+
+    def _tell(self, place: Place, told: bytes) -> None:
+        for each in tuple(self._watchers.get(place, ())):
+            each.push(told)
+
+    def _everyone(self) -> list[Watching]:
+        return [each for there in self._watchers.values() for each in there]
+
+
+def revoked() -> NotAllowed:
+    return NotAllowed("The key of this request is no longer good.", "Ask for another one.")
+
+
+def _turn(version: Version, stream: str | None) -> bytes:
+    told = frame({"number": version.number, "status": version.status, "stream": stream}, "turn")
+    return f"id: {version}\n".encode() + told
+
+
+class Watching(Response):
+    """What a hub tells of one conversation, until the client leaves. While nothing is told, it only waits for that."""
+
+    def __init__(self, hub: Hub, place: Place, key_id: str, version: Version, first: bytes) -> None:
+        super().__init__(headers={"X-Accel-Buffering": "no", "Content-Type": EVENTS})
+        del self.headers["content-length"]
+        self.place = place
+        self.key_id = key_id
+        self.version = version  # when it began
+        self._hub = hub
+        self._pending = deque([first or STILL_HERE])
+        self._last = self._stalled = False
+        self._sending: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        self._send, self._task = send, asyncio.current_task()
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await self._send_pending()
+        self._hub.add(self)
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        except asyncio.CancelledError:
+            if not (self._stalled and self._task):
+                raise
+            self._task.uncancel()
+            log.warning("A page took none of %d events; its connection was closed.", MOST_PENDING)
+        finally:
+            self._hub.remove(self)
+            if self._sending is not None:
+                self._sending.cancel()
+
+    def push(self, told: bytes, last: bool = False) -> None:
+        """Send it without waiting: a client that takes nothing holds up nobody, and is sent away in the end."""
+        if self._last or self._stalled:
+            return
+        self._last = last
+        self._pending.append(told)
+        if len(self._pending) > MOST_PENDING and self._task is not None:
+            self._stalled = True
+            self._task.cancel()
+        elif self._sending is None:
+            self._sending = asyncio.create_task(self._send_pending())
+
+    async def _send_pending(self) -> None:
+        while self._pending:
+            body = b"".join(self._pending)
+            self._pending.clear()
+            await self._send({"type": "http.response.body", "body": body, "more_body": not self._last})
+        self._sending = None

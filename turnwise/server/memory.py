@@ -1,0 +1,72 @@
+"""What is remembered of a user across conversations, where they wish it: seen, changed and erased by them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+from starlette.responses import Response
+
+from turnwise.engine import Engine
+from turnwise.server.access import Access, Caller
+from turnwise.server.bodies import Text
+from turnwise.server.problems import PROBLEMS, Json
+from turnwise.types import KnowledgeLevel
+
+
+def without_nul(text: str) -> str:
+    if "\0" in text:
+        raise PydanticCustomError("nul", "holds a NUL, which is no text")
+    return text
+
+
+Line = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
+User = Annotated[Line, Query(max_length=200, description="Whose memory it is, as named with their messages")]
+
+
+class TopicBody(BaseModel):
+    """What the user seems to know of a topic, the words of theirs that showed it, and when (seconds since 1970)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    topic: Line
+    level: KnowledgeLevel
+    evidence: Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=1000)] = ""
+    at: float = Field(0.0, ge=0, le=1e11, allow_inf_nan=False)
+
+
+class MemoryBody(BaseModel):
+    """What is remembered of a user. Nothing is used or added while it is not enabled."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool = False
+    preferences: list[Line] = Field([], max_length=50, description="How they like answers, in words of theirs")
+    topics: list[TopicBody] = Field([], max_length=500)
+
+
+def memory_router(engine: Engine, access: Access) -> APIRouter:
+    router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEMS)
+    ask = Depends(access.caller("ask"))
+    profiles = engine.store.profiles
+
+    @router.get("", summary="What is remembered of a user", responses={200: {"model": MemoryBody}})
+    def memory(user: User = "", caller: Caller = ask) -> Response:
+        kept = profiles.profile(caller.tenant, user) or {}
+        return Json({"enabled": False, "preferences": [], "topics": [], **kept})
+
+    @router.put(
+        "", summary="Say what is to be remembered, in place of what was", responses={200: {"model": MemoryBody}}
+    )
+    def remember(body: MemoryBody, user: User = "", caller: Caller = ask) -> Response:
+        profiles.put(caller.tenant, user, body.model_dump())
+        return Json(body.model_dump())
+
+    @router.delete("", summary="Forget all of it", status_code=204, response_class=Response)
+    def forget(user: User = "", caller: Caller = ask) -> Response:
+        profiles.delete(caller.tenant, user)
+        return Response(status_code=204)
+
+    return router

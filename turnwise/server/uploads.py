@@ -1,0 +1,80 @@
+"""Files that are sent: kept aside while they come in, then read a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+from starlette.requests import ClientDisconnect, Request
+
+from turnwise.engine import Engine
+from turnwise.errors import BadRequest, NotAllowed, NotFound
+from turnwise.server.access import Caller
+from turnwise.server.embedding import Embedding
+from turnwise.types import DocumentInfo, Outcome
+
+AT_ONCE = 2  # files that are read at the same time
+IN_MEMORY = 1_000_000  # bytes of a file that are kept there before it goes to disk
+
+
+def file_name(text: str) -> str:
+    if not (0 < len(text) <= 200 and text.isprintable() and "/" not in text and text.strip(" .")):
+        raise PydanticCustomError("file_name", "should be the name of a file: 1 to 200 printable characters, no slash")
+    return text
+
+
+FileName = Annotated[
+    str,
+    AfterValidator(file_name),
+    Path(description="Its name, with the ending that says what it is: paper.pdf", min_length=1, max_length=200),
+]
+
+
+class Uploads:
+    """Takes files into the library of an engine. Their vectors are made in the background."""
+
+    def __init__(self, engine: Engine, embedding: Embedding) -> None:
+        self._engine = engine
+        self._embedding = embedding
+        self._free = asyncio.Semaphore(AT_ONCE)
+
+    async def take(
+        self,
+        sent: Request,
+        name: str,
+        caller: Caller,
+        collection: str = "",
+        tags: Sequence[str] = (),
+        attached: str = "",
+    ) -> tuple[DocumentInfo, Outcome]:
+        """The document that the body of a request is, and what became of it. It goes into a collection, or is attached
+        to a conversation. Raises DocumentError where it cannot be read."""
+        with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+            try:
+                async for piece in sent.stream():
+                    file.write(piece)
+            except ClientDisconnect as error:
+                raise BadRequest("The file broke off.", "Send it again.") from error
+            async with self._free:
+                file.seek(0)
+                data = await asyncio.to_thread(file.read)
+                taken = await asyncio.to_thread(self._read, name, data, caller, collection, tags, attached)
+        self._embedding.wake()
+        return taken
+
+    def _read(
+        self, name: str, data: bytes, caller: Caller, collection: str, tags: Sequence[str], attached: str
+    ) -> tuple[DocumentInfo, Outcome]:
+        before = self._engine.uploaded(name, caller.tenant, attached)
+        if before and caller.collections and not attached and before.collection not in caller.collections:
+            raise NotAllowed(f"There is a {name} that this key may not change.", "Choose another name.", known=True)
+        report = self._engine.upload(name, data, collection, tags, caller.tenant, attached)
+        found = self._engine.uploaded(name, caller.tenant, attached)
+        if found is None:
+            raise NotFound(f"{name} was deleted meanwhile.", "Send it again.")
+        return found, "added" if report.added else "updated" if report.updated else "unchanged"
