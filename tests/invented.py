@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from unittest.mock import patch
 
 from turnwise import facts
-from turnwise.types import DocumentInfo
+from turnwise.types import ConversationStore, DocumentInfo
 
 DAY = 86_400.0
 # topic, how it may go on, what the library does not say of it
@@ -151,3 +152,20 @@ def _turn(
         "answer_tokens": chance.randint(40, 320) if writes else 0,
         "feedback": {"rating": rating, "comment": chance.choice(COMMENTS[rating])} if rating else None,
     }
+
+
+def keep(store: ConversationStore, turns: Iterable[dict[str, Any]]) -> None:
+    """Keep turns in a store, each as of its time."""
+    known = ("conversation_id", "number", "status", "created_at", "user", "feedback")
+    numbers: dict[str, int] = {}
+    for turn in turns:
+        conversation_id, status = turn["conversation_id"], turn["status"]
+        with patch("time.time", return_value=turn["created_at"]):
+            number = store.accept(conversation_id, turn["query"] or "Ignore that.", turn["user"]).turns[-1].number
+            assert number == numbers.get(conversation_id, 0) + 1, "the turns of a conversation come in their order"
+            numbers[conversation_id] = number
+            counted = {name: value for name, value in turn.items() if name not in known}
+            answer = "The library says so." if status == "answered" else None
+            store.finish(conversation_id, number, status, answer, facts=counted)
+            if turn["feedback"]:
+                store.rate(conversation_id, number, turn["feedback"])

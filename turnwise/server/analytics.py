@@ -70,8 +70,10 @@ def span(
     if days is not None:
         last = datetime.fromtimestamp(time.time() if end is None else end - 1, where).date()
         start, end = _midnight(last - timedelta(days=days - 1), where), _midnight(last + timedelta(days=1), where)
-    if start is not None and end is not None and start >= end:
-        raise BadRequest("'since' is not before 'until'.", "Change one of them.")
+    today = _midnight(datetime.fromtimestamp(time.time(), where).date() + timedelta(days=1), where)
+    end = None if end is None else min(end, today)
+    if start is not None and start >= (today if end is None else end):
+        raise BadRequest("'since' is not before 'until', or lies ahead.", "Change one of them.")
     return Span(start, end, collection, where)
 
 
@@ -93,10 +95,10 @@ def _moment(name: str, said: str, zone: tzinfo, whole_day: bool = False) -> floa
         if said.replace(".", "", 1).isdigit():
             return datetime.fromtimestamp(float(said), zone).timestamp()
         read = datetime.fromisoformat(said)
-        return (read if read.tzinfo else read.replace(tzinfo=zone)).timestamp()
+        return max(0.0, (read if read.tzinfo else read.replace(tzinfo=zone)).timestamp())
     except (ValueError, OverflowError, OSError) as error:
         raise BadRequest(f"'{name}' is no day or time: {said[:40]!r}.", "Write it as 2026-11-16.") from error
 
 
 def _midnight(day: date, zone: tzinfo) -> float:
-    return datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()
+    return max(0.0, datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())

@@ -2,20 +2,14 @@
 
 import * as api from "./api.js";
 import { SECTIONS, day, duration, figures, moment, number, percent } from "./cards.js";
+import { at, make } from "./dom.js";
 
-const at = (id) => document.getElementById(id);
 const report = at("report"), filters = at("filters"), tip = at("tip");
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 const SHOWN = 6; // entries of a list before "Show all"
 const plots = new ResizeObserver((changes) => changes.forEach(({ target }) => redraw.get(target)?.()));
 const redraw = new WeakMap();
 let latest = 0;
-
-function make(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
-  return element;
-}
 
 // --- what is asked for: kept in the address, so that a view can be kept and shared ---------------------------------
 
@@ -71,10 +65,11 @@ async function load() {
 }
 
 function refuse(problem) {
-  const locked = ["NotAllowed"].includes(problem.code) || [401, 403].includes(problem.status);
+  const locked = problem.code === "NotAllowed";
   report.replaceChildren();
-  at("unlock").hidden = !locked || !api.keep;
-  at("notice").hidden = false;
+  at("span").textContent = "";
+  at("unlock").hidden = !locked;
+  at("notice").hidden = locked && !api.key();
   at("notice").replaceChildren(make("strong", { textContent: problem.message }), ` ${problem.hint ?? ""}`);
 }
 
@@ -209,9 +204,8 @@ function actions(card, body, table) {
 }
 
 async function save(table) {
-  const fetched = api.request ?? fetch;
   try {
-    const response = await fetched(`/api/analytics/${table}.csv?${wanted()}`);
+    const response = await api.request(`/api/analytics/${table}.csv?${wanted()}`);
     const address = URL.createObjectURL(await response.blob());
     make("a", { href: address, download: `turnwise-${table}.csv` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
@@ -261,7 +255,7 @@ filters.addEventListener("submit", (event) => event.preventDefault());
 at("print").addEventListener("click", () => print());
 at("unlock").addEventListener("submit", (event) => {
   event.preventDefault();
-  api.keep(at("key").value.trim());
+  api.keep(at("key").value.trim(), at("remember").checked);
   at("key").value = "";
   load();
 });
