@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import time
 from collections.abc import Iterator
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from invented import DAY, invented
+from invented import DAY, invented, keep
 
 from turnwise import analytics
 from turnwise.analytics import Report, as_csv, percentile, report
+from turnwise.app import build
+from turnwise.cli.verbs import turnwise
+from turnwise.config import Settings
 from turnwise.types import DocumentInfo
 
 START = 1_790_000_000.0 // DAY * DAY  # midnight in UTC
@@ -293,3 +300,18 @@ def test_times_are_written_out_in_a_spreadsheet() -> None:
 
 def test_an_empty_table_is_an_empty_file() -> None:
     assert as_csv([]) == ""
+
+
+def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
+    def said(*options: str) -> str:
+        return CliRunner().invoke(turnwise, ["analytics", "--library", str(tmp_path), *options]).output
+
+    with build(Settings(library=str(tmp_path)), create=True) as engine:
+        engine.read(sample_folder / "bert.md", sample_folder / "edifest.html")
+        assert "Nothing was asked yet." in said()
+        asked = [turn("a", n, query="Who is the mayor of Lima?", abstained=True, feedback=None) for n in (1, 2)]
+        keep(engine.store, [{**each, "created_at": time.time() - 2 * DAY} for each in asked])
+    assert "2 turns in 1 conversation" in said()
+    assert "2x  Who is the mayor of Lima?" in said()
+    assert json.loads(said("--json"))["totals"]["turns"] == 2
+    assert "Nothing was asked in this time." in said("--days", "1")

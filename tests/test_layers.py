@@ -66,7 +66,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
-    "cli": {*CONTRACTS, "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
+    "cli": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
         "sqlite",

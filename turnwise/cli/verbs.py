@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli.analytics import analytics
 from turnwise.cli.copy import copy
 from turnwise.cli.guard import guard
 from turnwise.cli.keys import keys
@@ -356,6 +357,7 @@ def serve(place: Place, host: str | None, port: int | None, anyone: bool) -> Non
         serve_engine(engine)
 
 
+turnwise.add_command(analytics)
 turnwise.add_command(keys)
 turnwise.add_command(copy)
 turnwise.add_command(guard)

@@ -7,6 +7,7 @@ import { at, make } from "./dom.js";
 const report = at("report"), filters = at("filters"), tip = at("tip");
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 const SHOWN = 6; // entries of a list before "Show all"
+const SHEET = { wide: 680, half: 317 }; // pixels of a chart on paper
 const plots = new ResizeObserver((changes) => changes.forEach(({ target }) => redraw.get(target)?.()));
 const redraw = new WeakMap();
 let latest = 0;
@@ -162,8 +163,8 @@ function plotOf(card, found, message) {
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", `${card.title}. ${message}`);
   let drawn = 0;
-  redraw.set(plot, () => {
-    const width = Math.floor(plot.clientWidth);
+  redraw.set(plot, (wanted) => {
+    const width = wanted ?? Math.floor(plot.clientWidth);
     if (width > 40 && width !== drawn) plot.replaceChildren(card.draw(found, (drawn = width)));
   });
   plots.observe(plot);
@@ -249,6 +250,12 @@ function changed() {
   remember();
   load();
 }
+
+// On paper the charts are drawn for the width of a sheet, so that their words can be read.
+addEventListener("beforeprint", () => {
+  for (const plot of document.querySelectorAll(".plot")) redraw.get(plot)(plot.closest(".wide, #card-phases") ? SHEET.wide : SHEET.half);
+});
+addEventListener("afterprint", () => document.querySelectorAll(".plot").forEach((plot) => redraw.get(plot)()));
 
 filters.addEventListener("change", changed);
 filters.addEventListener("submit", (event) => event.preventDefault());
