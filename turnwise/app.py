@@ -120,7 +120,8 @@ def build_sample(settings: Settings, progress: Progress | None = None, tables: I
     engine = build(settings, create=True, tables=tables)
     with resources.as_file(resources.files("turnwise") / "sample") as folder:
         for document in engine.index.documents():
-            if not Path(document.source).is_relative_to(folder.resolve()):  # of an installation that has moved
+            path = Path(document.source)
+            if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # of an installation that has moved
                 engine.remove(document.source)
         engine.add(folder, progress=progress)
     return engine

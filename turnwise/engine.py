@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
 from turnwise.documents import ingest
+from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import ToolError, TurnwiseError
 from turnwise.guard.shape import check_filter
@@ -22,11 +23,13 @@ from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn, sent_in
 from turnwise.types import (
     EVERYTHING,
+    LIBRARY,
     AddReport,
     Analysis,
     Answered,
     ChatModel,
     ConversationStore,
+    DocumentInfo,
     Failed,
     Filter,
     Hit,
@@ -34,6 +37,7 @@ from turnwise.types import (
     Message,
     Passage,
     Progress,
+    Reach,
     Reply,
     SearchQuery,
     Suspect,
@@ -104,11 +108,22 @@ class Engine:
         tags: Iterable[str] = (),
         contents: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
+        tenant: str = "",
+        attached: str = "",
     ) -> AddReport:
         """Read documents into the library: files, folders, patterns ("papers/*.pdf"), addresses of the web, and
         bibliographies with the files they name. `contents` are documents given as bytes, by name. All get the
-        collection and the tags. Words can be searched as soon as a document is in; vectors follow."""
-        report = self.read(*paths, collection=collection, tags=tags, contents=contents, progress=progress)
+        collection and the tags. Words can be searched as soon as a document is in; vectors follow. Those of a tenant
+        are seen by it alone, those that are attached to a conversation by turns of that alone."""
+        report = self.read(
+            *paths,
+            collection=collection,
+            tags=tags,
+            contents=contents,
+            progress=progress,
+            tenant=tenant,
+            attached=attached,
+        )
         self.embed(progress)
         return report
 
@@ -119,10 +134,34 @@ class Engine:
         tags: Iterable[str] = (),
         contents: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
+        tenant: str = "",
+        attached: str = "",
     ) -> AddReport:
         """The first half of `add`: what is read can be searched by its words."""
-        shelf = ingest.Shelf.of(collection, tags)
+        shelf = ingest.Shelf.of(collection, tags, tenant, attached)
         return ingest.add(self.index, paths, progress, shelf, contents, inspector=self._parts.guard.instructions)
+
+    def upload(
+        self,
+        name: str,
+        data: bytes,
+        collection: str = "",
+        tags: Iterable[str] = (),
+        tenant: str = "",
+        attached: str = "",
+    ) -> AddReport:
+        """Read one document that somebody sent; it can be searched by its words when this returns. One of the same name
+        in the same place is replaced. Raises DocumentError where it cannot be read."""
+        shelf, rail = ingest.Shelf.of(collection, tags, tenant, attached), self._parts.guard.instructions
+        report = ingest.add(self.index, (), None, shelf, {name: data}, inspector=rail, uploaded=True)
+        if report.failed:
+            raise ingest.as_error(report.failed[0])
+        return report
+
+    def uploaded(self, name: str, tenant: str = "", attached: str = "") -> DocumentInfo | None:
+        """The document that was uploaded under that name."""
+        reach = Reach(tenant, (), (attached,) if attached else ())
+        return self.index.document(upload_source(name, tenant, attached), reach)
 
     def watch(
         self,
@@ -131,12 +170,12 @@ class Engine:
         tags: Iterable[str] = (),
         every: float = EVERY,
         stop: threading.Event | None = None,
+        tenant: str = "",
     ) -> Iterator[Change]:
         """Keep the library up to date with files and folders that were added: what changes is read again, what is
         deleted is taken out, until `stop` is set. Gives each change when it can be searched by its words."""
-        return watch(
-            self.index, Watched(paths), ingest.Shelf.of(collection, tags), every, stop, self._parts.guard.instructions
-        )
+        shelf = ingest.Shelf.of(collection, tags, tenant)
+        return watch(self.index, Watched(paths), shelf, every, stop, self._parts.guard.instructions)
 
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
         """The other half: the vectors that are missing, until none is or `stop` is set. Gives how many were made."""
@@ -149,6 +188,30 @@ class Engine:
     def remove(self, source: str | Path) -> bool:
         """Take a document out, everywhere. False where the library has none of that path."""
         return ingest.remove(self.index, str(source))
+
+    def remove_document(self, document_id: int, reach: Reach = LIBRARY) -> bool:
+        """Take a document out, everywhere. False where there is none of that id within reach."""
+        found = self.index.document(document_id, reach)
+        return found is not None and self.index.remove(found.source)
+
+    def remove_collection(self, name: str, reach: Reach = LIBRARY) -> int:
+        """Take the documents of a collection out, those that are within reach. Gives how many there were."""
+        own, removed = dataclasses.replace(reach, conversations=()), 0
+        while found := self.index.find_documents(collection=name, reach=own):
+            removed += sum(self.index.remove(each.source) for each in found)
+        return removed
+
+    def remove_attachments(self, conversation_id: str, tenant: str = "") -> int:
+        """Take out what was attached to a conversation. Gives how many documents there were."""
+        found = self.index.attachments(Reach(tenant, (), (conversation_id,)))
+        return sum(self.index.remove(each.source) for each in found)
+
+    def reindex(self, document_id: int, reach: Reach = LIBRARY) -> bool | None:
+        """Read a document again where its file or its address is still there, else have its vectors made again. Gives
+        whether it was read; None where there is none of that id within reach. Raises DocumentError where it cannot be
+        read any more."""
+        found = self.index.document(document_id, reach)
+        return None if found is None else ingest.read_again(self.index, found, self._parts.guard.instructions)
 
     def trust(self, source: str | Path, trusted: bool = True) -> bool:
         """Say that a document is fine although it seems to instruct the assistant, or take that back: then its passages
@@ -170,6 +233,14 @@ class Engine:
         found = [dataclasses.replace(each, passages=rail.among(each.passages)) for each in self.index.suspects()]
         return [each for each in found if each.passages or each.hidden]
 
+    def flagged(self, documents: Iterable[DocumentInfo]) -> set[int]:
+        """The ids of those that hold instructions to the assistant, as far as they have been checked."""
+        rail, asked = self._parts.guard.instructions, list(documents)
+        if rail is None:
+            return set()
+        found = self.index.flags(each.id for each in asked)
+        return {each.id for each in asked if each.hidden or rail.among(found.get(each.id, ()))}
+
     def add_tool(self, tool: Tool | Callable[..., Any]) -> None:
         """Let turns call a function of yours (see `turnwise.tool`). Yours are asked before those that come along."""
         added = as_tool(tool)
@@ -190,11 +261,11 @@ class Engine:
         """The tables that can be asked."""
         return self._data.tables
 
-    def search(self, query: str, k: int = 6, where: Filter = EVERYTHING) -> list[Hit]:
+    def search(self, query: str, k: int = 6, where: Filter = EVERYTHING, reach: Reach = LIBRARY) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them. Those
         that a turn leaves out, for they instruct the assistant, are among them: see `is_suspect`."""
         check_filter(where)
-        hits = find(SearchQuery(query, where=where), k, self.index.search, self._parts.reranker)
+        hits = find(SearchQuery(query, where=where, reach=reach), k, self.index.search, self._parts.reranker)
         rail = self._parts.guard.instructions
         if rail is None:
             return hits
@@ -241,9 +312,9 @@ class Engine:
         searched, answered or stored."""
         return analyze(request, self._parts)
 
-    def sent(self, conversation: Conversation, turn: int) -> tuple[Message, ...]:
+    def sent(self, conversation: Conversation, turn: int, reach: Reach = LIBRARY) -> tuple[Message, ...]:
         """What a language model was sent in a turn of a conversation; nothing where it was not asked."""
-        return sent_in(conversation, turn, self._parts)
+        return sent_in(conversation, turn, self._parts, reach)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for async work from plain code, also where a loop is already running (a notebook)."""

@@ -878,7 +878,9 @@ class Index(Protocol):
         """The documents within reach, in order of source; every document there is where the reach is None."""
         ...
 
-    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None: ...
+    def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        """The document of that id or of that source, None where there is none within reach."""
+        ...
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:
         """The documents that are attached to the conversations of the reach, in order of source."""
@@ -913,6 +915,10 @@ class Index(Protocol):
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
         """Passages that this check has not looked at, in order of their ids, from the one after: their ids, and their
         headings and texts."""
+        ...
+
+    def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
+        """What a check found in the passages of documents, by the ids of those and the positions of these."""
         ...
 
     def suspects(self) -> list[Suspect]:

@@ -13,6 +13,7 @@ import click
 from turnwise.cli.place import Place, as_json, placed
 from turnwise.cli.screen import Bars, remark, say, say_json
 from turnwise.errors import DocumentError
+from turnwise.types import Reach
 
 if TYPE_CHECKING:
     from turnwise.engine import Engine
@@ -22,10 +23,11 @@ SHOWN = 10  # documents that are named one by one; more are counted
 
 
 @click.command()
+@click.option("--tenant", metavar="NAME", default="", help="Those of this tenant, which no others see.")
 @click.option("--flagged", is_flag=True, help="Only those that instruct the assistant, with the words that do.")
 @as_json
 @placed(sample=True)
-def documents(place: Place, flagged: bool, as_json: bool) -> None:
+def documents(place: Place, tenant: str, flagged: bool, as_json: bool) -> None:
     """List the documents of the library.
 
     With --flagged, those in which a check found instructions to the assistant: in passages, which are left out of
@@ -37,7 +39,7 @@ def documents(place: Place, flagged: bool, as_json: bool) -> None:
                 suspects = engine.suspects(bars)
             _list_suspects(engine, suspects, as_json)
             return
-        listed = engine.index.documents()
+        listed = engine.index.documents(Reach(tenant))
     for each in listed:
         if as_json:
             say_json(dataclasses.asdict(each))
@@ -74,7 +76,7 @@ def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> No
     when it changes, it has to be said again.
     """
     with place.open() as engine:
-        known = {document.source for document in engine.index.documents()}
+        known = {document.source for document in engine.index.documents(None)}
         for path in paths:
             if not engine.trust(path, not undo):
                 raise _unknown(path, known)

@@ -91,6 +91,7 @@ def turnwise(debug: bool) -> None:
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--collection", metavar="NAME", default="", help="Put the documents into this collection.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Mark the documents with this tag; may be repeated.")
+@click.option("--tenant", metavar="NAME", default="", help="Let this tenant see them, and nobody else.")
 @click.option("--name", metavar="NAME", help='What the document that "-" reads is called, such as minutes.md.')
 @click.option("--watch", is_flag=True, help="Go on: take in what changes and take out what is deleted, until Ctrl-C.")
 @as_json
@@ -100,6 +101,7 @@ def add(
     paths: tuple[str, ...],
     collection: str,
     tags: tuple[str, ...],
+    tenant: str,
     name: str | None,
     watch: bool,
     as_json: bool,
@@ -120,7 +122,7 @@ def add(
     paths = tuple(path for path in paths if path != "-")
     if watch and not any(os.path.exists(path) for path in paths):
         raise click.UsageError("--watch needs a file or a folder that is there.")
-    options: dict[str, Any] = {"collection": collection, "tags": tags}
+    options: dict[str, Any] = {"collection": collection, "tags": tags, "tenant": tenant}
     with place.open(create=True) as engine:
         changes = engine.watch(*paths, **options) if watch else None
         with Bars() as bars:
@@ -233,7 +235,7 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
 
 
 def _remove(engine: Engine, path: str) -> list[str]:
-    sources = [document.source for document in engine.index.documents()]
+    sources = [document.source for document in engine.index.documents(None)]
     real = os.path.realpath(path).encode("utf-8", "backslashreplace").decode()  # as the library keeps it
     below = (os.path.join(real, ""), f"{real}#")  # of a folder, of a bibliography
     wanted = [each for each in sources if each in (path, real) or each.startswith(below)]

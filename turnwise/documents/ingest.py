@@ -14,12 +14,25 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
+import turnwise.errors
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
 from turnwise.documents.files import Found, Item, find, is_address, source_of, storable, without_secrets
 from turnwise.documents.parse import VERSION, read, require_supported
+from turnwise.documents.uploads import UPLOAD, is_upload, upload_name, upload_source
 from turnwise.documents.workers import Read, Workers
 from turnwise.errors import DocumentError, LibraryError
-from turnwise.types import AddReport, Document, Failure, Hidden, Index, Inspector, Outcome, Progress, Suspect
+from turnwise.types import (
+    AddReport,
+    Document,
+    DocumentInfo,
+    Failure,
+    Hidden,
+    Index,
+    Inspector,
+    Outcome,
+    Progress,
+    Suspect,
+)
 
 PUT_AT_ONCE = 1000  # passages: to put a few takes as long as to put many
 PUT_AFTER = 2.0  # seconds: what is read should soon be found
@@ -33,16 +46,20 @@ OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where documents go in a library, and what they are marked with."""
+    """Where documents go in a library, what they are marked with, and who alone may see them: a tenant, and of theirs
+    a conversation."""
 
     collection: str = ""
     tags: tuple[str, ...] = ()
+    tenant: str = ""
+    attached: str = ""
 
     @classmethod
-    def of(cls, collection: str, tags: Iterable[str]) -> Shelf:
+    def of(cls, collection: str, tags: Iterable[str], tenant: str = "", attached: str = "") -> Shelf:
         """The shelf that people name, in words that can be kept; a tag that is given twice counts once."""
         kept = (storable(tag).strip() for tag in tags)
-        return cls(storable(collection).strip(), tuple(dict.fromkeys(tag for tag in kept if tag)))
+        tags = tuple(dict.fromkeys(tag for tag in kept if tag))
+        return cls(storable(collection).strip(), tags, storable(tenant), storable(attached))
 
 
 def add(
@@ -53,13 +70,61 @@ def add(
     contents: Mapping[str, bytes] | None = None,
     workers: Workers | None = None,
     inspector: Inspector | None = None,
+    uploaded: bool = False,
 ) -> AddReport:
     """Read files, folders, patterns, addresses and bibliographies into the index, and `contents` by their names. What
-    cannot be read is reported, and the rest goes on. `inspector` looks for instructions to the assistant in them."""
-    found = find(sources)
-    found.items += [Item(storable(name), name, data=data) for name, data in (contents or {}).items()]
+    cannot be read is reported, and the rest goes on. `inspector` looks for instructions to the assistant in them.
+    Contents that were `uploaded`, or are for a tenant or a conversation, get a source of their own."""
+    found, shelf = find(sources), shelf or Shelf()
+    found.items += [_given(name, data, shelf, uploaded) for name, data in (contents or {}).items()]
+    return _add(index, found, shelf, progress, workers, inspector)
+
+
+def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None = None) -> bool:
+    """Read a document of the index again where its file or its address is still there, and let its vectors be made
+    again where it is as it was. Gives whether it was read. Raises DocumentError where it can no more be read."""
+    source, path = document.source, Path(document.source)
+    if is_address(source):
+        item = Item(source, source)
+    elif not is_upload(source) and path.is_absolute() and path.is_file():
+        item = Item(source, path.name, path)
+    else:
+        index.forget_vectors(document.id)
+        return False
+    if document.reference:  # a bibliography said more of it than it says itself
+        item = replace(item, title=document.title, date=document.date, reference=document.reference)
+    shelf = Shelf(document.collection, document.tags, document.tenant, document.attached)
+    report = _add(index, Found([item]), shelf, inspector=inspector)
+    if report.failed:
+        raise as_error(report.failed[0])
+    if report.unchanged:
+        index.forget_vectors(document.id)
+    return True
+
+
+def as_error(failure: Failure) -> DocumentError:
+    """The error that a failure was."""
+    kind = getattr(turnwise.errors, failure.code, DocumentError)
+    error: DocumentError = kind(failure.message, failure.hint)
+    return error
+
+
+def _given(name: str, data: bytes, shelf: Shelf, uploaded: bool) -> Item:
+    if not (uploaded or shelf.tenant or shelf.attached):
+        return Item(storable(name), name, data=data)
+    return Item(upload_source(name, shelf.tenant, shelf.attached), upload_name(name), data=data)
+
+
+def _add(
+    index: Index,
+    found: Found,
+    shelf: Shelf,
+    progress: Progress | None = None,
+    workers: Workers | None = None,
+    inspector: Inspector | None = None,
+) -> AddReport:
     failed = [_failure(source, error) for source, error in found.failed]
-    adding = _Adding(index, shelf or Shelf(), failed, inspector)
+    adding = _Adding(index, shelf, failed, inspector)
     with workers or Workers() as pool:
         try:
             for number, loaded in enumerate(_in_order(adding.load(found.items), pool), 1):
@@ -132,7 +197,7 @@ class _Adding:
         """Note a failure. A reader knows only the name of a file; people need to know where it is."""
         source, name = loaded.item.source, loaded.name or loaded.item.name
         failure = _failure(source, error)
-        if failure.message.startswith(name):
+        if failure.message.startswith(name) and not is_upload(source):
             failure = replace(failure, message=source + failure.message.removeprefix(name))
         self.failed.append(failure)
 
@@ -211,7 +276,8 @@ def _digest(item: Item, data: bytes, shelf: Shelf) -> str:
     """What tells whether a document has changed: its bytes, how they are read, where it goes and what is known of it.
     So a document that is added again with other tags is put in again."""
     reference = asdict(item.reference) if item.reference else None
-    known = json.dumps([VERSION, shelf.collection, shelf.tags, item.title, item.date, reference])
+    whose = [shelf.tenant, shelf.attached] if shelf.tenant or shelf.attached else []
+    known = json.dumps([VERSION, shelf.collection, shelf.tags, item.title, item.date, reference, *whose])
     return hashlib.sha256(hashlib.sha256(data).digest() + known.encode()).hexdigest()
 
 
@@ -227,6 +293,8 @@ def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
         item.date or read.date or loaded.date or _changed(item.path),
         item.reference,
         read.hidden,
+        shelf.tenant,
+        shelf.attached,
     )
 
 
@@ -250,7 +318,7 @@ def inspected(documents: Sequence[Document], inspector: Inspector | None) -> lis
 
 def _beside(document: Document) -> list[Hidden]:
     """What there is of a document besides its passages."""
-    name = re.split(r"[/\\#]", unquote(document.source))[-1]
+    name = re.split(r"[/\\#]", unquote(document.source.removeprefix(UPLOAD)))[-1]
     beside = [*document.hidden, Hidden(TITLE, _apart(document.title)), Hidden("its name", _apart(name))]
     if document.reference and document.reference.authors:
         beside.append(Hidden(AUTHORS, "\n".join(document.reference.authors)))
@@ -264,7 +332,7 @@ def _apart(name: str) -> str:
 
 def _without(document: Document, hidden: Sequence[Hidden]) -> Document:
     where = {each.where for each in hidden}
-    name = re.split(r"[/\\]", document.source)[-1]
+    name = re.split(r"[/\\]", document.source.removeprefix(UPLOAD))[-1]
     title = document.title if TITLE not in where else "Untitled" if "its name" in where else name
     reference = document.reference
     if reference and AUTHORS in where:
@@ -287,7 +355,7 @@ def _forget_entries(index: Index, found: Found) -> None:
         return
     kept = {item.source for item in found.items}
     beginnings = tuple(f"{source_of(path)}#" for path in found.bibliographies)
-    for document in index.documents():
+    for document in index.documents(None):
         if document.source.startswith(beginnings) and document.source not in kept:
             index.remove(document.source)
 
@@ -297,7 +365,7 @@ def remove(index: Index, name: str) -> bool:
     no file. False where there is none of that name."""
     if Path(name).suffix.lower() in BIBLIOGRAPHIES:
         beginning = f"{source_of(name)}#"
-        entries = [each.source for each in index.documents() if each.source.startswith(beginning)]
+        entries = [each.source for each in index.documents(None) if each.source.startswith(beginning)]
         if [entry for entry in entries if index.remove(entry)]:
             return True
     return any(index.remove(source) for source in _sources(name))

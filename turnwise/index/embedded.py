@@ -131,13 +131,22 @@ class EmbeddedIndex:
         )
         return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
 
-    def suspects(self) -> list[Suspect]:
-        """The documents in which a check found something, those that are trusted too, in order of source."""
+    def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
+        """What a check found in the passages of documents, by the ids of those and the positions of these."""
+        return self._flags("document_id IN (SELECT value FROM json_each(?))", json.dumps(list(document_ids)))
+
+    def _flags(self, clause: str, *values: str) -> dict[int, list[tuple[int, Flag]]]:
         found: dict[int, list[tuple[int, Flag]]] = {}
         for row in self._rows(
-            "SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 ORDER BY id"
+            f"SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 AND {clause} ORDER BY id",
+            *values,
         ):
             found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
+        return found
+
+    def suspects(self) -> list[Suspect]:
+        """The documents in which a check found something, those that are trusted too, in order of source."""
+        found = self._flags("true")
         documents = map(
             to_document,
             self._rows(
@@ -261,9 +270,12 @@ class EmbeddedIndex:
         """The documents within reach, in order of source; every document there is where the reach is None."""
         return self._documents(*within(reach))
 
-    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None:
+    def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        """The document of that id or of that source, None where there is none within reach."""
         clause, values = within(reach)
-        found = self._documents(f"id IN (SELECT value FROM json_each(?)) AND {clause}", [f"[{document_id}]", *values])
+        column = "source" if isinstance(document_id, str) else "id"
+        wanted = json.dumps([storable(document_id) if isinstance(document_id, str) else document_id])
+        found = self._documents(f"{column} IN (SELECT value FROM json_each(?)) AND {clause}", [wanted, *values])
         return found[0] if found else None
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:

@@ -152,13 +152,23 @@ class PostgresIndex:
         )
         return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
 
-    def suspects(self) -> list[Suspect]:
-        """The documents in which a check found something, those that are trusted too, in order of source."""
+    def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
+        """What a check found in the passages of documents, by the ids of those and the positions of these."""
+        return self._flags("document_id = ANY(%s)", list(document_ids))
+
+    def _flags(self, clause: str, *values: list[int]) -> dict[int, list[tuple[int, Flag]]]:
         found: dict[int, list[tuple[int, Flag]]] = {}
         for row in self._database.rows(
-            "SELECT document_id, position, flag FROM passages WHERE position('|' IN flag) > 0 ORDER BY id"
+            "SELECT document_id, position, flag FROM passages"
+            f" WHERE position('|' IN flag) > 0 AND {clause} ORDER BY id",
+            *values,
         ):
             found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
+        return found
+
+    def suspects(self) -> list[Suspect]:
+        """The documents in which a check found something, those that are trusted too, in order of source."""
+        found = self._flags("true")
         documents = self._database.rows(
             f"{DOCUMENTS} WHERE hidden <> '[]' OR id = ANY(%s) ORDER BY source", list(found)
         )
@@ -341,9 +351,13 @@ class PostgresIndex:
         """The documents within reach, in order of source; every document there is where the reach is None."""
         return self._documents(*within(reach))
 
-    def document(self, document_id: int, reach: Reach = LIBRARY) -> DocumentInfo | None:
+    def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
+        """The document of that id or of that source, None where there is none within reach."""
         fits, values = within(reach)
-        found = self._documents(f"id = %(id)s AND {fits}", {**values, "id": document_id})
+        if isinstance(document_id, str):
+            found = self._documents(f"key = %(key)s AND {fits}", {**values, "key": key_of(storable(document_id))})
+        else:
+            found = self._documents(f"id = %(id)s AND {fits}", {**values, "id": document_id})
         return found[0] if found else None
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:

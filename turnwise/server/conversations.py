@@ -17,7 +17,7 @@ from turnwise.conversation import Conversation, Turn, TurnStatus
 from turnwise.engine import Engine
 from turnwise.errors import ConversationNotFound, NotFound
 from turnwise.server.access import Access, Caller
-from turnwise.server.bodies import ConversationId, Text
+from turnwise.server.bodies import ConversationId, Text, whole_characters
 from turnwise.server.documents import RAW, DocumentId, UploadedDocument, describe_document
 from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in
 from turnwise.server.hub import Place
@@ -113,9 +113,10 @@ class TitleBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: Annotated[
-        Text,
-        AfterValidator(without_nul),
+        str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TITLE),
+        AfterValidator(whole_characters),
+        AfterValidator(without_nul),
     ]
 
 
@@ -156,9 +157,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         user: Annotated[str | None, Query(max_length=200, description="Only those of this user")] = None,
         caller: Caller = ask,
     ) -> Response:
-        whose = None if user is None else user.replace("\0", " ")
-        found = store(caller).conversations(limit, search.replace("\0", " "), whose, before)
-        return Json({"conversations": found})
+        return Json({"conversations": store(caller).conversations(limit, search, user, before)})
 
     @router.post(
         "",

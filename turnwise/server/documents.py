@@ -267,14 +267,14 @@ def unknown(document_id: int) -> NotFound:
 
 
 def describe_document(found: DocumentInfo, flagged: Collection[int] = ()) -> dict[str, Any]:
-    """A document as the API gives it. `flagged` are those in which a check found instructions to the assistant."""
+    """A document as the API gives it. `flagged` are the ids of those that hold instructions to the assistant."""
     told = dataclasses.asdict(found)
     kept = {name: told[name] for name in DocumentDocument.model_fields if name in told}
     return {
         **kept,
         "name": re.split(r"[/\\]", found.source.removeprefix("upload:").rstrip("/"))[-1] or found.source,
         "status": "embedding" if found.pending else "ready",
-        "suspect": bool(found.hidden) or found.id in flagged,
+        "suspect": found.id in flagged,
     }
 
 
