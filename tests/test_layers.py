@@ -25,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "types": {"plain", "conversation"},
     "errors": set(),
     "logs": set(),
-    "facts": {"types", "conversation", "errors", "text"},  # what is counted of a turn
+    "facts": {"types", "conversation", "errors", "text", "dialogue"},  # what is counted of a turn
     "analytics": {"types", "conversation", "errors", "facts", "text"},
     "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
@@ -66,7 +66,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
-    "cli": {*CONTRACTS, "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
+    "cli": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
         "sqlite",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli.analytics import analytics
 from turnwise.cli.copy import copy
 from turnwise.cli.guard import guard
 from turnwise.cli.keys import keys
@@ -380,6 +381,7 @@ def mcp(place: Place) -> None:
         serve_tools(engine)
 
 
+turnwise.add_command(analytics)
 turnwise.add_command(keys)
 turnwise.add_command(memory)
 turnwise.add_command(copy)
