@@ -1,0 +1,62 @@
+// Files that are dropped anywhere on the page, pasted, or chosen: where they should go is asked where it can be meant
+// in two ways.
+
+import { me } from "./access.js";
+import { addPicture, attach, isPicture } from "./attach.js";
+import { ask, at, count } from "./dom.js";
+import { addFiles } from "./uploads.js";
+
+const veil = at("drop");
+let depth = 0; // a drag enters and leaves every element on its way
+
+// Pictures go with the message. Of other files it is asked whether they are for the library or for here.
+export async function receive(files) {
+  const [pictures, others] = [files.filter(isPicture), files.filter((file) => !isPicture(file))];
+  for (const picture of pictures) await addPicture(picture);
+  if (!others.length) return;
+  const where = me.edit ? await place(others) : "here";
+  if (where === "library") addFiles(others);
+  else if (where === "here") for (const file of others) await attach(file);
+}
+
+async function place(files) {
+  at("where-files").textContent = files.length === 1 ? files[0].name : `${count(files.length, "file")}: ${files.map(({ name }) => name).join(", ")}`;
+  return (await ask(at("where")))?.get("where") ?? null;
+}
+
+function carriesFiles(event) {
+  return event.dataTransfer?.types.includes("Files");
+}
+
+addEventListener("dragenter", (event) => {
+  if (!carriesFiles(event)) return;
+  event.preventDefault();
+  depth += 1;
+  veil.hidden = false;
+});
+addEventListener("dragleave", (event) => {
+  if (!carriesFiles(event)) return;
+  depth -= 1;
+  veil.hidden = depth <= 0;
+});
+addEventListener("dragover", (event) => carriesFiles(event) && event.preventDefault());
+addEventListener("drop", (event) => {
+  if (!carriesFiles(event)) return;
+  event.preventDefault();
+  depth = 0;
+  veil.hidden = true;
+  const files = [...event.dataTransfer.files];
+  if (event.target.closest("#documents") && me.edit) addFiles(files);
+  else receive(files);
+});
+at("message").addEventListener("paste", (event) => {
+  const files = [...(event.clipboardData?.files ?? [])];
+  if (!files.length) return;
+  event.preventDefault();
+  receive(files);
+});
+at("attach").addEventListener("click", () => at("attach-file").click());
+at("attach-file").addEventListener("change", ({ target }) => {
+  receive([...target.files]);
+  target.value = "";
+});
