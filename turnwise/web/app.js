@@ -2,7 +2,7 @@
 
 import "./drop.js";
 import { describeLibrary } from "./about.js";
-import { forgetKey, whoAmI } from "./access.js";
+import { forgetKey, me, whoAmI } from "./access.js";
 import { key } from "./api.js";
 import { send, stop } from "./chat.js";
 import { showConversation } from "./conversation.js";
@@ -76,6 +76,7 @@ at("more").addEventListener("click", () => {
   const names = Object.keys(THEMES);
   const next = names[(names.indexOf(theme) + 1) % names.length];
   menu(at("more"), [
+    ...(me.manage ? [["Dashboard", () => location.assign("/dashboard")]] : []),
     ["What it remembers of you", openMemory],
     ["Keyboard shortcuts", () => at("shortcuts").showModal()],
     [`Colours: ${THEMES[theme] ?? THEMES[""]} (change to ${THEMES[next]})`, () => paint(next)],

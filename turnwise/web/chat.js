@@ -147,6 +147,7 @@ export function leave() {
 }
 
 export function inWords(error) {
+  if (error.code === "Interrupted") return { message: "This answer was interrupted.", calm: true };
   if (error instanceof Problem) return error;
   if (error.name === "AbortError") return { message: "You stopped this answer.", calm: true };
   console.error(error);

@@ -1,6 +1,7 @@
 // The source behind a citation: the passage where it stands in its document, and the way from one citation to the next.
 
 import { get } from "./api.js";
+import { current } from "./current.js";
 import { at, make } from "./dom.js";
 import { closeSide, isOpen, openSide } from "./side.js";
 
@@ -53,7 +54,8 @@ async function surround(source) {
 }
 
 async function around(id) {
-  const { passages } = await get(`/api/passages/${id}?reach=${REACH}`).catch(() => ({ passages: null }));
+  const here = current.id ? `&conversation=${encodeURIComponent(current.id)}` : ""; // what is attached to it counts too
+  const { passages } = await get(`/api/passages/${id}?reach=${REACH}${here}`).catch(() => ({ passages: null }));
   return passages;
 }
 
