@@ -39,7 +39,10 @@ function thumbs(view) {
     view.element.querySelector(".comment")?.remove();
     try {
       await (rating ? send("PUT", path(), view.feedback) : send("DELETE", path()));
-      if (rating) down.closest("footer").append(comment(view, path()));
+      if (!rating) return;
+      const more = comment(view, path());
+      down.closest("footer").append(more);
+      more.scrollIntoView({ block: "nearest" });
     } catch (error) {
       view.feedback = before;
       show();

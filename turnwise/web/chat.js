@@ -41,12 +41,16 @@ function isLast(view) {
 
 async function branch(turn, next) {
   try {
-    const { id } = await request("POST", conversationPath(current.id, "/branch"), { turn });
+    const from = current.id;
+    const { id } = await request("POST", conversationPath(from, "/branch"), { turn });
+    if (turn === 1 && next) await request("PATCH", conversationPath(id), { title: next[0].slice(0, 80) }); // it begins otherwise
     current.next = next;
     location.hash = address(id);
     dispatchEvent(new Event("conversations"));
-    if (!next) toast("This is a branch: what you ask here leaves the other conversation as it is.");
+    const said = next ? "Asked in a branch. The earlier answer stays where it was." : "This is a branch. What you ask here leaves the other conversation as it is.";
+    if (await toast(said, "Go back to it", 7)) location.hash = address(from);
   } catch (error) {
+    if (error.status === 404 && next) return send(...next); // a conversation that is not kept has no branches
     toast([error.message, error.hint].filter(Boolean).join(" "));
   }
 }

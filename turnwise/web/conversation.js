@@ -92,6 +92,8 @@ function first() {
 }
 
 let loading = false;
+const topmost = new IntersectionObserver(([entry]) => entry.isIntersecting && loadBefore(), { rootMargin: "400px 0px 0px 0px" });
+
 async function loadBefore(limit = PAGE) {
   if (loading || at("before").hidden) return;
   loading = true;
@@ -105,8 +107,11 @@ async function loadBefore(limit = PAGE) {
     if (top) scrollBy({ top: top.getBoundingClientRect().top - was, behavior: "instant" });
   } catch (error) {
     at("before").textContent = `${error.message} Try again`;
+    return;
   } finally {
     loading = false;
+    topmost.unobserve(at("before"));
+    topmost.observe(at("before")); // says at once whether it is still in sight
   }
 }
 
@@ -194,7 +199,7 @@ function accepted(playing) {
 // --- wiring ------------------------------------------------------------------------------------------------------
 
 at("before").addEventListener("click", () => loadBefore());
-new IntersectionObserver(([entry]) => entry.isIntersecting && loadBefore(), { rootMargin: "400px 0px 0px 0px" }).observe(at("before"));
+topmost.observe(at("before"));
 addEventListener("hashchange", showConversation);
 addEventListener("begun", () => {
   if (watching === null || watching.signal.aborted || watching.id !== current.id) watch();

@@ -64,7 +64,8 @@ function row(conversation) {
 }
 
 // A snippet with the words that were searched for marked.
-function hit(snippet) {
+function hit(text) {
+  const snippet = text.replace(/\*\*|\s?\[\d+\]/g, "");
   const words = search.value.trim().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   if (!words.length) return [snippet];
   return snippet.split(new RegExp(`(${words.join("|")})`, "gi")).map((piece, i) => (i % 2 ? make("mark", { textContent: piece }) : piece));

@@ -1,7 +1,7 @@
 // Files on their way into the library: each goes out, is read, and is learned, and says so in words.
 
 import { get, upload } from "./api.js";
-import { announce, at, draw, iconButton, make, percent, size } from "./dom.js";
+import { announce, at, count, draw, iconButton, make, percent, size } from "./dom.js";
 import { listDocuments, openDocuments } from "./documents.js";
 
 const list = at("uploads");
@@ -52,7 +52,7 @@ async function learn(document, outcome, bar, told) {
   for (let now = document; ; ) {
     const learned = now.passages - now.pending;
     bar.value = 0.5 + (now.passages ? learned / now.passages : 1) / 2;
-    told.textContent = now.pending ? `${outcome}; ${learned} of ${now.passages} passages learned` : `${outcome}, ${now.passages} passages learned`;
+    told.textContent = now.pending ? `${outcome}; ${learned} of ${now.passages} passages learned` : `${outcome}, ${count(now.passages, "passage")} learned`;
     if (!now.pending || !bar.isConnected) return;
     await new Promise((resolve) => setTimeout(resolve, 1000));
     now = await get(`/api/documents/${encodeURIComponent(now.id)}`);
