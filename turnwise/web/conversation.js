@@ -3,7 +3,7 @@
 import { conversationPath, get, request } from "./api.js";
 import { showAttachments } from "./attach.js";
 import { host, inWords, leave, play, send } from "./chat.js";
-import { address, addressed, current, entitle, grown, toEnd } from "./current.js";
+import { address, addressed, current, entitle, grown, isAtEnd, toEnd } from "./current.js";
 import { at, make } from "./dom.js";
 import { titleOf } from "./list.js";
 import { closeSource } from "./panel.js";
@@ -92,7 +92,7 @@ function first() {
 }
 
 let loading = false;
-const topmost = new IntersectionObserver(([entry]) => entry.isIntersecting && loadBefore(), { rootMargin: "400px 0px 0px 0px" });
+const topmost = new IntersectionObserver((seen) => seen.at(-1).isIntersecting && loadBefore(), { rootMargin: "400px 0px 0px 0px" });
 
 async function loadBefore(limit = PAGE) {
   if (loading || at("before").hidden) return;
@@ -105,13 +105,12 @@ async function loadBefore(limit = PAGE) {
     const was = top?.getBoundingClientRect().top ?? 0;
     put(found.turns);
     if (top) scrollBy({ top: top.getBoundingClientRect().top - was, behavior: "instant" });
-  } catch (error) {
-    at("before").textContent = `${error.message} Try again`;
-    return;
-  } finally {
-    loading = false;
     topmost.unobserve(at("before"));
     topmost.observe(at("before")); // says at once whether it is still in sight
+  } catch (error) {
+    at("before").textContent = `${error.message} Try again`;
+  } finally {
+    loading = false;
   }
 }
 
@@ -125,12 +124,14 @@ function showTurn(number) {
 
 // Lets the oldest turns go from the page of a long sitting; they are loaded again when they are scrolled to.
 function trim() {
-  while (turns.childElementCount > MOST && turns.lastElementChild.getBoundingClientRect().top < innerHeight) {
-    const [number, view] = [...current.views].reduce((low, each) => (each[0] < low[0] ? each : low));
-    view.element.remove();
+  const over = turns.childElementCount - MOST;
+  if (over <= 0 || !isAtEnd()) return;
+  for (const number of [...current.views.keys()].sort((one, other) => one - other).slice(0, over)) {
+    current.views.get(number).element.remove();
     current.views.delete(number);
   }
   mark();
+  toEnd();
 }
 
 // --- what others do in it ----------------------------------------------------------------------------------------

@@ -37,7 +37,11 @@ export function entitle(title) {
 // --- staying at the end of an answer that grows ------------------------------------------------------------------
 
 let atEnd = true;
-new IntersectionObserver(([entry]) => (atEnd = entry.isIntersecting), { rootMargin: "0px 0px 120px 0px" }).observe(at("end"));
+new IntersectionObserver((seen) => (atEnd = seen.at(-1).isIntersecting), { rootMargin: "0px 0px 120px 0px" }).observe(at("end"));
+
+export function isAtEnd() {
+  return atEnd;
+}
 
 // Follows the answer, for a reader who is at its end.
 export function grown() {
