@@ -47,7 +47,9 @@ async function branch(turn, next) {
     current.next = next;
     location.hash = address(id);
     dispatchEvent(new Event("conversations"));
-    const said = next ? "Asked in a branch. The earlier answer stays where it was." : "This is a branch. What you ask here leaves the other conversation as it is.";
+    const said = next
+      ? "Asked in a branch. The earlier answer stays where it was."
+      : "This is a branch. What you ask here leaves the other conversation as it is.";
     if (await toast(said, "Go back to it", 7)) location.hash = address(from);
   } catch (error) {
     if (error.status === 404 && next) return send(...next); // a conversation that is not kept has no branches

@@ -9,6 +9,7 @@ const panel = at("documents");
 const list = at("document-list");
 const chosen = at("document-collection");
 const search = at("document-search");
+const SUSPECT = "Holds instructions to the assistant: passages with them are left out.";
 let after = null; // where the next page begins
 
 export function openDocuments() {
@@ -66,7 +67,9 @@ export function offerCollections(named) {
 
 function fill(select, all, named) {
   const was = select.value;
-  const options = named.map(({ name, documents }) => make("option", { value: name, textContent: documents === undefined ? name : `${name} (${documents})` }));
+  const options = named.map(({ name, documents }) =>
+    make("option", { value: name, textContent: documents === undefined ? name : `${name} (${documents})` }),
+  );
   select.replaceChildren(make("option", { value: "", textContent: all }), ...options);
   if (named.some(({ name }) => name === was)) select.value = was;
 }
@@ -74,14 +77,15 @@ function fill(select, all, named) {
 function row(document) {
   const { title, name, source, collection, reference, passages, pending, suspect, trusted, added_at: added } = document;
   const state = pending ? `${passages - pending} of ${passages} passages learned` : count(passages, "passage");
-  const told = [cited(reference ?? {}), collection, state, added && new Date(added * 1000).toLocaleDateString("en", { dateStyle: "medium" })];
+  const since = added && new Date(added * 1000).toLocaleDateString("en", { dateStyle: "medium" });
+  const told = [cited(reference ?? {}), collection, state, since];
   const line = make(
     "li",
     { className: "document" },
     make("span", { className: "title", textContent: title || name, title: source ?? name }),
     make("small", { textContent: told.filter(Boolean).join(" · ") }),
   );
-  if (suspect && !trusted) line.append(make("small", { className: "suspect", textContent: "Holds instructions to the assistant: passages with them are left out." }));
+  if (suspect && !trusted) line.append(make("small", { className: "suspect", textContent: SUSPECT }));
   if (pending) line.append(make("progress", { max: passages, value: passages - pending, ariaLabel: `How much of ${title} is learned` }));
   if (me.edit) {
     const opener = iconButton("more", `What to do with “${title || name}”`, () => choices(document, opener, line), "quiet small more");
@@ -94,7 +98,9 @@ function row(document) {
 function choices(document, opener, line) {
   const { id, title, suspect, trusted } = document;
   const path = `/api/documents/${encodeURIComponent(id)}`;
-  const trust = trusted ? ["Trust it no more", () => act(send("DELETE", `${path}/trust`), `“${title}” is checked again.`)] : ["Trust what it says", () => act(send("PUT", `${path}/trust`), `“${title}” is trusted.`)];
+  const trust = trusted
+    ? ["Trust it no more", () => act(send("DELETE", `${path}/trust`), `“${title}” is checked again.`)]
+    : ["Trust what it says", () => act(send("PUT", `${path}/trust`), `“${title}” is trusted.`)];
   menu(opener, [
     ["Read again", () => act(send("POST", `${path}/reindex`), `“${title}” is being read again.`)],
     ...(suspect || trusted ? [trust] : []),

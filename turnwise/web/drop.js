@@ -10,7 +10,7 @@ const veil = at("drop");
 let depth = 0; // a drag enters and leaves every element on its way
 
 // Pictures go with the message. Of other files it is asked whether they are for the library or for here.
-export async function receive(files) {
+async function receive(files) {
   const [pictures, others] = [files.filter(isPicture), files.filter((file) => !isPicture(file))];
   for (const picture of pictures) await addPicture(picture);
   if (!others.length) return;
@@ -20,7 +20,8 @@ export async function receive(files) {
 }
 
 async function place(files) {
-  at("where-files").textContent = files.length === 1 ? files[0].name : `${count(files.length, "file")}: ${files.map(({ name }) => name).join(", ")}`;
+  const names = files.map(({ name }) => name).join(", ");
+  at("where-files").textContent = files.length === 1 ? names : `${count(files.length, "file")}: ${names}`;
   return (await ask(at("where")))?.get("where") ?? null;
 }
 

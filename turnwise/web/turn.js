@@ -33,7 +33,8 @@ export class TurnView {
     this.question = make("h2", { className: "question", textContent: spoken, hidden: !spoken });
     this.edit = iconButton("edit", "Change this question and ask it in a branch", () => editQuestion(this), "quiet small edit");
     const asked = make("div", { className: "asked" }, this.question, spoken ? this.edit : null);
-    this.element = make("article", { className: "turn", ariaBusy: "true", ariaLabel: spoken || "The assistant" }, asked, pictures(images), this.progress, this.answerBox);
+    const properties = { className: "turn", ariaBusy: "true", ariaLabel: spoken || "The assistant" };
+    this.element = make("article", properties, asked, pictures(images), this.progress, this.answerBox);
   }
 
   begun(number) {
