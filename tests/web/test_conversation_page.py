@@ -182,6 +182,9 @@ def test_a_picture_goes_with_the_message_and_who_cannot_see_says_so(page: Page, 
     assert turn.locator(".with").inner_text() == "With leaf.png"
     assert page.locator("#attached").is_hidden()
     assert "see" in turn.locator(".notice").inner_text()
+    turn.get_by_role("button", name="Ask without it").click()
+    page.locator(".turn .answer", has_text=re.compile(r"\w")).wait_for()
+    assert page.locator(".turn").count() == 1
 
 
 def test_conversations_are_found_renamed_exported_brought_in_and_deleted(

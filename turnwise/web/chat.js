@@ -93,6 +93,7 @@ export async function play(view, open) {
     if (!view.element.isConnected) return; // the reader has gone to another conversation
     const problem = inWords(error);
     if (problem.code === "MessageBlocked") view.blocked(problem);
+    else if (problem.code === "ImageNotSeen") blind(view, problem);
     else view.problem(problem);
     announce(problem.message);
     grown();
@@ -101,6 +102,15 @@ export async function play(view, open) {
     busy();
     dispatchEvent(new Event("conversations"));
   }
+}
+
+// Nobody here can see: the same question can be asked without its pictures, as another request.
+function blind(view, { message, hint }) {
+  const without = () => {
+    view.element.remove();
+    send(view.message, { ...view.sent, images: [] });
+  };
+  view.problem({ message, hint, calm: true }, ["Ask without it", without]);
 }
 
 function handle(playing, event, data) {
