@@ -322,8 +322,8 @@ def test_hundreds_of_turns_stay_light(page: Page, address: str, long_conversatio
         expect(page.locator(".turn").nth(count)).to_be_attached(timeout=20_000)
     assert page.locator(".turn").count() == HUNDREDS
     assert page.evaluate("document.getElementsByTagName('*').length") < 60 * HUNDREDS
-    drawn = page.evaluate(
-        "[...document.querySelectorAll('.turn .answer')].filter(e => e.checkVisibility({contentVisibilityAuto: true})).length"
+    drawn = page.locator(".turn .answer").evaluate_all(
+        "all => all.filter(each => each.checkVisibility({contentVisibilityAuto: true})).length"
     )
     assert drawn < 40, "what is far from the screen is not laid out"
     assert page.evaluate("(window.long ?? []).filter(e => e.duration > 1000).length") == 0

@@ -170,7 +170,7 @@ async function happened(event, data) {
 async function begunElsewhere({ number, status, stream }) {
   await Promise.all(current.playing.filter(({ accepted }) => !accepted).map(accepted));
   const known = current.views.get(number);
-  if (known && (known.ended ? known.reply : current.playing.some(({ view }) => view === known))) return;
+  if (known && !known.pending) return; // it is shown, or on its way
   const id = current.id;
   const turn = await get(conversationPath(id, `/turns/${number}`));
   if (id !== current.id || (current.views.get(number) ?? null) !== (known ?? null)) return;

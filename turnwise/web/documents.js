@@ -55,6 +55,7 @@ function showCollections(collections) {
   const named = collections.filter(({ name }) => name);
   fill(chosen, "All collections", named);
   chosen.hidden = !named.length;
+  at("delete-collection").hidden = !me.edit || !chosen.value;
   at("collection-names").replaceChildren(...named.map(({ name }) => make("option", { value: name })));
   offerCollections(named);
 }
@@ -132,12 +133,20 @@ async function remove(path, title, line) {
   if (!undone) dispatchEvent(new Event("library"));
 }
 
+async function removeCollection() {
+  const name = chosen.value;
+  if (await toast(`The collection “${name}” and all its documents are deleted in a moment.`, "Keep it", 8)) return;
+  chosen.value = "";
+  await act(send("DELETE", `/api/collections/${encodeURIComponent(name)}`), `The collection “${name}” is deleted.`);
+}
+
 let typing = null;
 search.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(listDocuments, 200);
 });
 chosen.addEventListener("change", listDocuments);
+at("delete-collection").addEventListener("click", removeCollection);
 at("show-documents").addEventListener("click", () => {
   openDocuments();
   search.focus();

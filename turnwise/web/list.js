@@ -22,6 +22,7 @@ export async function listConversations() {
   const found = await page(words).catch(() => []);
   if (mine !== asked) return; // a later search has been begun
   known = found;
+  if (current.id && !current.title) entitle(titleOf(current.id));
   show(words);
   if (words) announce(`${found.length} found`);
 }
@@ -49,9 +50,11 @@ function show(words) {
   const none = words
     ? `Nothing that you asked or were told holds “${words}”.`
     : "What you ask is kept here: to come back to, to search, to take along.";
+  const held = document.activeElement.closest?.("#conversations a")?.dataset.id;
   list.replaceChildren(...(sections.length ? sections : [make("p", { className: "none", textContent: none })]));
   if (known.length && known.length % PAGE === 0) list.append(button("Show older ones", more));
   markCurrent();
+  if (held) list.querySelector(`a[data-id="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }
 
 function row(conversation) {

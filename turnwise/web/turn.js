@@ -154,7 +154,8 @@ export class TurnView {
     this.trace = turn.record?.trace ?? [];
     if (turn.status === "answered") return this.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
     if (turn.html) this.answerBox.innerHTML = turn.html;
-    if (turn.status === "pending") {
+    this.pending = turn.status === "pending";
+    if (this.pending) {
       const message = "This question is still being answered.";
       return this.problem({ message, calm: true }, ["Look again", () => location.reload()]);
     }
