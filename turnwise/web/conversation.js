@@ -22,7 +22,7 @@ export async function showConversation() {
   leave();
   watching?.abort();
   closeSource();
-  Object.assign(current, { id, views: new Map() });
+  Object.assign(current, { id, views: new Map(), ancestors: [] });
   entitle("");
   turns.replaceChildren();
   at("notice").hidden = at("before").hidden = at("origin").hidden = true;
@@ -61,9 +61,16 @@ async function load() {
 function describe({ title, ancestors = [], attachments = [] }) {
   entitle(title ?? titleOf(current.id) ?? "");
   showAttachments(attachments);
-  at("origin").hidden = !ancestors.length;
-  if (!ancestors.length) return;
-  const link = make("a", { className: "link", href: address(ancestors[0]), textContent: titleOf(ancestors[0]) || "another conversation" });
+  current.ancestors = ancestors;
+  showOrigin();
+}
+
+// What this conversation is a branch of, by the title in the list, which may come later.
+function showOrigin() {
+  const [from] = current.ancestors;
+  at("origin").hidden = !from;
+  if (!from) return;
+  const link = make("a", { className: "link", href: address(from), textContent: titleOf(from) || "another conversation" });
   at("origin").replaceChildren("A branch of ", link, ", which stays as it was.");
 }
 
@@ -202,6 +209,7 @@ function accepted(playing) {
 at("before").addEventListener("click", () => loadBefore());
 topmost.observe(at("before"));
 addEventListener("hashchange", showConversation);
+addEventListener("listed", showOrigin);
 addEventListener("begun", () => {
   if (watching === null || watching.signal.aborted || watching.id !== current.id) watch();
   trim();

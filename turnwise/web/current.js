@@ -5,6 +5,7 @@ import { at } from "./dom.js";
 export const current = {
   id: null, // null before its first question
   title: "",
+  ancestors: [], // the conversations that it branched from, nearest first
   views: new Map(), // the turns on the page, by number
   playing: [], // the turns that are being answered, as {view, controller, stream, stopped}
   next: null, // what to ask as soon as the conversation is shown, as [text, options]

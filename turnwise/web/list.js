@@ -5,8 +5,7 @@ import { address, current, entitle } from "./current.js";
 import { ago, announce, ask, at, button, day, draw, iconButton, make, menu, toast } from "./dom.js";
 
 const PAGE = 60;
-const nav = at("earlier");
-const list = nav.querySelector("#conversations");
+const list = at("conversations");
 const search = at("search");
 let known = []; // the conversations listed, latest first
 const going = new Set(); // ids of those that go when nobody says otherwise
@@ -24,7 +23,7 @@ export async function listConversations() {
   known = found;
   if (current.id && !current.title) entitle(titleOf(current.id));
   show(words);
-  if (words) announce(`${found.length} found`);
+  dispatchEvent(new Event("listed"));
 }
 
 async function page(words, before) {
@@ -133,7 +132,10 @@ function markCurrent() {
 let typing = null;
 search.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(listConversations, 200);
+  typing = setTimeout(async () => {
+    await listConversations();
+    announce(known.length === 1 ? "1 conversation" : `${known.length} conversations`);
+  }, 200);
 });
 search.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") (event.preventDefault(), list.querySelector("a")?.focus());
