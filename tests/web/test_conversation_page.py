@@ -68,6 +68,19 @@ def ask(page: Page, text: str) -> Locator:
     return turn
 
 
+def drop(page: Page, file: Path) -> None:
+    """Let go of a file over the page, as from the desktop."""
+    page.evaluate(
+        """([name, text]) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([text], name, {type: "text/markdown"}));
+            for (const kind of ["dragenter", "dragover", "drop"])
+                document.body.dispatchEvent(new DragEvent(kind, {dataTransfer, bubbles: true, cancelable: true}));
+        }""",
+        [file.name, file.read_text()],
+    )
+
+
 def ended(turn: Locator) -> None:
     turn.locator("footer").wait_for(timeout=20_000)
 
@@ -145,7 +158,7 @@ def test_a_file_for_this_conversation_alone(page: Page, address: str, tmp_path: 
     file = tmp_path / "wombats.md"
     file.write_text("# Wombats\n\nThe droppings of a wombat are cubes.\n")
     page.goto(address)
-    page.set_input_files("#attach-file", file)
+    drop(page, file)
     page.get_by_role("radio", name="Only for this conversation").check()
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("only in this conversation, 1 passage").wait_for()
