@@ -166,7 +166,7 @@ def test_a_file_for_this_conversation_alone(page: Page, address: str, tmp_path: 
     page.locator("button.cite").first.click()
     assert "cubes" in page.locator("#source .cited mark").inner_text()
     page.reload()
-    assert "Wombats" in page.locator("#attached").inner_text()
+    expect(page.locator("#attached")).to_contain_text("Wombats")
     page.get_by_role("button", name="New conversation", exact=True).click()
     assert page.locator("#attached").is_hidden()
     page.get_by_role("button", name="Documents").click()
