@@ -11,7 +11,7 @@ export async function describeLibrary() {
   const library = await get("/api/library").catch(() => null);
   if (!library) return;
   at("library").replaceChildren(...line(library));
-  offerCollections((library.collections ?? []).filter(Boolean).map((each) => (typeof each === "string" ? { name: each } : each)).filter(({ name }) => name));
+  offerCollections((library.collections ?? []).filter(Boolean).map((name) => ({ name })));
   at("welcome-text").textContent = library.documents
     ? "Every answer shows the sentences it rests on. Go on as you would with a person: ask “how does it compare?”, " +
       "and Turnwise works out what you mean, searches for that, and tells you what it searched for."

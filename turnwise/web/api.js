@@ -65,7 +65,8 @@ export function upload(path, file, progress) {
     const sending = new XMLHttpRequest();
     sending.open("PUT", path);
     sending.responseType = "json";
-    for (const [name, value] of Object.entries(keyed({ "Content-Type": file.type || "application/octet-stream" }))) sending.setRequestHeader(name, value);
+    const headers = keyed({ "Content-Type": file.type || "application/octet-stream" });
+    for (const [name, value] of Object.entries(headers)) sending.setRequestHeader(name, value);
     sending.upload.onprogress = ({ loaded, total }) => progress(total ? loaded / total : 1);
     sending.onerror = () => reject(new Problem(UNREACHABLE));
     sending.onload = () => {

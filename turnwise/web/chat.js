@@ -47,7 +47,9 @@ async function branch(turn, next) {
     current.next = next;
     location.hash = address(id);
     dispatchEvent(new Event("conversations"));
-    const said = next ? "Asked in a branch. The earlier answer stays where it was." : "This is a branch. What you ask here leaves the other conversation as it is.";
+    const said = next
+      ? "Asked in a branch. The earlier answer stays where it was."
+      : "This is a branch. What you ask here leaves the other conversation as it is.";
     if (await toast(said, "Go back to it", 7)) location.hash = address(from);
   } catch (error) {
     if (error.status === 404 && next) return send(...next); // a conversation that is not kept has no branches
@@ -91,6 +93,7 @@ export async function play(view, open) {
     if (!view.element.isConnected) return; // the reader has gone to another conversation
     const problem = inWords(error);
     if (problem.code === "MessageBlocked") view.blocked(problem);
+    else if (problem.code === "ImageNotSeen") blind(view, problem);
     else view.problem(problem);
     announce(problem.message);
     grown();
@@ -99,6 +102,15 @@ export async function play(view, open) {
     busy();
     dispatchEvent(new Event("conversations"));
   }
+}
+
+// Nobody here can see: the same question can be asked without its pictures, as another request.
+function blind(view, { message, hint }) {
+  const without = () => {
+    view.element.remove();
+    send(view.message, { ...view.sent, images: [] });
+  };
+  view.problem({ message, hint, calm: true }, ["Ask without it", without]);
 }
 
 function handle(playing, event, data) {

@@ -3,7 +3,7 @@
 import { conversationPath, get, request } from "./api.js";
 import { showAttachments } from "./attach.js";
 import { host, inWords, leave, play, send } from "./chat.js";
-import { address, addressed, current, entitle, grown, toEnd } from "./current.js";
+import { address, addressed, current, entitle, grown, isAtEnd, toEnd } from "./current.js";
 import { at, make } from "./dom.js";
 import { titleOf } from "./list.js";
 import { closeSource } from "./panel.js";
@@ -22,7 +22,7 @@ export async function showConversation() {
   leave();
   watching?.abort();
   closeSource();
-  Object.assign(current, { id, views: new Map() });
+  Object.assign(current, { id, views: new Map(), ancestors: [] });
   entitle("");
   turns.replaceChildren();
   at("notice").hidden = at("before").hidden = at("origin").hidden = true;
@@ -61,9 +61,16 @@ async function load() {
 function describe({ title, ancestors = [], attachments = [] }) {
   entitle(title ?? titleOf(current.id) ?? "");
   showAttachments(attachments);
-  at("origin").hidden = !ancestors.length;
-  if (!ancestors.length) return;
-  const link = make("a", { className: "link", href: address(ancestors[0]), textContent: titleOf(ancestors[0]) || "another conversation" });
+  current.ancestors = ancestors;
+  showOrigin();
+}
+
+// What this conversation is a branch of, by the title in the list, which may come later.
+function showOrigin() {
+  const [from] = current.ancestors;
+  at("origin").hidden = !from;
+  if (!from) return;
+  const link = make("a", { className: "link", href: address(from), textContent: titleOf(from) || "another conversation" });
   at("origin").replaceChildren("A branch of ", link, ", which stays as it was.");
 }
 
@@ -92,7 +99,7 @@ function first() {
 }
 
 let loading = false;
-const topmost = new IntersectionObserver(([entry]) => entry.isIntersecting && loadBefore(), { rootMargin: "400px 0px 0px 0px" });
+const topmost = new IntersectionObserver((seen) => seen.at(-1).isIntersecting && loadBefore(), { rootMargin: "400px 0px 0px 0px" });
 
 async function loadBefore(limit = PAGE) {
   if (loading || at("before").hidden) return;
@@ -105,13 +112,12 @@ async function loadBefore(limit = PAGE) {
     const was = top?.getBoundingClientRect().top ?? 0;
     put(found.turns);
     if (top) scrollBy({ top: top.getBoundingClientRect().top - was, behavior: "instant" });
-  } catch (error) {
-    at("before").textContent = `${error.message} Try again`;
-    return;
-  } finally {
-    loading = false;
     topmost.unobserve(at("before"));
     topmost.observe(at("before")); // says at once whether it is still in sight
+  } catch (error) {
+    at("before").textContent = `${error.message} Try again`;
+  } finally {
+    loading = false;
   }
 }
 
@@ -125,12 +131,14 @@ function showTurn(number) {
 
 // Lets the oldest turns go from the page of a long sitting; they are loaded again when they are scrolled to.
 function trim() {
-  while (turns.childElementCount > MOST && turns.lastElementChild.getBoundingClientRect().top < innerHeight) {
-    const [number, view] = [...current.views].reduce((low, each) => (each[0] < low[0] ? each : low));
-    view.element.remove();
+  const over = turns.childElementCount - MOST;
+  if (over <= 0 || !isAtEnd()) return;
+  for (const number of [...current.views.keys()].sort((one, other) => one - other).slice(0, over)) {
+    current.views.get(number).element.remove();
     current.views.delete(number);
   }
   mark();
+  toEnd();
 }
 
 // --- what others do in it ----------------------------------------------------------------------------------------
@@ -169,7 +177,7 @@ async function happened(event, data) {
 async function begunElsewhere({ number, status, stream }) {
   await Promise.all(current.playing.filter(({ accepted }) => !accepted).map(accepted));
   const known = current.views.get(number);
-  if (known && (known.ended ? known.reply : current.playing.some(({ view }) => view === known))) return;
+  if (known && !known.pending) return; // it is shown, or on its way
   const id = current.id;
   const turn = await get(conversationPath(id, `/turns/${number}`));
   if (id !== current.id || (current.views.get(number) ?? null) !== (known ?? null)) return;
@@ -201,6 +209,7 @@ function accepted(playing) {
 at("before").addEventListener("click", () => loadBefore());
 topmost.observe(at("before"));
 addEventListener("hashchange", showConversation);
+addEventListener("listed", showOrigin);
 addEventListener("begun", () => {
   if (watching === null || watching.signal.aborted || watching.id !== current.id) watch();
   trim();

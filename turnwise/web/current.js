@@ -5,6 +5,7 @@ import { at } from "./dom.js";
 export const current = {
   id: null, // null before its first question
   title: "",
+  ancestors: [], // the conversations that it branched from, nearest first
   views: new Map(), // the turns on the page, by number
   playing: [], // the turns that are being answered, as {view, controller, stream, stopped}
   next: null, // what to ask as soon as the conversation is shown, as [text, options]
@@ -37,7 +38,11 @@ export function entitle(title) {
 // --- staying at the end of an answer that grows ------------------------------------------------------------------
 
 let atEnd = true;
-new IntersectionObserver(([entry]) => (atEnd = entry.isIntersecting), { rootMargin: "0px 0px 120px 0px" }).observe(at("end"));
+new IntersectionObserver((seen) => (atEnd = seen.at(-1).isIntersecting), { rootMargin: "0px 0px 120px 0px" }).observe(at("end"));
+
+export function isAtEnd() {
+  return atEnd;
+}
 
 // Follows the answer, for a reader who is at its end.
 export function grown() {

@@ -9,6 +9,7 @@ const panel = at("documents");
 const list = at("document-list");
 const chosen = at("document-collection");
 const search = at("document-search");
+const SUSPECT = "Holds instructions to the assistant: passages with them are left out.";
 let after = null; // where the next page begins
 
 export function openDocuments() {
@@ -54,6 +55,7 @@ function showCollections(collections) {
   const named = collections.filter(({ name }) => name);
   fill(chosen, "All collections", named);
   chosen.hidden = !named.length;
+  at("delete-collection").hidden = !me.edit || !chosen.value;
   at("collection-names").replaceChildren(...named.map(({ name }) => make("option", { value: name })));
   offerCollections(named);
 }
@@ -66,7 +68,9 @@ export function offerCollections(named) {
 
 function fill(select, all, named) {
   const was = select.value;
-  const options = named.map(({ name, documents }) => make("option", { value: name, textContent: documents === undefined ? name : `${name} (${documents})` }));
+  const options = named.map(({ name, documents }) =>
+    make("option", { value: name, textContent: documents === undefined ? name : `${name} (${documents})` }),
+  );
   select.replaceChildren(make("option", { value: "", textContent: all }), ...options);
   if (named.some(({ name }) => name === was)) select.value = was;
 }
@@ -74,14 +78,15 @@ function fill(select, all, named) {
 function row(document) {
   const { title, name, source, collection, reference, passages, pending, suspect, trusted, added_at: added } = document;
   const state = pending ? `${passages - pending} of ${passages} passages learned` : count(passages, "passage");
-  const told = [cited(reference ?? {}), collection, state, added && new Date(added * 1000).toLocaleDateString("en", { dateStyle: "medium" })];
+  const since = added && new Date(added * 1000).toLocaleDateString("en", { dateStyle: "medium" });
+  const told = [cited(reference ?? {}), collection, state, since];
   const line = make(
     "li",
     { className: "document" },
     make("span", { className: "title", textContent: title || name, title: source ?? name }),
     make("small", { textContent: told.filter(Boolean).join(" · ") }),
   );
-  if (suspect && !trusted) line.append(make("small", { className: "suspect", textContent: "Holds instructions to the assistant: passages with them are left out." }));
+  if (suspect && !trusted) line.append(make("small", { className: "suspect", textContent: SUSPECT }));
   if (pending) line.append(make("progress", { max: passages, value: passages - pending, ariaLabel: `How much of ${title} is learned` }));
   if (me.edit) {
     const opener = iconButton("more", `What to do with “${title || name}”`, () => choices(document, opener, line), "quiet small more");
@@ -94,7 +99,9 @@ function row(document) {
 function choices(document, opener, line) {
   const { id, title, suspect, trusted } = document;
   const path = `/api/documents/${encodeURIComponent(id)}`;
-  const trust = trusted ? ["Trust it no more", () => act(send("DELETE", `${path}/trust`), `“${title}” is checked again.`)] : ["Trust what it says", () => act(send("PUT", `${path}/trust`), `“${title}” is trusted.`)];
+  const trust = trusted
+    ? ["Trust it no more", () => act(send("DELETE", `${path}/trust`), `“${title}” is checked again.`)]
+    : ["Trust what it says", () => act(send("PUT", `${path}/trust`), `“${title}” is trusted.`)];
   menu(opener, [
     ["Read again", () => act(send("POST", `${path}/reindex`), `“${title}” is being read again.`)],
     ...(suspect || trusted ? [trust] : []),
@@ -126,12 +133,20 @@ async function remove(path, title, line) {
   if (!undone) dispatchEvent(new Event("library"));
 }
 
+async function removeCollection() {
+  const name = chosen.value;
+  if (await toast(`The collection “${name}” and all its documents are deleted in a moment.`, "Keep it", 8)) return;
+  chosen.value = "";
+  await act(send("DELETE", `/api/collections/${encodeURIComponent(name)}`), `The collection “${name}” is deleted.`);
+}
+
 let typing = null;
 search.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(listDocuments, 200);
 });
 chosen.addEventListener("change", listDocuments);
+at("delete-collection").addEventListener("click", removeCollection);
 at("show-documents").addEventListener("click", () => {
   openDocuments();
   search.focus();

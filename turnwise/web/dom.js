@@ -101,7 +101,8 @@ function step(event, list) {
 export function ask(dialog) {
   return new Promise((resolve) => {
     dialog.returnValue = "";
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes" ? new FormData(dialog.querySelector("form")) : null), { once: true });
+    const closed = () => resolve(dialog.returnValue === "yes" ? new FormData(dialog.querySelector("form")) : null);
+    dialog.addEventListener("close", closed, { once: true });
     dialog.showModal();
   });
 }

@@ -7,10 +7,11 @@ import { ask, at, count } from "./dom.js";
 import { addFiles } from "./uploads.js";
 
 const veil = at("drop");
+const MOST = 1000; // files of one drop
 let depth = 0; // a drag enters and leaves every element on its way
 
 // Pictures go with the message. Of other files it is asked whether they are for the library or for here.
-export async function receive(files) {
+async function receive(files) {
   const [pictures, others] = [files.filter(isPicture), files.filter((file) => !isPicture(file))];
   for (const picture of pictures) await addPicture(picture);
   if (!others.length) return;
@@ -20,7 +21,8 @@ export async function receive(files) {
 }
 
 async function place(files) {
-  at("where-files").textContent = files.length === 1 ? files[0].name : `${count(files.length, "file")}: ${files.map(({ name }) => name).join(", ")}`;
+  const names = files.map(({ name }) => name).join(", ");
+  at("where-files").textContent = files.length === 1 ? names : `${count(files.length, "file")}: ${names}`;
   return (await ask(at("where")))?.get("where") ?? null;
 }
 
@@ -45,10 +47,34 @@ addEventListener("drop", (event) => {
   event.preventDefault();
   depth = 0;
   veil.hidden = true;
+  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const files = [...event.dataTransfer.files];
-  if (event.target.closest("#documents") && me.edit) addFiles(files);
-  else receive(files);
+  const inLibrary = event.target.closest("#documents") && me.edit;
+  inFolders(entries, files).then((found) => (inLibrary ? addFiles(found) : receive(found)));
 });
+
+// The files of what was dropped, those in folders too; hidden ones are left where they are.
+async function inFolders(entries, files) {
+  if (!entries.some(({ isDirectory }) => isDirectory)) return files;
+  const found = [];
+  for (const waiting = [...entries]; waiting.length && found.length < MOST; ) {
+    const entry = waiting.shift();
+    if (entry.name.startsWith(".")) continue;
+    if (entry.isFile) found.push(await new Promise((resolve, reject) => entry.file(resolve, reject)));
+    else waiting.push(...(await listed(entry.createReader())));
+  }
+  return found;
+}
+
+async function listed(reader) {
+  const found = [];
+  for (;;) {
+    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)); // a hundred at a time
+    if (!some.length) return found;
+    found.push(...some);
+  }
+}
+
 at("message").addEventListener("paste", (event) => {
   const files = [...(event.clipboardData?.files ?? [])];
   if (!files.length) return;

@@ -2,11 +2,10 @@
 
 import { conversationPath, download, get, send } from "./api.js";
 import { address, current, entitle } from "./current.js";
-import { ago, announce, ask, at, day, draw, iconButton, make, menu, toast } from "./dom.js";
+import { ago, announce, ask, at, button, day, draw, iconButton, make, menu, toast } from "./dom.js";
 
 const PAGE = 60;
-const nav = at("earlier");
-const list = nav.querySelector("#conversations");
+const list = at("conversations");
 const search = at("search");
 let known = []; // the conversations listed, latest first
 const going = new Set(); // ids of those that go when nobody says otherwise
@@ -22,8 +21,9 @@ export async function listConversations() {
   const found = await page(words).catch(() => []);
   if (mine !== asked) return; // a later search has been begun
   known = found;
+  if (current.id && !current.title) entitle(titleOf(current.id));
   show(words);
-  if (words) announce(`${found.length} found`);
+  dispatchEvent(new Event("listed"));
 }
 
 async function page(words, before) {
@@ -40,23 +40,27 @@ async function more() {
 
 function show(words) {
   const visible = known.filter(({ id }) => !going.has(id));
-  const groups = [...Map.groupBy(visible, ({ last_activity: at }) => day(at))];
+  const groups = [...Map.groupBy(visible, ({ last_activity: last }) => day(last))];
   const sections = groups.map(([name, found]) => {
     const rows = make("ol", {}, ...found.map(row));
     rows.ariaLabel = name;
     return make("section", {}, make("h3", { textContent: name }), rows);
   });
-  const none = words ? `Nothing that you asked or were told holds “${words}”.` : "What you ask is kept here: to come back to, to search, to take along.";
+  const none = words
+    ? `Nothing that you asked or were told holds “${words}”.`
+    : "What you ask is kept here: to come back to, to search, to take along.";
+  const held = document.activeElement.closest?.("#conversations a")?.dataset.id;
   list.replaceChildren(...(sections.length ? sections : [make("p", { className: "none", textContent: none })]));
-  if (known.length && known.length % PAGE === 0) list.append(make("button", { type: "button", className: "quiet", textContent: "Show older ones", onclick: more }));
+  if (known.length && known.length % PAGE === 0) list.append(button("Show older ones", more));
   markCurrent();
+  if (held) list.querySelector(`a[data-id="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }
 
 function row(conversation) {
   const { id, title, snippet, last_activity: last, ancestors } = conversation;
   const link = make("a", { href: address(id) }, make("span", { className: "title", textContent: title || "Untitled" }));
   link.dataset.id = id;
-  if (ancestors?.length) link.firstChild.prepend(Object.assign(draw("branch"), {}), make("span", { className: "unseen", textContent: "A branch: " }));
+  if (ancestors?.length) link.firstChild.prepend(draw("branch"), make("span", { className: "unseen", textContent: "A branch: " }));
   link.append(snippet ? make("small", { className: "snippet" }, ...hit(snippet)) : make("small", { textContent: ago(last) }));
   const opener = iconButton("more", `What to do with “${title}”`, () => choices(conversation, opener), "quiet small more");
   opener.setAttribute("aria-haspopup", "menu");
@@ -71,7 +75,7 @@ function hit(text) {
   return snippet.split(new RegExp(`(${words.join("|")})`, "gi")).map((piece, i) => (i % 2 ? make("mark", { textContent: piece }) : piece));
 }
 
-export function choices(conversation, opener) {
+function choices(conversation, opener) {
   const { id, title } = conversation;
   const failed = (error) => toast(error.message);
   menu(opener, [
@@ -113,12 +117,13 @@ async function bringIn(file) {
     await listConversations();
     location.hash = address(id);
   } catch (error) {
-    const words = error instanceof SyntaxError ? `${file.name} is no JSON. Choose a conversation that was exported as JSON.` : error.message;
+    const unread = `${file.name} is no JSON. Choose a conversation that was exported as JSON.`;
+    const words = error instanceof SyntaxError ? unread : error.message;
     toast([words, error.hint].filter(Boolean).join(" "), "", 8);
   }
 }
 
-export function markCurrent() {
+function markCurrent() {
   for (const link of list.querySelectorAll("a")) link.ariaCurrent = link.dataset.id === current.id ? "page" : null;
 }
 
@@ -127,7 +132,10 @@ export function markCurrent() {
 let typing = null;
 search.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(listConversations, 200);
+  typing = setTimeout(async () => {
+    await listConversations();
+    announce(known.length === 1 ? "1 conversation" : `${known.length} conversations`);
+  }, 200);
 });
 search.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") (event.preventDefault(), list.querySelector("a")?.focus());

@@ -64,9 +64,10 @@ function redraw() {
   const blocks = passages.map((passage, place) => {
     const headed = passage.heading && passage.heading !== passages[place - 1]?.heading;
     const heading = headed ? make("h3", { textContent: passage.heading.split(" > ").at(-1) }) : null;
-    const turned = passage.page && passage.page !== passages[place - 1]?.page ? make("small", { className: "page", textContent: `page ${passage.page}` }) : null;
+    const turned = passage.page && passage.page !== passages[place - 1]?.page;
+    const page = turned ? make("small", { className: "page", textContent: `page ${passage.page}` }) : null;
     const text = passage.id === source.passage_id ? cited(passage.text, source.quote) : make("p", { textContent: passage.text });
-    return make("div", { className: "around" }, heading, turned, text);
+    return make("div", { className: "around" }, heading, page, text);
   });
   part("text").replaceChildren(...blocks);
   earlier.hidden = passages[0].position === 0;

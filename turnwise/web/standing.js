@@ -30,19 +30,21 @@ export function showStanding({ state, follow_up: followUp } = {}) {
 
 function details(state, followUp) {
   const quoted = (list) => list.map((each) => `“${each}”`).join(" ");
-  const knowledge = (state.knowledge ?? []).map(({ topic, level, evidence }) => `${topic}: you ${LEVELS[level]}${evidence ? ` (“${evidence}”)` : ""}`);
+  const knowledge = (state.knowledge ?? []).map(({ topic, level, evidence }) =>
+    [`${topic}: you ${LEVELS[level]}`, evidence && `(“${evidence}”)`].filter(Boolean).join(" "),
+  );
   const mood = state.mood !== "neutral" && state.mood_evidence ? [`you seem ${state.mood} (“${state.mood_evidence}”)`] : [];
   return [
     ["Last message", followUp?.reason ? [followUp.reason] : []],
-    ["Topics so far", state.topics ?? []],
-    ["Treated already", state.covered ?? []],
+    ["Topics so far", state.topics?.length ? [state.topics.join(", ")] : []],
+    ["Treated already", state.covered?.length ? [state.covered.join(", ")] : []],
     ["What you know", knowledge],
     ["Not answered yet", state.open_questions?.length ? [quoted(state.open_questions)] : []],
     ["Mood", mood],
     ["For the next answer", state.guidance ?? []],
   ]
     .filter(([, values]) => values.length)
-    .map(([name, values]) => [make("dt", { textContent: name }), make("dd", { textContent: values.join(name === "Topics so far" || name === "Treated already" ? ", " : "\n") })]);
+    .map(([name, values]) => [make("dt", { textContent: name }), make("dd", { textContent: values.join("\n") })]);
 }
 
 strip.addEventListener("keydown", (event) => {

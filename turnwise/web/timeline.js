@@ -68,7 +68,8 @@ function more(details = {}, unremarkable = null) {
     make("dt", { textContent: name.replaceAll("_", " ") }),
     make("dd", { textContent: typeof value === "object" ? inLine(value) : String(value) }),
   ]);
-  return make("details", { className: "values" }, make("summary", { textContent: "Details" }), make("dl", {}, ...terms), unremarkable || null);
+  const summary = make("summary", { textContent: "Details" });
+  return make("details", { className: "values" }, summary, terms.length ? make("dl", {}, ...terms) : null, unremarkable || null);
 }
 
 function isEmpty(value) {

@@ -33,7 +33,8 @@ export class TurnView {
     this.question = make("h2", { className: "question", textContent: spoken, hidden: !spoken });
     this.edit = iconButton("edit", "Change this question and ask it in a branch", () => editQuestion(this), "quiet small edit");
     const asked = make("div", { className: "asked" }, this.question, spoken ? this.edit : null);
-    this.element = make("article", { className: "turn", ariaBusy: "true", ariaLabel: spoken || "The assistant" }, asked, pictures(images), this.progress, this.answerBox);
+    const properties = { className: "turn", ariaBusy: "true", ariaLabel: spoken || "The assistant" };
+    this.element = make("article", properties, asked, pictures(images), this.progress, this.answerBox);
   }
 
   begun(number) {
@@ -153,7 +154,8 @@ export class TurnView {
     this.trace = turn.record?.trace ?? [];
     if (turn.status === "answered") return this.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
     if (turn.html) this.answerBox.innerHTML = turn.html;
-    if (turn.status === "pending") {
+    this.pending = turn.status === "pending";
+    if (this.pending) {
       const message = "This question is still being answered.";
       return this.problem({ message, calm: true }, ["Look again", () => location.reload()]);
     }

@@ -52,7 +52,9 @@ async function learn(document, outcome, bar, told) {
   for (let now = document; ; ) {
     const learned = now.passages - now.pending;
     bar.value = 0.5 + (now.passages ? learned / now.passages : 1) / 2;
-    told.textContent = now.pending ? `${outcome}; ${learned} of ${now.passages} passages learned` : `${outcome}, ${count(now.passages, "passage")} learned`;
+    told.textContent = now.pending
+      ? `${outcome}; ${learned} of ${now.passages} passages learned`
+      : `${outcome}, ${count(now.passages, "passage")} learned`;
     if (!now.pending || !bar.isConnected) return;
     await new Promise((resolve) => setTimeout(resolve, 1000));
     now = await get(`/api/documents/${encodeURIComponent(now.id)}`);
