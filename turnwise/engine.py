@@ -251,6 +251,10 @@ class Engine:
             self._background = _Loop()
         return self._background.wait(work)
 
+    def keeping(self, store: ConversationStore) -> Engine:
+        """The same library and models, with conversations kept elsewhere. Close this engine, not that one."""
+        return Engine(self.settings, self.index, store, dataclasses.replace(self._parts, store=store), self._data)
+
     def close(self) -> None:
         if self._background is not None:
             self._background.stop()

@@ -22,6 +22,7 @@ from turnwise.cli.guard import guard
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import documents, tell_suspects, trust
+from turnwise.cli.test import test
 from turnwise.errors import DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -353,6 +354,7 @@ def serve(place: Place, host: str | None, port: int | None) -> None:
 
 turnwise.add_command(copy)
 turnwise.add_command(guard)
+turnwise.add_command(test)
 
 
 @turnwise.command("eval")
