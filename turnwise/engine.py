@@ -201,6 +201,10 @@ class Engine:
         passages = rail.looked_at(self.index, [hit.passage for hit in hits])
         return [dataclasses.replace(hit, passage=passage) for hit, passage in zip(hits, passages, strict=True)]
 
+    def find(self, query: SearchQuery, k: int) -> list[Hit]:
+        """The best k passages for a query as a turn makes it."""
+        return find(query, k, self.index.search, self._parts.reranker)
+
     def is_suspect(self, passage: Passage) -> bool:
         """Whether turns leave a passage out or warn of it, for it seems to instruct the assistant."""
         rail = self._parts.guard.instructions
