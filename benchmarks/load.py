@@ -130,9 +130,8 @@ def idle(port: int, pid: int, count: int) -> None:
     """Follow a conversation by so many connections, and print what they cost."""
     before = _memory(pid)
     after, beats = asyncio.run(_follow(port, pid, count))
-    print(
-        f"\n{count} silent connections: {after - before:.0f} MB more ({before:.0f} to {after:.0f}), {beats} heard a beat"
-    )
+    grown = f"{after - before:.0f} MB more ({before:.0f} to {after:.0f})"
+    print(f"\n{count} silent connections: {grown}; {beats} heard a beat")
 
 
 async def _follow(port: int, pid: int, count: int) -> tuple[float, int]:
