@@ -95,6 +95,8 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
         "chat",
         "search",
         "serve",
+        "mcp",
+        "keys",
         "copy",
         "guard",
         "eval",
@@ -104,13 +106,17 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
     assert list(turnwise.commands) == verbs
 
 
-@pytest.mark.parametrize("verb", [*(verb for verb in turnwise.commands if verb != "guard"), *guard.commands])
+@pytest.mark.parametrize(
+    "verb", [*(verb for verb in turnwise.commands if verb not in ("guard", "keys")), *guard.commands]
+)
 def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
     command = guard.commands[verb] if verb in guard.commands else turnwise.commands[verb]
     options = {option for parameter in command.params for option in parameter.opts}
     assert {"--library", "--config"} <= options
-    assert ("--sample" in options) == (verb in ("documents", "ask", "chat", "search", "serve", "doctor", "check"))
-    assert ("--json" in options) == (verb != "serve")
+    assert ("--sample" in options) == (
+        verb in ("documents", "ask", "chat", "search", "serve", "mcp", "doctor", "check")
+    )
+    assert ("--json" in options) == (verb not in ("serve", "mcp"))
 
 
 # --- putting in and taking out ---------------------------------------------------------------------------------------

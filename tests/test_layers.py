@@ -25,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "types": {"plain", "conversation"},
     "errors": set(),
     "logs": set(),
-    "facts": {"types", "conversation", "errors", "text"},  # what is counted of a turn
+    "facts": {"types", "conversation", "errors", "text", "dialogue"},  # what is counted of a turn
     "analytics": {"types", "conversation", "errors", "facts", "text"},
     "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "models.extractive": {*CONTRACTS, "dialogue"},
     "documents": CONTRACTS,
     "index": {*CONTRACTS, "sqlite", "postgres"},
-    "store": {*CONTRACTS, "sqlite", "postgres"},
+    "store": {*CONTRACTS, "plain", "sqlite", "postgres"},
     "guard": {*CONTRACTS, "sqlite", "conversation", "guard.grounding", "models"},
     "guard.grounding": {*CONTRACTS, "guard.verdict", "turn.verify"},
     "tools": CONTRACTS,
@@ -47,7 +47,7 @@ LAYERS: dict[str, set[str]] = {
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
     "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
     "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "dialogue", "guard"},
-    "engine": {*CONTRACTS, "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
+    "engine": {*CONTRACTS, "dialogue.profile", "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
     "app": {
         *CONTRACTS,
         "sqlite",
@@ -66,7 +66,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
-    "cli": {*CONTRACTS, "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
+    "cli": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
         "sqlite",

@@ -15,12 +15,13 @@ from tests.services import PostgresServer
 from turnwise.app import build
 from turnwise.cli.verbs import turnwise as command
 from turnwise.config import Settings
+from turnwise.conversation import Conversation, Turn
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import LibraryDamaged, LibraryError, LibraryNotFound, LibraryUnavailable
 from turnwise.index.words import indexed_words
 from turnwise.postgres import Database
 from turnwise.transfer import Copied, copy
-from turnwise.types import Chunk, Document, Passage, Reference
+from turnwise.types import Chunk, Document, Passage, Reach, Reference
 
 
 def run(*arguments: object) -> Result:
@@ -73,6 +74,45 @@ def test_a_copied_library_answers_and_goes_on_as_before(library: Path, postgres_
         assert there.chat("second").ask("What is BERT?").turn == 2
 
 
+def test_all_that_belongs_to_conversations_and_callers_is_copied(library: Path, postgres_url: str) -> None:
+    settings = Settings(library=str(library))
+    with build(settings) as here:
+        theirs = here.store.of("acme")
+        theirs.accept("first", "Of another tenant", "ann \x00")
+        theirs.finish("first", 1, "answered", "Yes.", facts={"n": 1})
+        theirs.rate("first", 1, {"rating": "up"})
+        theirs.branch("first", 2, "branched")
+        theirs.rename("branched", "A branch")
+        theirs.put(Conversation("imported", turns=[Turn(None, "Hi", metadata={"scaffolding": "hint"})]))
+        key, secret = here.store.keys.create("laptop", "acme", ["papers"])
+        here.store.profiles.put("acme", "ann \x00", {"n": 1})
+        here.store.requests.claim("acme", "k", "d")
+    copied = copy(settings, postgres_url)
+    assert (copied.keys, copied.profiles) == (1, 1)
+    with build(settings) as here, build(Settings(database=postgres_url)) as there:
+        ours, theirs = here.store.of("acme"), there.store.of("acme")
+        assert theirs.conversations() == [
+            {**each, "user": each["user"].replace("\x00", "\ufffd")} for each in ours.conversations()
+        ]
+        for name in ("branched", "imported"):
+            told, kept = theirs.conversation(name), ours.conversation(name)
+            assert (told.turns, told.metadata) == (kept.turns, kept.metadata)
+        (counted,) = theirs.facts()
+        assert (counted["n"], counted["feedback"]) == (1, {"rating": "up"})
+        assert there.store.keys.find(secret) == key
+        assert there.store.profiles.profile("acme", "ann \x00") == {"n": 1}
+        assert there.store.requests.claim("acme", "k", "another") is None, "what was in flight stays there"
+        here.store.keys.revoke(key.id)
+        ours.rate("first", 1, {"rating": "down"})
+        here.store.profiles.put("acme", "ann \x00", {"n": 2})
+        assert copy(settings, postgres_url) == copied
+        revoked = there.store.keys.key(key.id)
+        assert revoked is not None
+        assert revoked.revoked_at is not None
+        assert theirs.turn("first", 1).metadata == {"feedback": {"rating": "down"}}
+        assert there.store.profiles.profile("acme", "ann \x00") == {"n": 2}
+
+
 def test_an_id_that_was_given_here_is_not_given_there(library: Path, postgres_url: str) -> None:
     settings = Settings(library=str(library))
     with build(settings) as engine:
@@ -85,6 +125,20 @@ def test_an_id_that_was_given_here_is_not_given_there(library: Path, postgres_ur
         added = engine.search("xylophones", 1)[0].passage
     assert added.id > removed.id
     assert added.document_id > removed.document_id
+
+
+def test_whose_documents_are_is_copied(library: Path, postgres_url: str) -> None:
+    settings = Settings(library=str(library))
+    with build(settings) as here:
+        here.upload("notes.md", b"# Xylophones\n\nXylophones are new.\n", tenant="acme")
+        here.upload("notes.md", b"# Xylophones\n\nXylophones are new.\n", attached="first")
+        copy(settings, postgres_url)
+        with build(Settings(database=postgres_url)) as there:
+            assert there.index.documents(None) == here.index.documents(None)
+            for reach in (Reach("acme"), Reach("", ("none",), ("first",))):
+                (hit,) = there.search("xylophones", 3, reach=reach)
+                assert hit.passage.id == here.search("xylophones", 3, reach=reach)[0].passage.id
+            assert all(hit.passage.title != "Xylophones" for hit in there.search("xylophones"))
 
 
 def new_document(source: str) -> Document:

@@ -183,6 +183,7 @@ def chat_models(
         settings.model_timeout,
         sampling_extras(settings.top_k, settings.repeat_penalty),
         breaker,
+        sees=settings.vision,
     )
     return (model, extractive)
 

@@ -90,7 +90,7 @@ class Settings:
         "", "Most messages in one conversation: 30/minute, 1000/day, 20/minute burst 5. Empty: no limit."
     )
     limit_user: str = _setting("", "The same for one user, as the caller names them.")
-    limit_key: str = _setting("", "The same for one key, as sent in Authorization: Bearer. It is not checked.")
+    limit_key: str = _setting("", "The same for one key; where the server is open, as sent in Authorization: Bearer.")
     limit_address: str = _setting("", "The same for one address that requests come from.")
     limits_store: str = _setting(
         "memory", "Where messages are counted: memory, sqlite (the processes of one machine) or redis://HOST:PORT."

@@ -222,9 +222,9 @@ class Conversation:
         parts = [f"# {_escaped(' '.join(title.split()))}", f"*{self.created_at:%Y-%m-%d %H:%M %Z}*"]
         for turn in self.turns:
             if turn.prompt is not None:
-                parts.append("\n".join(f"> {line}".rstrip() for line in _harmless(turn.prompt).strip().splitlines()))
+                parts.append("\n".join(f"> {line}".rstrip() for line in _harmless(turn.prompt).splitlines()))
             if turn.response:
-                parts.append(_harmless(turn.response).strip())
+                parts.append(_harmless(turn.response))
             if turn.sources:
                 parts.append("Sources:")
                 parts.append("\n".join(_named(source) for source in turn.sources))
@@ -249,8 +249,9 @@ class Conversation:
 
 
 _CODE = re.compile(
-    r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*(?:\n|\Z)(?:.*?(?P<end>^ {0,3}(?P=fence)[`~]*[ \t]*$)|.*)"
-    r"|(?<![`\\])(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`)",
+    r"^ {0,3}(?P<ticks>`{3,})[^`\n]*(?:\n|\Z)(?:.*?(?P<closed>^ {0,3}(?P=ticks)`*[ \t]*$)|.*)"
+    r"|^ {0,3}(?P<waves>~{3,})[^\n]*(?:\n|\Z)(?:.*?(?P<ended>^ {0,3}(?P=waves)~*[ \t]*$)|.*)"
+    r"|(?<![`\\])(?P<inline>`+)(?!`)[^\n]*?(?<!`)(?P=inline)(?!`)",
     re.M | re.S,
 )
 _HTML = re.compile(r"<(?=[A-Za-z/!?])")
@@ -261,16 +262,17 @@ _LINK = re.compile(r"\](?=[(:])(?![(:]\s*(?:https?://|mailto:|#))")  # to what i
 def _harmless(text: str) -> str:
     """Markdown without HTML, images and links that run something: what begins them stands there as it was written.
     Code is code, and ends."""
-    pieces, end = [], 0
+    text, pieces, end = "\n".join(text.strip().splitlines()), [], 0
     for code in _CODE.finditer(text):
-        open_end = f"\n{code['fence']}" if code["fence"] and not code["end"] else ""
-        pieces += [_unmarked(text[end : code.start()]), code[0], open_end]
+        fence = code["ticks"] or code["waves"]
+        rest = f"\n{fence}" if fence and not (code["closed"] or code["ended"]) else ""
+        pieces += [_unmarked(text[end : code.start()]), code[0], rest]
         end = code.end()
     return "".join([*pieces, _unmarked(text[end:])])
 
 
 def _unmarked(text: str) -> str:
-    return _LINK.sub(r"\\]", _IMAGE.sub(r"\\!", _HTML.sub("&lt;", text)))
+    return _LINK.sub("&#93;", _IMAGE.sub("&#33;", _HTML.sub("&lt;", text)))
 
 
 def _escaped(text: str) -> str:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
+from turnwise.dialogue.profile import Profile
 from turnwise.documents import ingest
 from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
-from turnwise.errors import ToolError, TurnwiseError
+from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
@@ -320,6 +321,26 @@ class Engine:
     def sent(self, conversation: Conversation, turn: int, reach: Reach = LIBRARY) -> tuple[Message, ...]:
         """What a language model was sent in a turn of a conversation; nothing where it was not asked."""
         return sent_in(conversation, turn, self._parts, reach)
+
+    def memory(self, user: str = "", tenant: str = "") -> Profile:
+        """What is remembered of a user across conversations. Nothing is unless they wish it: see `set_memory`."""
+        return Profile.from_dict(self.store.profiles.profile(tenant, user))
+
+    def set_memory(self, profile: Profile | Mapping[str, Any], user: str = "", tenant: str = "") -> Profile:
+        """Keep this of a user, in place of what was kept; with `enabled`, turns use it and add to it. Gives it as it is
+        kept. Raises MessageBlocked for a preference that would be refused as a message."""
+        given = Profile.from_dict(profile.to_dict() if isinstance(profile, Profile) else profile)
+        judged = {each: self.guard.judge_input(each) for each in given.preferences}
+        if refused := [each for each, result in judged.items() if result.blocked]:
+            raise MessageBlocked(f"“{refused[0]}” is not kept: {judged[refused[0]].why}.", "Put it another way.")
+        wished = [result.sanitized for result in judged.values()]
+        kept = Profile.from_dict({**given.to_dict(), "preferences": wished})
+        self.store.profiles.put(tenant, user, kept.to_dict())
+        return kept
+
+    def forget(self, user: str = "", tenant: str = "") -> bool:
+        """Erase all that is remembered of a user, and remember nothing more. False where there was nothing."""
+        return self.store.profiles.delete(tenant, user)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for async work from plain code, also where a loop is already running (a notebook)."""

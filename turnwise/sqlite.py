@@ -36,7 +36,7 @@ class Database:
                 found.execute("PRAGMA journal_mode = WAL")
                 found.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
                 found.execute("PRAGMA foreign_keys = ON")
-                found.create_function("fold", 1, _fold, deterministic=True)
+                found.create_function("holds", 2, _holds, deterministic=True)
             self._local.connection = found
             self._keep(found)
         return found
@@ -105,9 +105,9 @@ class Database:
         self._local = threading.local()
 
 
-def _fold(text: str | None) -> str | None:
-    """A text in small letters, of every script: SQLite's own lower() knows those of ASCII."""
-    return None if text is None else text.lower()
+def _holds(text: str | None, word: str) -> bool:
+    """Whether a text holds a word in small letters, of every script: SQLite's own knows those of ASCII."""
+    return text is not None and word in text.lower()
 
 
 @contextmanager

@@ -32,14 +32,17 @@ from turnwise.postgres import Database as Postgres
 from turnwise.postgres import storable
 from turnwise.sqlite import Database as Sqlite
 from turnwise.sqlite import reported
-from turnwise.store.postgres import PostgresStore, load_conversation
+from turnwise.store.postgres import PostgresStore, load_conversation, load_keys, load_profiles
 from turnwise.types import Chunk, Document, DocumentInfo, Flag, Progress
 
 DOCUMENTS_AT_ONCE = 200
 VECTORS_AT_ONCE = 2000
 
 PASSAGE = 'id, document_id, position, heading, page, start, "end", text'
-TURN = "number, prompt, response, status, created_at, answered_at, sources, error, record, shown"
+TURN = "prompt, response, status, created_at, answered_at, sources, error, record, shown"
+BESIDE = "copied, feedback, facts, turn_facts.metadata"  # of a turn
+CONVERSATION = "id, title, created_at, last_activity, tenant, user_id, ancestors, metadata"
+KEY = "id, digest, name, tenant, collections, may, created_at, expires_at, hint"
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -56,6 +59,8 @@ class Copied:
     vectors: int
     conversations: int
     turns: int
+    keys: int = 0
+    profiles: int = 0
 
 
 def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copied:
@@ -74,6 +79,8 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
         _copy_documents(source, target, documents, progress)
         _copy_vectors(source, target, progress)
         _copy_conversations(source, target, progress)
+        load_keys(target, map(dict, _rows(source, "SELECT * FROM api_keys")))
+        load_profiles(target, map(dict, _rows(source, "SELECT * FROM profiles")))
         digests = {row["id"]: row["hash"] for row in target.rows("SELECT id, hash FROM documents")}
         there = [(each, digests[each.id]) for each in index.documents(None)]
         return _compared([("documents", _described(documents), _described(there)), *_sides(source, target)], progress)
@@ -150,7 +157,12 @@ def _copy_conversations(source: Sqlite, target: Postgres, progress: Progress | N
     """All conversations, in the order in which they began. What is there already stays."""
     conversations = list(_rows(source, "SELECT * FROM conversations ORDER BY rowid"))
     for done, row in enumerate(conversations, 1):
-        turns = _rows(source, f"SELECT {TURN} FROM turns WHERE conversation_id = ? ORDER BY number", row["id"])
+        turns = _rows(
+            source,
+            f"SELECT number, {TURN}, {BESIDE} FROM turns LEFT JOIN turn_facts USING (conversation_id, number)"
+            " WHERE conversation_id = ? ORDER BY number",
+            row["id"],
+        )
         load_conversation(target, dict(row), map(dict, turns))
         if progress:
             progress("copying conversations", done, len(conversations))
@@ -189,15 +201,27 @@ def _sides(source: Sqlite, target: Postgres) -> list[Side]:
         ),
         (
             "conversations",
-            "SELECT id, title, created_at, last_activity FROM conversations ORDER BY rowid",
-            "SELECT id, title, created_at, last_activity FROM conversations ORDER BY place",
+            f"SELECT {CONVERSATION} FROM conversations ORDER BY rowid",
+            f"SELECT {CONVERSATION} FROM conversations ORDER BY place",
         ),
         (
             "turns",
-            "SELECT conversation_id, number, prompt, response, turns.created_at, sources, record, shown"
-            " FROM turns JOIN conversations ON id = conversation_id ORDER BY conversations.rowid, number",
-            "SELECT id, number, prompt, response, turns.created_at, sources, record, shown"
-            " FROM turns JOIN conversations ON key = conversation ORDER BY place, number",
+            f"SELECT conversation_id, number, prompt, response, turns.created_at, sources, record, shown, {BESIDE}"
+            " FROM turns JOIN conversations ON id = conversation_id"
+            " LEFT JOIN turn_facts USING (conversation_id, number) ORDER BY conversations.rowid, number",
+            f"SELECT id, number, prompt, response, turns.created_at, sources, record, shown, {BESIDE}"
+            " FROM turns JOIN conversations ON key = conversation"
+            " LEFT JOIN turn_facts USING (conversation, number) ORDER BY place, number",
+        ),
+        (
+            "keys",
+            f"SELECT {KEY} FROM api_keys ORDER BY created_at, id",
+            f"SELECT {KEY} FROM api_keys ORDER BY created_at, id",
+        ),
+        (
+            "profiles",
+            "SELECT name, tenant, user_id FROM profiles ORDER BY name",
+            'SELECT name, tenant, user_id FROM profiles ORDER BY name COLLATE "C"',
         ),
     )
     return [(what, map(tuple, _rows(source, here)), _stream(target, there)) for what, here, there in both]

@@ -400,7 +400,8 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class TopicKnowledge:
-    """What the user seems to know of a topic, and the words of theirs that showed it, with their turn."""
+    """What the user seems to know of a topic, and the words of theirs that showed it, with their turn; 0 is an earlier
+    conversation."""
 
     topic: str
     level: KnowledgeLevel
@@ -427,6 +428,7 @@ class ConversationState:
     guidance: tuple[str, ...] = ()  # for the next answer
     mood: Mood = "neutral"
     mood_evidence: str = ""
+    preferences: tuple[str, ...] = ()  # of the user for every answer, from earlier conversations
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,6 +636,7 @@ class Prompt:
     form: str = ""  # where the last answer is to be re-formed: list, table, shorter, rewrite
     state: ConversationState | None = None
     language: str = "en"
+    images: tuple[Image, ...] = ()  # shown with the question, to models that can see
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
 
     @property
@@ -967,8 +970,9 @@ class Cut(str):
 
 class ChatModel(Protocol):
     """Who writes an answer. One that knows may also have `window: int`, the tokens it takes with its answer (0: it does
-    not know), `max_tokens: int`, the longest answer it gives (0: as set), and `count(text: str) -> int`, the tokens of
-    a text. All are asked for every turn. An answer that did not come to its end may end in a `Cut`."""
+    not know), `max_tokens: int`, the longest answer it gives (0: as set), `count(text: str) -> int`, the tokens of a
+    text, and `sees: bool`, whether it can be shown images. All are asked for every turn. An answer that did not come to
+    its end may end in a `Cut`."""
 
     name: str
 

@@ -46,7 +46,7 @@ class Shelves:
     def remove(self, source: str) -> bool:
         return self.kept.pop(source, None) is not None
 
-    def documents(self, reach: object = None) -> list[DocumentInfo]:
+    def documents(self, *_: object) -> list[DocumentInfo]:
         return [
             DocumentInfo(number, each.source, each.title, len(each.chunks), 0.0)
             for number, each in enumerate(sorted(self.kept.values(), key=lambda each: each.source))

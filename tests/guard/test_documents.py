@@ -179,10 +179,10 @@ class Shelf:
         self.asked.append(k)
         return [Hit(each, 1.0 / each.id) for each in self.passages[:k]]
 
-    def passage(self, passage_id: int) -> Passage | None:
+    def passage(self, passage_id: int, *_: Any) -> Passage | None:
         return self.passages[passage_id - 1]
 
-    def locate(self, _: str) -> Passage | None:
+    def locate(self, *_: Any) -> Passage | None:
         return self.passages[0]
 
     def around(self, *_: Any) -> list[Passage]:

@@ -6,10 +6,13 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from turnwise.app import build
+from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.server.guard import FindingDocument, ResultDocument
 from turnwise.server.run import running
@@ -23,8 +26,8 @@ def address(sample_engine: Engine) -> Iterator[str]:
         yield address
 
 
-def post(address: str, side: str, body: Any) -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(f"{address}/api/guard/{side}", json.dumps(body).encode())
+def post(address: str, side: str, body: Any, below: str = "/api/guard") -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(f"{address}{below}/{side}", json.dumps(body).encode())
     request.add_header("content-type", "application/json")
     try:
         with urllib.request.urlopen(request) as response:
@@ -115,3 +118,15 @@ def test_an_answer_is_judged_by_what_it_may_not_give_away(address: str) -> None:
     assert "swordfish-9" not in found["sanitized"] or found["blocked"]
     assert found["details"]["leak"]["state"] == "found"
     assert not post(address, "output", {"content": "BERT is a model."})[1]["blocked"]
+
+
+def test_what_is_judged_counts_towards_the_limits(sample_library: Path) -> None:
+    settings = Settings(library=str(sample_library), limit_address="3/hour")
+    with build(settings) as engine, running(engine) as address:
+        ask = {"messages": [{"role": "user", "content": "What is BERT?"}]}
+        calls = (("guard/input", {"content": "hi"}), ("guard/output", {"content": "hi"}), ("analyze", ask))
+        assert [post(address, path, body, "/api")[0] for path, body in calls] == [200, 200, 200]
+        for path, body in calls:
+            status, problem = post(address, path, body, "/api")
+            assert (status, problem["code"]) == (429, "TooManyRequests")
+            assert problem["retry_after"] > 0

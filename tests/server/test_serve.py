@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import http.client
+import json
+import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from tests.patience import until
 from tests.server.scripted import ScriptedEngine, ScriptedIndex, answers, serving
+from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.errors import ConfigError
 from turnwise.server import run
@@ -104,3 +110,103 @@ def test_the_library_is_described(tmp_path: Path) -> None:
             "collections": [],
             "examples": ["What is “BERT” about?", "What is “GPT” about?"],
         }
+
+
+# --- stopping --------------------------------------------------------------------------------------------------------
+
+NEVER_ENDS = """
+import asyncio
+from pathlib import Path
+from tests.server.scripted import ScriptedEngine
+from turnwise.server.run import serve
+from turnwise.types import Accepted
+
+async def waits(request):
+    yield Accepted(request.conversation_id, 1)
+    await asyncio.sleep(60)
+
+serve(ScriptedEngine(Path({folder!r}), waits), port=0)
+"""
+
+
+@contextlib.contextmanager
+def started(*arguments: str, **options: Any) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server as a process, and its port."""
+    with subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        **options,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"at http://127\.0\.0\.1:(\d+)", process.stdout.readline())
+            assert found, process.stderr and process.stderr.read()
+            yield process, int(found[1])
+        finally:
+            process.kill()
+
+
+def asked(port: int) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    """A stream that has begun: its first event was read."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    body = json.dumps({"message": "What is BERT?", "conversation_id": "stopped"})
+    connection.request("POST", "/api/chat", body, {"content-type": "application/json"})
+    response = connection.getresponse()
+    while b"event: accepted" not in response.readline():
+        pass
+    return connection, response
+
+
+def wait_until_nobody_listens(port: int) -> None:
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except ConnectionRefusedError:
+            return
+        except ConnectionResetError:
+            continue
+
+
+def test_sigterm_lets_an_answer_be_completed_and_loses_nothing(tmp_path: Path, sample_library: Path) -> None:
+    shutil.copytree(sample_library, tmp_path / "library")
+    verb = ("serve", "--port", "0", "--library", str(tmp_path / "library"))
+    environment = {**os.environ, "TURNWISE_LOGS": "json"}
+    with started("-c", "from turnwise.cli import main; main()", *verb, env=environment) as (process, port):
+        connection, response = asked(port)
+        process.send_signal(signal.SIGTERM)
+        wait_until_nobody_listens(port)
+        rest = response.read().decode()
+        connection.close()
+        _, written = process.communicate(timeout=60)
+        assert process.returncode == 0, written
+    assert "event: answer" in rest
+    lines = [json.loads(line) for line in written.splitlines()]
+    (line,) = (each for each in lines if each.get("path") == "/api/chat")
+    assert (line["conversation_id"], line["turn"], line["status"]) == ("stopped", 1, 200)
+    with build(Settings(library=str(tmp_path / "library"))) as engine:
+        (turn,) = engine.store.conversation("stopped").turns
+    assert turn.status == "answered"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, name: str) -> None:
+    with started("-c", NEVER_ENDS.format(folder=str(tmp_path))) as (process, port):
+        connection, response = asked(port)
+        process.send_signal(signal.Signals[name])
+        wait_until_nobody_listens(port)
+        process.send_signal(signal.Signals[name])
+        process.communicate(timeout=60)
+        assert process.returncode == run.FORCED
+        response.close()
+        connection.close()
+
+
+def test_a_form_of_log_that_there_is_not_is_a_clear_error(tmp_path: Path) -> None:
+    engine = ScriptedEngine(tmp_path, answers, Settings(logs="xml"))
+    with pytest.raises(ConfigError, match="'logs' cannot be 'xml'") as raised:
+        run.serve(engine)
+    assert raised.value.hint == "Set it to text or json."
+    engine.database.close()

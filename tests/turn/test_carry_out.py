@@ -59,6 +59,9 @@ class Shelf:
         self.located += 1
         return Passage(passage_id, 0, "", "", "An earlier passage.")
 
+    def terms(self, *_: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (), ()
+
 
 def done(
     *steps: Step, tools: Sequence[Tool] = (), shelf: Shelf | None = None, answer: Message | None = None

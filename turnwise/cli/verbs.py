@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli.analytics import analytics
 from turnwise.cli.copy import copy
 from turnwise.cli.guard import guard
 from turnwise.cli.keys import keys
+from turnwise.cli.memory import memory
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import documents, tell_suspects, trust
@@ -379,7 +381,9 @@ def mcp(place: Place) -> None:
         serve_tools(engine)
 
 
+turnwise.add_command(analytics)
 turnwise.add_command(keys)
+turnwise.add_command(memory)
 turnwise.add_command(copy)
 turnwise.add_command(guard)
 

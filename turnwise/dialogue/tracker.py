@@ -14,7 +14,9 @@ from functools import lru_cache
 from turnwise.dialogue import cues
 from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.presets import Preset, load_preset
+from turnwise.dialogue.profile import OFF, Profile
 from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain, subject_of, subject_of_answer
+from turnwise.dialogue.wishes import read_wishes
 from turnwise.text import one_line, stem, words
 from turnwise.types import (
     ConversationPhase,
@@ -62,8 +64,9 @@ class _Kept:
 class ConversationTracker:
     """Reads where a conversation stands, with the topics and the guidance of a preset and the terms of a library.
 
-    What it gives depends on the messages alone. It keeps what it read of recent conversations, so that a further turn
-    costs as much at turn 500 as at turn 5. One tracker may serve many conversations and threads.
+    What it gives depends on the messages alone, and on what is remembered of the user where that is given. It keeps
+    what it read of recent conversations, so that a further turn costs as much at turn 500 as at turn 5. One tracker may
+    serve many conversations and threads.
     """
 
     def __init__(self, preset: Preset | None = None, terms: Terms = lambda: _NO_TERMS) -> None:
@@ -84,18 +87,18 @@ class ConversationTracker:
         other._terms = terms
         return other
 
-    def read(self, history: Sequence[Message]) -> ConversationState:
+    def read(self, history: Sequence[Message], profile: Profile = OFF) -> ConversationState:
         """Where the conversation stands after these messages, without guidance: that needs a message to answer."""
         library = self._library_now()
         said = [each for each in history if each.role != "system"]
-        digests = _digests(said)
+        digests = _digests(said, profile)
         with self._kept.lock:
             known = self._kept.known
             start = next((count for count in sorted(digests, reverse=True) if (library, digests[count]) in known), 0)
-            state = known[library, digests[start]] if start else ConversationState(0)
+            state = known[library, digests[start]] if start else ConversationState(0, knowledge=profile.known)
         for place in range(start, len(said)):
             asked = said[place - 1].content if place and said[place - 1].role == "user" else ""
-            state = self._fold(state, said[place], asked, library)
+            state = self._fold(state, said[place], asked, library, profile)
         self._keep(library, digests.get(len(said)), state, len(said) - start)
         return state
 
@@ -105,19 +108,29 @@ class ConversationTracker:
         message: str,
         follow_up: FollowUp | None = None,
         intent: Intent | None = None,
+        profile: Profile = OFF,
     ) -> ConversationState:
-        """Where the conversation stands with this message of the user, and the guidance for answering it."""
+        """Where the conversation stands with this message of the user, and the guidance for answering it. `before` is
+        what `read` gave, with the same profile."""
         state = self._asked(before, message, self._library_now(), intent)
         follows = follow_up.is_follow_up if follow_up else bool(before.turn) and state.topic == before.topic
         skip = self._needs_no_introduction(before, state, follows)
-        state = dataclasses.replace(state, skip_introduction=skip)
-        return dataclasses.replace(state, guidance=self._guidance(before, state, message))
+        state = dataclasses.replace(
+            state,
+            skip_introduction=skip,
+            knowledge=_at_hand(state),
+            preferences=profile.preferences if profile.enabled else (),
+        )
+        return dataclasses.replace(state, guidance=(*profile.guidance, *self._guidance(before, state, message)))
 
     # --- reading messages -----------------------------------------------------------------------------------------
 
-    def _fold(self, state: ConversationState, said: Message, asked: str, library: Vocabulary) -> ConversationState:
+    def _fold(
+        self, state: ConversationState, said: Message, asked: str, library: Vocabulary, profile: Profile
+    ) -> ConversationState:
         if said.role == "user":
-            return self._asked(state, said.content, library)
+            noted = profile.enabled and read_wishes(said.content).only
+            return self._asked(state, said.content, library, "social" if noted else None)
         return self._answered(state, said, asked, library)
 
     def _asked(
@@ -125,16 +138,17 @@ class ConversationTracker:
     ) -> ConversationState:
         intent = intent or read_intent(message)[0]
         aside = intent in _ASIDE
-        named = () if aside else _as_before(before.topics, self._topics(message, before.topic, library))
+        known_as = (*(each.topic for each in before.knowledge if not each.turn), *before.topics)
+        named = () if aside else _as_before(known_as, self._topics(message, before.topic, library))
         clauses = [
-            Clause(text, shown, _as_before((*before.topics, *named), self._find(text, library)))
+            Clause(text, shown, _as_before((*known_as, *named), self._find(text, library)))
             for text, shown in cues.clauses(message)
         ]
         # Of "I know backpropagation, but not overfitting" the topic is what the user does not know.
         known = {topic for each in clauses if each.shown not in (None, "confused") for topic in each.topics}
         if named and known.issuperset(named):
             asked = (self._own(each.text, named[0]) for each in clauses if not each.shown and cues.asks(each.text))
-            named = (*named, *_as_before(before.topics, [each for each in asked if each]))
+            named = (*named, *_as_before(known_as, [each for each in asked if each]))
         topic = next((each for each in named if each not in known), named[0] if named else before.topic)
         mood, evidence = cues.mood_of(message)
         phase = None if aside else cues.phase_of(message, again=topic in before.covered)
@@ -208,11 +222,12 @@ class ConversationTracker:
             if shown is None:
                 continue
             for each in filter(None, named or (about,)):
-                held = levels[each].level if each in levels else "unknown"
-                if (new := _level(held, shown)) != held:
+                held = levels.get(each, TopicKnowledge(each, "unknown", turn=-1))
+                if (new := _level(held.level, shown)) != held.level or not held.turn:
                     levels.pop(each, None)
                     levels[each] = TopicKnowledge(each, new, one_line(clause.text), before.turn + 1)
-        return tuple(levels.values())[-MOST_TOPICS:]
+        remembered = sum(not each.turn for each in levels.values())
+        return tuple(levels.values())[-(MOST_TOPICS + remembered) :]
 
     # --- what follows for the answer ------------------------------------------------------------------------------
 
@@ -271,6 +286,11 @@ def knowledge_of(state: ConversationState) -> KnowledgeLevel:
     return next((each.level for each in state.knowledge if each.topic == state.topic), "unknown")
 
 
+def _at_hand(state: ConversationState) -> tuple[TopicKnowledge, ...]:
+    """What the user showed to know in this conversation, and in earlier ones of what is spoken of."""
+    return tuple(each for each in state.knowledge if each.turn or each.topic in state.topics)
+
+
 def _level(held: KnowledgeLevel, shown: cues.Knowing) -> KnowledgeLevel:
     """Confusion holds until the user shows that they have got it; otherwise what they show counts."""
     if shown == "confused" or (held == "confused" and shown != "got_it"):
@@ -313,10 +333,13 @@ def _scaffolding(said: Message) -> str:
     return one_line(noted.encode("utf-8", "replace").decode()) if isinstance(noted, str) else ""
 
 
-def _digests(said: Sequence[Message]) -> dict[int, bytes]:
-    """The digest of the conversation up to each of its newest messages, by how many messages that is."""
+def _digests(said: Sequence[Message], profile: Profile) -> dict[int, bytes]:
+    """The digest of the conversation up to each of its newest messages, by how many messages that is. It is another
+    where another thing is remembered of the user."""
     old = max(0, len(said) - NEWEST)
-    running = hashlib.sha256(_written(said[:old]), usedforsecurity=False)  # the fastest where processors know it
+    remembered = repr(profile.topics).encode("utf-8", "surrogatepass") if profile.enabled else b""
+    running = hashlib.sha256(remembered, usedforsecurity=False)  # the fastest where processors know it
+    running.update(_written(said[:old]))
     found: dict[int, bytes] = {}
     for count, each in enumerate(said[old:], old + 1):
         running.update(_written([each]))

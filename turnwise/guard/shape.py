@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import date
 
 from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
-from turnwise.types import Filter, TurnRequest
+from turnwise.text import clean, one_line
+from turnwise.types import Filter, Image, TurnRequest
+
+MOST_IMAGES = 4
+MOST_IMAGE_BYTES = 10_000_000  # of all images of a message together
+LONGEST_NAME = 80  # characters of an image's name
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ID = re.compile(r"[!-.0-~]+")
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
 _INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
 
 
@@ -39,6 +51,34 @@ def check_request(request: TurnRequest, longest: int) -> None:
     if len(request.query_id) > 200 or _NOT_TEXT.search(request.query_id):
         raise BadRequest("That query id cannot be used.", "Take at most 200 characters of text.")
     check_filter(request.where)
+
+
+def check_images(images: Sequence[Image]) -> tuple[Image, ...]:
+    """The images as they can be shown: each of the kind that its bytes tell, with a name of one line."""
+    if len(images) > MOST_IMAGES:
+        raise BadRequest(f"{len(images)} images are too many.", f"Send at most {MOST_IMAGES} with a message.")
+    size = sum(len(each.data) for each in images)
+    if size > MOST_IMAGE_BYTES:
+        most = f"{MOST_IMAGE_BYTES // 1_000_000} MB"
+        raise MessageTooLong(
+            f"The images have {size / 1_000_000:.1f} MB together; at most {most} are taken.", "Send smaller ones."
+        )
+    return tuple(_image(each, f"image {place}") for place, each in enumerate(images, 1))
+
+
+def _image(image: Image, name: str) -> Image:
+    name = one_line(clean(image.name.encode("utf-8", "replace").decode()), LONGEST_NAME) or name
+    kind = image_type(image.data)
+    if not kind:
+        raise BadRequest(f"{name} is no image that can be shown.", "Send a PNG, JPEG, WebP or GIF.")
+    return Image(name, kind, image.data)
+
+
+def image_type(data: bytes) -> str:
+    """The media type of an image by its first bytes; empty where it is none that models take."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _IMAGES if data.startswith(start)), "")
 
 
 def check_filter(where: Filter) -> None:

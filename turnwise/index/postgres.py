@@ -69,13 +69,12 @@ NONE = Counts(0, 0, 0)
 TELLING = 8  # rare words of a sentence by which the passages that may hold it are found
 LOCATED_AMONG, LOCATED_AT_ONCE = 1000, 50  # passages
 
-SEARCHED: LiteralString = f"""
+SEARCHED: LiteralString = """
     SELECT coalesce(sum(passages), 0)::integer AS passages, coalesce(sum(words), 0)::bigint AS words,
         EXISTS (SELECT FROM removed) AS removed,
         (SELECT value FROM index_meta WHERE name = 'embedder') AS embedder,
         (SELECT value FROM index_meta WHERE name = 'changes') AS changes,
-        EXISTS (SELECT FROM vectors) AS embedded,
-        {SCOPED} AS scoped
+        EXISTS (SELECT FROM vectors) AS embedded
     FROM segments
 """
 
@@ -97,6 +96,7 @@ class PostgresIndex:
         self.embedder = embedder
         self._filters: dict[tuple[Filter, Reach, str], tuple[npt.NDArray[np.int32] | None]] = {}
         self._terms = RememberedTerms()
+        self._scoped = ("", False)  # whether any document is not simply the library's own, and at which change
         self._lock = threading.Lock()
         database.migrate("index", MIGRATIONS)
 
@@ -159,7 +159,8 @@ class PostgresIndex:
     def _flags(self, clause: str, *values: list[int]) -> dict[int, list[tuple[int, Flag]]]:
         found: dict[int, list[tuple[int, Flag]]] = {}
         for row in self._database.rows(
-            f"SELECT document_id, position, flag FROM passages WHERE position('|' IN flag) > 0 AND {clause} ORDER BY id",
+            "SELECT document_id, position, flag FROM passages"
+            f" WHERE position('|' IN flag) > 0 AND {clause} ORDER BY id",
             *values,
         ):
             found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
@@ -276,7 +277,8 @@ class PostgresIndex:
     def _bounds(self, connection: Connection, where: Filter, reach: Reach, state: Mapping[str, Any]) -> Bounds:
         """What a filter and a reach leave. What was found of the documents that are not attached to a conversation is
         remembered until the library changes."""
-        if not where and not state["scoped"] and not reach.tenant and not reach.collections:
+        scoped = self._has_scoped(connection, state["changes"])
+        if not where and not scoped and not reach.tenant and not reach.collections:
             return Bounds()
         most = min(FEW, max(500, state["passages"] // 20))
         own = dataclasses.replace(reach, conversations=())
@@ -287,7 +289,7 @@ class PostgresIndex:
             with self._lock:
                 self._filters = dict([*self._filters.items(), (key, known)][-REMEMBERED:])
         few = known[0]
-        if few is not None and reach.conversations and state["scoped"]:
+        if few is not None and reach.conversations and scoped:
             more = _fitting(connection, *attached(reach), most)
             few = np.concatenate([few, more]) if more is not None else None
         return Bounds(few) if few is not None else Bounds(None, *within(reach, where))
@@ -449,9 +451,17 @@ class PostgresIndex:
             return [to_passage(row) for row in _passages(connection, ids, reach)]
 
     def _is_scoped(self) -> bool:
-        """Whether there is a document that is not simply the library's own."""
-        (row,) = self._database.rows(f"SELECT {SCOPED} AS scoped")
-        return bool(row["scoped"])
+        with self._database.connection() as connection:
+            row = connection.execute("SELECT value FROM index_meta WHERE name = 'changes'").fetchone()
+            return self._has_scoped(connection, row["value"] if row else "")
+
+    def _has_scoped(self, connection: Connection, changes: str) -> bool:
+        """Whether there is a document that is not simply the library's own; looked up once a change."""
+        known = self._scoped
+        if known[0] != changes:
+            row = connection.execute(f"SELECT {SCOPED} AS scoped").fetchone()
+            known = self._scoped = changes, bool(row and row["scoped"])
+        return known[1]
 
     def _named(self, statement: LiteralString, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The rows of a statement whose values have names."""

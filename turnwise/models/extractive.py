@@ -13,6 +13,7 @@ from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
 from turnwise.dialogue.language import CODES, language, says, wants_more
+from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.text import (
     content_stems,
     is_specific,
@@ -129,7 +130,7 @@ class ExtractiveAnswerer:
             if not chosen:
                 unknown.append(question)
             elif not any(_cited(chosen[0]) in part for part in parts):  # else the part before has answered this one too
-                parts.append(_written(question, chosen, pool, prompt))
+                parts.append(_as_preferred(_written(question, chosen, pool, prompt), prompt))
             for each in pool:
                 each.said = each.said or any(_cited(each) in part for part in parts)  # so that no part says it again
         parts += [_unknown(question, prompt) for question in unknown[:2]]
@@ -322,7 +323,12 @@ def _length(question: str, prompt: Prompt) -> int:
     """How many sentences: few for a definition, for one of several questions, and after a long answer."""
     long_before = prompt.state is not None and prompt.state.last_response_length > LONG
     short = len(prompt.asked) > 1 or long_before or _DEFINITION.match(question.strip())
-    return SHORT_ANSWER if short and not _only_more(prompt) else LONGEST_ANSWER
+    length = SHORT_ANSWER if short and not _only_more(prompt) else LONGEST_ANSWER
+    return length // 2 if _prefers(prompt, SHORT) else length
+
+
+def _prefers(prompt: Prompt, wish: str) -> bool:
+    return prompt.state is not None and wish in prompt.state.preferences
 
 
 def _about(candidate: Candidate) -> frozenset[str]:
@@ -401,8 +407,17 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
         return AGAIN + _cited(chosen[0])
     if not _DEFINITION.match(question.strip()):
         return _paragraphs(_with_antecedents(chosen, pool))
-    goes_on = [each for each in pool if _follows(each, chosen[0])] if len(chosen) == 1 else []
+    alone = len(chosen) == 1 and not _prefers(prompt, SHORT)
+    goes_on = [each for each in pool if _follows(each, chosen[0])] if alone else []
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
+
+
+def _as_preferred(text: str, prompt: Prompt) -> str:
+    """The text as a list where the user prefers one, and there is more than one thing to list."""
+    formed = prompt.sides or any(map(_ITEM.match, text.splitlines())) or _TABLE.search(text)
+    if formed or not _prefers(prompt, LISTS) or len(points(text)) < 2:
+        return text
+    return reform(text, "list")
 
 
 def _follows(candidate: Candidate, other: Candidate) -> bool:

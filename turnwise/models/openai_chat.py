@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import email.utils
 import logging
 import random
@@ -15,11 +16,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
+from turnwise.errors import (
+    ConfigError,
+    ImageNotSeen,
+    ModelError,
+    ModelGarbled,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
 from turnwise.models.breaker import Breaker
 from turnwise.models.thoughts import Spoken
 from turnwise.models.wire import DONE, LENGTH, Complaint, Unreadable, pieces, words_of
-from turnwise.types import Cut, Message, Prompt
+from turnwise.types import Cut, Image, Message, Prompt
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncAPIResponse, AsyncOpenAI
@@ -41,6 +50,7 @@ HINTS = {
 }
 OTHER_HINT = "Ask again; if it stays so, look at the provider's status page or the server's log."
 STRICT_HOSTS = ("api.openai.com", ".openai.azure.com")  # known to take no parameters but those of OpenAI
+_IMAGE_WORD = re.compile(r"\b(?:images?|image_url|vision|multi-?modal|mmproj)\b", re.I)
 _UNKNOWN_PARAMETER = re.compile(r"\b(?:extra|unknown|unrecogni[sz]ed|unsupported|unexpected|not permitted)\b", re.I)
 
 log = logging.getLogger(__name__)
@@ -61,6 +71,7 @@ class OpenAIChat:
     `extras` are parameters that OpenAI does not have: they are sent to endpoints that may know them. A `breaker` may be
     shared by all that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by. With
     `alternating`, messages of one role that follow one another are sent as one; else only where the endpoint insists.
+    A model that `sees` is sent the images of a prompt with its last message.
     """
 
     def __init__(
@@ -77,6 +88,7 @@ class OpenAIChat:
         name: str = "",
         proxies: bool = True,
         alternating: bool = False,
+        sees: bool = False,
     ) -> None:
         self._host = _host(base_url)
         self._base_url = base_url
@@ -89,6 +101,7 @@ class OpenAIChat:
         self._breaker = breaker or Breaker()
         self._proxies = proxies
         self._alternating = alternating
+        self.sees = sees
         # A client belongs to the event loop it first ran in; the server and plain code have one each.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
         self._clients = WeakKeyDictionary()
@@ -179,7 +192,8 @@ class OpenAIChat:
                 tried += 1
                 wait = None if begun or tried > RETRIES else waiting_time(error, tried)
                 if wait is None or clock() + wait >= deadline:
-                    raise self._told(error) from None  # the provider's own words may quote the key
+                    told = self._told(error)  # the provider's own words may quote the key
+                    raise (self._unseen(told) if prompt.images and _speaks_of_images(error) else told) from None
             await asyncio.sleep(wait)
 
     async def _attempt(self, prompt: Prompt) -> AsyncGenerator[tuple[str, str], None]:
@@ -209,7 +223,7 @@ class OpenAIChat:
             parameters = self._parameters
             asking = client.chat.completions.with_streaming_response.create(
                 model=self._model,
-                messages=[{"role": each.role, "content": each.content} for each in messages],  # type: ignore[misc]
+                messages=as_sent(messages, prompt.images if self.sees else ()),  # type: ignore[arg-type]
                 stream=True,
                 extra_body=parameters,
             )
@@ -219,7 +233,10 @@ class OpenAIChat:
                 if not self._alternating and "alternate" in words_of(error.body):
                     self._alternating = True
                     continue
-                fewer = without_rejected(parameters, self._extras, error) if error.status_code < 500 else None
+                about_images = prompt.images and _IMAGE_WORD.search(words_of(error.body))
+                fewer = None
+                if error.status_code < 500 and not about_images:
+                    fewer = without_rejected(parameters, self._extras, error)
                 if fewer is None:
                     raise
                 dropped = ", ".join(sorted(parameters.keys() - fewer.keys()))
@@ -301,6 +318,12 @@ class OpenAIChat:
             HINTS.get(status, OTHER_HINT),
         )
 
+    def _unseen(self, refusal: ModelError) -> ImageNotSeen:
+        return ImageNotSeen(
+            f"The images could not be looked at. {refusal}",
+            "Set TURNWISE_MODEL to a model that can see, or ask without the images.",
+        )
+
     def _cut_off(self) -> ModelGarbled:
         return ModelGarbled(f"The answer of {self.name} broke off.", OTHER_HINT)
 
@@ -320,6 +343,26 @@ def in_turns(messages: Iterable[Message]) -> list[Message]:
         else:
             taken.append(Message(each.role, each.content))
     return taken
+
+
+def as_sent(messages: Sequence[Message], images: Sequence[Image] = ()) -> list[dict[str, Any]]:
+    """The messages as the API takes them; images go with the user's last one, as data: addresses."""
+    sent: list[dict[str, Any]] = [{"role": each.role, "content": each.content} for each in messages]
+    last = next((each for each in reversed(sent) if each["role"] == "user"), None)
+    if images and last:
+        shown = (f"data:{each.media_type};base64,{base64.b64encode(each.data).decode()}" for each in images)
+        parts = [{"type": "image_url", "image_url": {"url": url}} for url in shown]
+        last["content"] = [{"type": "text", "text": last["content"]}, *parts]
+    return sent
+
+
+def _speaks_of_images(error: Exception) -> bool:
+    """Whether a request with images was refused for them: it was not as expected, or that is what is said."""
+    import openai
+
+    if not isinstance(error, openai.APIStatusError):
+        return False
+    return error.status_code in (400, 413, 415, 422) or bool(_IMAGE_WORD.search(words_of(error.body)))
 
 
 class _Dropped(Exception):

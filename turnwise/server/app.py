@@ -20,6 +20,7 @@ from turnwise.engine import Engine
 from turnwise.errors import ConfigError
 from turnwise.server import problems
 from turnwise.server.access import Access, me_router
+from turnwise.server.analytics import analytics_router
 from turnwise.server.conversations import conversations_router
 from turnwise.server.documents import documents_router
 from turnwise.server.embedding import Embedding
@@ -68,6 +69,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     app.include_router(documents_router(engine, access, uploads, embedding))
     app.include_router(memory_router(engine, access))
     app.include_router(guard_router(engine, access))
+    app.include_router(analytics_router(engine, access))
     app.include_router(openai_router(engine, access, live))
     app.include_router(me_router(access))
 
@@ -76,6 +78,10 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return FileResponse(WEB / "index.html")
+
+    @app.get("/dashboard", include_in_schema=False)
+    async def dashboard() -> Response:
+        return FileResponse(WEB / "dashboard.html")
 
     app.mount("/web", StaticFiles(directory=WEB))
     return app

@@ -67,7 +67,14 @@ class Gate:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
         if problem is None:
-            await self.app(scope, _limited(receive, self._largest(scope["method"], scope["path"])), send)
+            body = _Body(receive, self._largest(scope["method"], scope["path"]))
+
+            async def answer(message: Message) -> None:
+                if message["type"] == "http.response.start" and is_upload(scope["method"], scope["path"]):
+                    await body.drain()
+                await send(message)
+
+            await self.app(scope, body.receive, answer)
             return
         await _drain(receive)
         await problem.response(scope["path"])(scope, receive, send)
@@ -124,19 +131,28 @@ def _is_json(content_type: str) -> bool:
     return (kind == "application/json" or kind.endswith("+json")) and charset in ("utf-8", "utf8")
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
-    taken = 0
+class _Body:
+    """A body as it is read, up to a limit."""
 
-    async def receive_limited() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > limit:
-            await _drain(receive)
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive = receive
+        self._left = limit
+        self._more = True
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        self._more = message.get("more_body", False)
+        if self._left < 0:
+            await self.drain()
             raise HTTPException(413)
         return message
 
-    return receive_limited
+    async def drain(self) -> None:
+        """Read what is left of it, which nobody wants."""
+        if self._more:
+            self._more = False
+            await _drain(self._receive)
 
 
 async def _drain(receive: Receive) -> None:

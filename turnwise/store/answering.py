@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from turnwise.conversation import Conversation, TurnStatus
 from turnwise.errors import ConversationBusy, ConversationError, LibraryError
-from turnwise.store.kept import INTERRUPTED, Kept
+from turnwise.store.kept import INTERRUPTED, Kept, not_found
 from turnwise.store.rows import dump, dump_shown, title
 from turnwise.store.sql import Do, Sql
 from turnwise.types import Source
@@ -97,7 +97,10 @@ class Answering(Kept):
         self._work.begin(place, number)
         try:
             # Read outside the transaction: until this turn ends, nobody else can add to the conversation.
-            return self._load(conversation_id, with_records=False)
+            accepted = self._load(conversation_id, with_records=False)
+            if not accepted.turns or accepted.turns[-1].number != number:
+                raise not_found(conversation_id)
+            return accepted
         except LibraryError:
             self._work.give_up(place, number)
             raise

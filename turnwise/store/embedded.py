@@ -46,11 +46,13 @@ class EmbeddedStore(Answering):
         self._check_text(text)
         return text
 
-    def _holds(self, column: str, word: str) -> tuple[str, str]:
-        if not word.isascii():
-            return f"instr(fold({column}), ?) > 0", word
+    def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
+        """LIKE knows the letters of ASCII; of those with others, it finds the texts to look at."""
         escaped = re.sub("([!%_])", r"!\1", word)
-        return f"{column} LIKE ? ESCAPE '!'", f"%{escaped}%"
+        like = f"{column} LIKE ? ESCAPE '!'"
+        if word.isascii():
+            return like, (f"%{escaped}%",)
+        return f"({like} AND holds({column}, ?))", (f"%{re.sub('[^ -~]+', '%', escaped)}%", word)
 
     def _check_text(self, *texts: str) -> None:
         try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from turnwise import facts as counting
+from turnwise import plain
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
 from turnwise.postgres import storable
@@ -17,7 +19,7 @@ from turnwise.store.profiles import UserProfiles
 from turnwise.store.requests import Requests
 from turnwise.store.rows import dump, dump_shown, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
 from turnwise.store.sql import Do, Sql
-from turnwise.types import KeyRing, Profiles, RequestLog
+from turnwise.types import KeyRing, Profiles, RequestLog, Source
 
 AT_ONCE = 500  # rows of a query that goes on where it stopped
 MOST_WORDS = 16  # of a search
@@ -67,8 +69,8 @@ class Kept:
         """Note a pending turn that nobody is at work on as interrupted."""
         raise NotImplementedError
 
-    def _holds(self, column: str, word: str) -> tuple[str, str]:
-        """The condition that a text holds a word, in small or capital letters, and its value."""
+    def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
+        """The condition that a text holds a word, in small or capital letters, and its values."""
         raise NotImplementedError
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ class Kept:
                 self._holds(column, word) for column in ("title", "prompt", "response")
             )
             conditions.append(f"({titled} OR EXISTS (SELECT 1 FROM turns WHERE {of_it} AND ({asked_it} OR {said_it})))")
-            values += [value] * 3
+            values += [*value, *value, *value]
         if user is not None:
             conditions.append("user_id = ?")
             values.append(storable(user))
@@ -155,16 +157,14 @@ class Kept:
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
         """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
         conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
-        wanted = ("status", "created_at", "feedback", "facts")
         of_old = ("response", "record", "sources", "error")
         place = f"turns.created_at, turns.{self._of}, turns.number"
         statement = (
-            f"SELECT turns.{self._of} AS place, conversations.id, conversations.user_id, turns.number,"
-            f" {', '.join(f'turns.{name}' if name in wanted[:2] else name for name in wanted)},"
+            f"SELECT turns.{self._of} AS place, id, user_id, turns.number, status, turns.created_at, feedback, facts,"
             f" {', '.join(f'CASE WHEN facts IS NULL THEN turns.{name} END AS {name}' for name in of_old)}"
             f" FROM turns JOIN conversations ON conversations.{self._key} = turns.{self._of}"
             f" LEFT JOIN turn_facts ON {self._same_turn}"
-            " WHERE tenant = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
+            " WHERE tenant || '' = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
             f" AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
         )
         after: tuple[Any, ...] = ()
@@ -176,7 +176,8 @@ class Kept:
             yield from map(_counted, rows)
             if len(rows) < AT_ONCE:
                 return
-            after = rows[-1]["created_at"], rows[-1]["place"], rows[-1]["number"]
+            since = rows[-1]["created_at"]
+            after = since, rows[-1]["place"], rows[-1]["number"]
 
     # --- changing -------------------------------------------------------------------------------------------------
 
@@ -222,15 +223,19 @@ class Kept:
             )
             do(
                 f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata)"
-                f" SELECT ?, turns.number, 1, feedback, metadata FROM turns LEFT JOIN turn_facts ON {self._same_turn}"
-                f" WHERE turns.{self._of} = ? AND turns.number < ?",
-                *(new, place, before),
+                f" SELECT turns.{self._of}, turns.number, 1, feedback, metadata FROM turns"
+                f" LEFT JOIN turn_facts ON turn_facts.{self._of} = ? AND turn_facts.number = turns.number"
+                f" WHERE turns.{self._of} = ?",
+                *(place, new),
             )
 
     def put(self, conversation: Conversation, title: str = "") -> None:
         """Keep a conversation that was written elsewhere, without what it says of the conversations it branched from
-        and what models were told in it. Raises ConversationError where its id is taken."""
+        and what models were told in it. Raises ConversationError where its id is taken, and BadRequest where a source
+        is none."""
         self._check_text(conversation.id)
+        for source in (each for turn in conversation.turns for each in (*turn.sources, *turn.evidence)):
+            plain.read(Source, dataclasses.asdict(source))
         told, now = conversation.to_dict(), time.time()
         known = told["metadata"] if isinstance(told["metadata"], dict) else {}
         said = (text for turn in conversation.turns for text in (turn.prompt, turn.response))
@@ -243,21 +248,21 @@ class Kept:
             self._begin(do, conversation.id, _title(named), storable(conversation.user_id or ""), begun, (), kept)
             last = min(conversation.last_activity.timestamp(), now)
             do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", last, place)
-            for number, (turn, plain) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
+            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
                 pending = turn.status == "pending"
                 at = turn.timestamp.timestamp()
                 do(
                     f"INSERT INTO turns ({self._of}, number, owner, prompt, response, status, created_at, answered_at,"
                     " sources, error, record, shown) VALUES (?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     *(place, number, _storable(turn.prompt), _storable(turn.response)),
-                    *("interrupted" if pending else turn.status, at, at, dump(plain["sources"])),
-                    *(INTERRUPTED if pending else dump(turn.error and plain["error"]), dump(plain["record"])),
+                    *("interrupted" if pending else turn.status, at, at, dump(as_told["sources"])),
+                    *(INTERRUPTED if pending else dump(turn.error and as_told["error"]), dump(as_told["record"])),
                     dump_shown(turn.evidence, ""),
                 )
-                feedback = plain["metadata"].pop("feedback", None)
+                feedback = as_told["metadata"].pop("feedback", None)
                 do(
                     f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata) VALUES (?, ?, 1, ?, ?)",
-                    *(place, number, _dumped(feedback), _dumped(plain["metadata"])),
+                    *(place, number, _dumped(feedback), _dumped(as_told["metadata"])),
                 )
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
@@ -325,7 +330,7 @@ class Kept:
 
     def _any(self, column: str, words: Sequence[str]) -> tuple[str, list[str]]:
         conditions = [self._holds(column, word) for word in words]
-        return " OR ".join(each for each, _ in conditions), [value for _, value in conditions]
+        return " OR ".join(each for each, _ in conditions), [value for _, values in conditions for value in values]
 
 
 def not_found(conversation_id: str) -> ConversationNotFound:
@@ -363,7 +368,7 @@ def _counted(row: dict[str, Any]) -> dict[str, Any]:
         "status": row["status"],
         "created_at": row["created_at"],
         "user": row["user_id"],
-        "feedback": json.loads(row["feedback"] or "null"),
+        "feedback": json.loads(row["feedback"]) if row["feedback"] else None,
     }
 
 

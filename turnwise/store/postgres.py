@@ -71,9 +71,9 @@ class PostgresStore(Answering):
     def _answer(self, text: str) -> str:
         return storable(text)
 
-    def _holds(self, column: str, word: str) -> tuple[str, str]:
+    def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
         letters = ' COLLATE "C"' if word.isascii() else self._letters
-        return f"strpos(lower({column}{letters}), ?) > 0", word
+        return f"strpos(lower({column}{letters}), ?) > 0", (word,)
 
     def _check_text(self, *texts: str) -> None:
         joined = "".join(texts)
@@ -117,22 +117,28 @@ class Leases:
 
 
 def load_conversation(database: Database, conversation: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> None:
-    """Write the turns of a conversation of another store that are not here. What is being answered there is here as
-    interrupted."""
+    """Write the turns of a conversation of another store that are not here, and what was said of them. What is being
+    answered there is here as interrupted."""
     key = key_of(conversation["id"])
     with database.write(lock=f"conversation {key.hex()}") as tx:
         tx.execute(
-            "INSERT INTO conversations (key, id, title, created_at, last_activity) VALUES (%s, %s, %s, %s, %s)"
-            " ON CONFLICT (key) DO UPDATE"
-            " SET last_activity = greatest(conversations.last_activity, excluded.last_activity)",
+            "INSERT INTO conversations"
+            " (key, id, title, created_at, last_activity, tenant, user_id, ancestors, metadata)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET title = excluded.title,"
+            " last_activity = greatest(conversations.last_activity, excluded.last_activity)",
             (
                 key,
                 storable(conversation["id"]),
                 storable(conversation["title"]),
                 conversation["created_at"],
                 conversation["last_activity"],
+                conversation["tenant"],
+                storable(conversation["user_id"]),
+                conversation["ancestors"],
+                conversation["metadata"],
             ),
         )
+        kept = list(turns)
         tx.cursor().executemany(
             "INSERT INTO turns"
             " (conversation, number, prompt, response, status, created_at, answered_at, owner, sources, error, record,"
@@ -141,7 +147,7 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
                 (
                     key,
                     turn["number"],
-                    storable(turn["prompt"]),
+                    None if turn["prompt"] is None else storable(turn["prompt"]),
                     None if turn["response"] is None else storable(turn["response"]),
                     "interrupted" if turn["status"] == "pending" else turn["status"],
                     turn["created_at"],
@@ -151,8 +157,40 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
                     turn["record"],
                     turn["shown"],
                 )
-                for turn in turns
+                for turn in kept
             ],
+        )
+        tx.cursor().executemany(
+            "INSERT INTO turn_facts (conversation, number, copied, feedback, metadata, facts)"
+            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (conversation, number) DO UPDATE"
+            " SET feedback = excluded.feedback, facts = excluded.facts",
+            [
+                (key, turn["number"], *(turn[name] for name in ("copied", "feedback", "metadata", "facts")))
+                for turn in kept
+                if turn["copied"] is not None
+            ],
+        )
+
+
+def load_keys(database: Database, kept: Iterable[Mapping[str, Any]]) -> None:
+    """Write the keys of another store. One that was revoked there or here is revoked."""
+    columns = "id, digest, name, tenant, collections, may, created_at, expires_at, revoked_at, last_used_at, hint"
+    with database.write() as tx:
+        tx.cursor().executemany(
+            f"INSERT INTO api_keys ({columns}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (id) DO UPDATE SET revoked_at = coalesce(api_keys.revoked_at, excluded.revoked_at)",
+            [tuple(row[name] for name in columns.split(", ")) for row in kept],
+        )
+
+
+def load_profiles(database: Database, kept: Iterable[Mapping[str, Any]]) -> None:
+    """Write what another store remembers of users, unless something newer is here."""
+    with database.write() as tx:
+        tx.cursor().executemany(
+            "INSERT INTO profiles (name, tenant, user_id, profile, changed_at) VALUES (%s, %s, %s, %s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET profile = excluded.profile, changed_at = excluded.changed_at"
+            " WHERE profiles.changed_at < excluded.changed_at",
+            [(row["name"], row["tenant"], storable(row["user_id"]), row["profile"], row["changed_at"]) for row in kept],
         )
 
 

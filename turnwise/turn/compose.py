@@ -22,6 +22,7 @@ from turnwise.types import (
     ConversationState,
     Evidence,
     Hit,
+    Image,
     Message,
     Passage,
     Prompt,
@@ -46,6 +47,7 @@ def compose(
     locate: Locate,
     budget: Budget,
     understood: Understanding | None = None,
+    images: Sequence[Image] = (),
 ) -> Prompt:
     """The prompt of this turn. A source that was shown or cited before keeps its number; a new one gets the next."""
     system = Message("system", system_prompt())
@@ -64,6 +66,9 @@ def compose(
     before, telling = tell(turns, question, space, budget)
     silent = any(step.tool == "say" for step in plan.steps)  # no model is asked
     note = "" if form or silent else _note(asked, worked_out, state)
+    if images and not silent:  # the note is kept with the turn, the images are not
+        names = _filled(_context_texts()["images"], {"names": ", ".join(f"[image: {each.name}]" for each in images)})
+        note = "\n\n".join(filter(None, (names, note)))
     passages = {each.number: each.passage for each in evidence if each.number not in telling.visible}
     new = tuple(to_source(number, passage, "") for number, passage in passages.items())
     earlier = (system, *telling.messages())
@@ -84,6 +89,7 @@ def compose(
         found=worked_out,
         state=state,
         language=understood.language if understood else "en",
+        images=() if silent else tuple(images),
         details={
             "messages": len(messages),
             "tokens": budget.size(messages),

@@ -25,7 +25,9 @@ class Speech:
     def __init__(self, prompt: Prompt, plan: QueryPlan, models: Sequence[ChatModel]) -> None:
         self._prompt = prompt
         self._words = "".join(step.input for step in plan.steps if step.tool == "say")
-        self._word_for_word = prompt.form in WORD_FOR_WORD and len(models) > 1
+        if prompt.images:  # what cannot see has nothing to say of them
+            models = [model for model in models if getattr(model, "sees", False)]
+        self._word_for_word = prompt.form in WORD_FOR_WORD and len(models) > 1 and not prompt.images
         self._models = models[-1:] if self._word_for_word else models
         self._silent: list[ModelError] = []
         self._cut = False

@@ -7,12 +7,14 @@ import dataclasses
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from turnwise import facts as counting
 from turnwise.conversation import TurnStatus
+from turnwise.dialogue.profile import OFF, Profile, changes, learned
 from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
-from turnwise.types import ConversationStore, Message, Reply, Source, Trace, TurnRequest
+from turnwise.types import ConversationState, ConversationStore, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
@@ -70,6 +72,34 @@ class Memory:
         said = accepted.messages()
         self._said = tuple(each.content for each in said if each.role == "assistant")
         return said
+
+    def profile(self) -> Profile:
+        """What is remembered of the user from other conversations: nothing unless they wish it, nor where it cannot be
+        read."""
+        try:
+            stored = self._store.profiles.profile(self._request.reach.tenant, self._request.user)
+            found = Profile.from_dict(stored)
+        except Exception:  # of whatever keeps it: a turn does without
+            log.warning("what is remembered of the user could not be read", exc_info=True)
+            return OFF
+        return found if found.enabled else OFF
+
+    async def learn(
+        self, state: ConversationState, message: str, now: float, private: Callable[[str], bool]
+    ) -> list[str]:
+        """Keep what this message tells of the user, where they wish it. Gives what is new, in words."""
+        try:
+            return await asyncio.to_thread(self._learn, state, message, now, private)
+        except Exception:
+            log.warning("what is remembered of the user could not be kept", exc_info=True)
+            return []
+
+    def _learn(self, state: ConversationState, message: str, now: float, private: Callable[[str], bool]) -> list[str]:
+        before = self.profile()  # as it is by now: it may have been erased, or added to by another conversation
+        after = learned(before, state, message, now, private)
+        if after != before:
+            self._store.profiles.put(self._request.reach.tenant, self._request.user, after.to_dict())
+        return changes(before, after)
 
     async def complete(self, reply: Reply) -> None:
         """Close the turn with its answer. Raises ConversationError where its conversation was deleted meanwhile."""

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
-from turnwise.errors import AnswerBlocked, MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.dialogue.profile import Profile
+from turnwise.errors import AnswerBlocked, ImageNotSeen, InputError, MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.documents import kept_from, suspected
 from turnwise.guard.limits import RateLimiter, admit
 from turnwise.guard.markers import Markers
+from turnwise.guard.pii import find_pii
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.guard.shape import check_request
+from turnwise.guard.secrets import find_secrets
+from turnwise.guard.shape import check_images, check_request
 from turnwise.guard.verdict import GuardResult
 from turnwise.logs import Label, of_turn
 from turnwise.turn.compose import budget_for, cited, compose, sent
@@ -41,6 +44,7 @@ from turnwise.types import (
     ConversationStore,
     Delta,
     Failed,
+    Image,
     Index,
     Message,
     Planned,
@@ -64,6 +68,7 @@ SHORTENED = (
     "Your message is too long for the model’s window: it was shown without its middle. Shorten it, or set "
     "TURNWISE_CONTEXT_TOKENS if the model takes more."
 )
+UNSEEN = "The images were not looked at: the message asks nothing of a model."
 QUOTING = ("no model", "extractive")  # speakers whose words are the library's or the conversation's
 
 log = logging.getLogger(__name__)
@@ -101,13 +106,15 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             await admit(request, parts.limits)
             check = await asyncio.to_thread(parts.guard.open_input, request.message)
             check_request(request, settings.max_message)
+            images = await asyncio.to_thread(shown_images, request, parts)
             said = await memory.accept(check.sanitized)
             label.turn = memory.number
             verdict = await asyncio.to_thread(check.within, said, memory.blocked, memory.trusted, memory.places)
             message, history = verdict.sanitized, readable(said, verdict)
             wanted = await asyncio.to_thread(own_query, request, parts, verdict)
             aside = [said[place].role for place in sorted(verdict.left_out)]
-            stage.decide(verdict.action, in_short(verdict), rails=verdict.to_dict()["details"], left_out=aside)
+            seen = {"images": [f"{each.name} ({each.media_type})" for each in images]} if images else {}
+            stage.decide(verdict.action, in_short(verdict), rails=verdict.to_dict()["details"], left_out=aside, **seen)
         yield Accepted(memory.conversation_id, memory.number)
         yield trace.last()
         if verdict.blocked:
@@ -117,8 +124,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             reach = reached(request, memory.conversation_id, memory.ancestors)
             library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts)
             now, senses = time.time(), parts.senses.over(library)
-            understood = await asyncio.to_thread(understand, message, history, settings, senses, now)
-            stage.decide(understood.intent, understood.reason, **details(understood, settings))
+            profile = await asyncio.to_thread(remembered, memory, parts)
+            understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
+            stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
 
         with trace.stage("condense") as stage:
@@ -166,7 +174,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         with trace.stage("compose") as stage:
             budget = budget_for(parts.models[0], settings)
             prompt = await asyncio.to_thread(
-                compose, message, history, planned, hits, library.locate, budget, understood
+                compose, message, history, planned, hits, library.locate, budget, understood, images
             )
             memory.shown, memory.note = prompt.shown, prompt.note
             short = "; what came before was put in short" if prompt.details["compacted"] else ""
@@ -224,7 +232,10 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                 tried = await asyncio.to_thread(suggested, done, *search)
             kept = "stored" if memory.conversation_id else "not stored"
             why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
-            stage.decide(kept, why, suggestions=tried)
+            new = await memory.learn(understood.state, message, now, is_private) if profile.enabled else []
+            why += f"; of the user: {', '.join(new)}" if new else ""
+            stage.decide(kept, why, suggestions=tried, **({"learned": new} if profile.enabled else {}))
+        unseen = UNSEEN if images and not prompt.images else ""
         shortened = SHORTENED if cut and speech.speaker not in QUOTING else ""
         filtered = FILTERED if searched and not hits and request.where and not unheard else ""
         reply = Reply(
@@ -246,6 +257,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                         taken_out(verdict),
                         speech.notice,
                         shortened,
+                        unseen,
                         filtered,
                         unheard,
                         left_out(meaning, planned),
@@ -325,7 +337,8 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     message, history = verdict.sanitized, readable(said, verdict)
     ancestors = stored.metadata.get("ancestors", ()) if stored else ()
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
-    understood = understand(message, history, parts.settings, parts.senses.over(library), time.time())
+    senses, profile = parts.senses.over(library), remembered(Memory(parts.store, request), parts)
+    understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
 
@@ -345,6 +358,40 @@ def own_query(request: TurnRequest, parts: Parts, verdict: GuardResult) -> str |
     if judged.blocked:
         raise MessageBlocked(f"This query was not searched for: {judged.why}.", "Put it another way.")
     return judged.sanitized
+
+
+def remembered(memory: Memory, parts: Parts) -> Profile:
+    """What is remembered of the user, as a turn may use it: what they put in words of their own is judged as messages
+    are, whoever wrote it down."""
+    profile = memory.profile()
+    if not profile.in_own_words:
+        return profile
+    try:
+        blocked = parts.guard.judge_input("\n".join(profile.in_own_words)).blocked
+    except InputError:
+        blocked = True
+    kept = tuple(each for each in profile.preferences if each not in profile.in_own_words)
+    return dataclasses.replace(profile, preferences=kept) if blocked else profile
+
+
+def is_private(text: str) -> bool:
+    """Whether a text holds what is never remembered of a user, whatever the guard lets through."""
+    return bool(find_pii(text) or find_secrets(text))
+
+
+def shown_images(request: TurnRequest, parts: Parts) -> tuple[Image, ...]:
+    """The images of a request as they may be shown to a model. Raises an InputError where they may not, or nobody can
+    see. Their names are read by the model and kept, so they are judged as messages are."""
+    images = check_images(request.images)
+    if images and not any(getattr(model, "sees", False) for model in parts.models):
+        raise ImageNotSeen(
+            "No model that can see is set, so images cannot be looked at.",
+            "Set TURNWISE_VISION=true and OPENAI_BASE_URL to a model that can see, or describe the image in words.",
+        )
+    for each in images:
+        if (judged := parts.guard.judge_input(each.name)).blocked:
+            raise MessageBlocked(f"The name of an image was not taken: {judged.why}.", "Give the file another name.")
+    return images
 
 
 def in_short(verdict: GuardResult) -> str:

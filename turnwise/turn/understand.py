@@ -11,8 +11,10 @@ from turnwise.dialogue.earlier import mentions
 from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic, read_follow_up
 from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
+from turnwise.dialogue.profile import OFF, Profile
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
+from turnwise.dialogue.wishes import read_wishes
 from turnwise.dialogue.writing import without_lookalikes
 from turnwise.text import without_citations
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
@@ -43,12 +45,13 @@ def understand(
     settings: Settings = _DEFAULTS,
     senses: Senses = _BY_RULES,
     now: float | None = None,
+    profile: Profile = OFF,
 ) -> Understanding:
     """Language, intent, follow-up and state of a message. Without senses the words alone are read; `now` is the time
-    (seconds since 1970), where it is known."""
+    (seconds since 1970), where it is known, and `profile` what is remembered of the user, where they wish it."""
     recent = history[-RECENT:]
     language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
-    reading = _in_context(read_intent(message, language), history, settings)
+    reading = _noted(message, profile) or _in_context(read_intent(message, language), history, settings)
     prediction: Prediction | None = None
     since = 0
     if reading.intent in ("social", "recall"):
@@ -82,8 +85,17 @@ def understand(
     if intent is None or (intent == "data" and follow_up.is_follow_up):  # what leans is completed first
         intent = "follow_up" if follow_up.is_follow_up else "new_question"
         operation, reason = "", follow_up.reason
-    state = senses.tracker.update(senses.tracker.read(history), message, follow_up, intent)
+    state = senses.tracker.update(senses.tracker.read(history, profile), message, follow_up, intent, profile)
     return Understanding(intent, operation, follow_up, state, reason, language, prediction, since)
+
+
+def _noted(message: str, profile: Profile) -> Reading | None:
+    """A message that only says what is to be remembered or forgotten, where anything is."""
+    wishes = read_wishes(message)
+    if not (profile.enabled and wishes.only):
+        return None
+    operation = "forgotten" if wishes.any_forgetting else "remembered"
+    return Reading("social", operation, "says what is to be remembered, and asks nothing")
 
 
 def _in_context(reading: Reading, history: Sequence[Message], settings: Settings) -> Reading:
@@ -118,9 +130,10 @@ def idle_seconds(history: Sequence[Message], now: float | None) -> float | None:
     return None if at is None or now is None else max(0.0, now - at)
 
 
-def details(understood: Understanding, settings: Settings) -> dict[str, Any]:
-    """The values behind the decision, for the trace."""
+def details(understood: Understanding, settings: Settings, profile: Profile = OFF) -> dict[str, Any]:
+    """The values behind the decision, for the trace; among them what was remembered of the user."""
     follow_up = understood.follow_up
+    remembers = {"remembers": profile.used(understood.state)} if profile.enabled else {}
     return {
         "confidence": follow_up.confidence,
         "signals": follow_up.signals,
@@ -131,4 +144,5 @@ def details(understood: Understanding, settings: Settings) -> dict[str, Any]:
         "topic_changed": follow_up.topic_changed,
         "operation": understood.operation,
         "language": understood.language,
+        **remembers,
     }

@@ -1,7 +1,7 @@
 // What the rails decided about a turn, in words: what was stopped, taken out or doubted, by which of them, and how sure
 // they were.
 
-import { make } from "./turn.js";
+import { make, percent } from "./dom.js";
 
 const RAILS = {
   injection: "orders to the assistant",
@@ -24,9 +24,6 @@ function named(rail) {
   return RAILS[rail] ?? rail.replaceAll("_", " ");
 }
 
-function percent(share) {
-  return `${Math.round(100 * share)} %`;
-}
 
 function judged({ state }) {
   return !(state in UNJUDGED);

@@ -1,46 +1,124 @@
-// The source behind a citation, beside the conversation or, on a phone, over its lower half.
+// The source behind a citation: the passage where it stands in its document, and the way from one citation to the next.
 
-const panel = document.getElementById("source");
-const find = (part) => document.getElementById(`source-${part}`);
-let opener = null;
+import { get } from "./api.js";
+import { current } from "./current.js";
+import { at, make } from "./dom.js";
+import { closeSide, isOpen, openSide } from "./side.js";
 
-export function openSource(source, from) {
-  opener?.classList.remove("open");
-  opener = from;
+const REACH = 3; // passages on each side
+const panel = at("source");
+const part = (name) => at(`source-${name}`);
+const [earlier, later] = [part("earlier"), part("later")];
+let shown = { source: null, all: [], opener: null, passages: [] };
+
+export function openSource(source, opener, all = [source]) {
+  shown.opener?.classList.remove("open");
   opener.classList.add("open");
-  find("number").textContent = source.number;
-  find("title").textContent = source.title;
-  const { authors = [], year } = source.reference ?? {};
-  const place = [authors.join("; "), year, source.heading.replaceAll(" > ", " › "), source.page && `page ${source.page}`];
-  find("place").textContent = place.filter(Boolean).join(" · ");
-  find("path").textContent = source.source;
-  find("text").replaceChildren(...highlighted(source.text, source.quote));
-  panel.hidden = false;
-  document.body.classList.add("reading");
+  shown = { source, opener, passages: [], all: all.toSorted((one, other) => one.number - other.number) };
+  describe(source);
+  part("text").replaceChildren(cited(source.text, source.quote));
+  earlier.hidden = later.hidden = true;
+  openSide(panel, () => shown.opener, "reading");
   panel.scrollTop = 0;
-  find("text").querySelector("mark")?.scrollIntoView({ block: "nearest" });
-  find("title").focus({ preventScroll: true });
+  showMark();
+  part("title").focus({ preventScroll: true });
   opener.scrollIntoView({ block: "nearest" });
+  if (source.passage_id > 0) surround(source);
 }
 
 export function closeSource() {
-  if (panel.hidden) return;
-  panel.hidden = true;
-  document.body.classList.remove("reading");
-  opener?.classList.remove("open");
-  if (opener?.isConnected) opener.focus({ preventScroll: true });
-  opener = null;
+  if (isOpen(panel)) closeSide();
+}
+
+function describe(source) {
+  const { authors = [], year, url } = source.reference ?? {};
+  part("number").textContent = source.number;
+  part("title").textContent = source.title;
+  const place = [authors.join("; "), year, source.heading.replaceAll(" > ", " › "), source.page && `page ${source.page}`];
+  part("place").textContent = place.filter(Boolean).join(" · ");
+  const web = /^https?:/.test(url ?? "") ? url : /^https?:/.test(source.source) ? source.source : "";
+  const link = web && make("a", { href: web, target: "_blank", rel: "noopener noreferrer", className: "link", textContent: web });
+  part("path").replaceChildren(link || source.source);
+  const rank = shown.all.indexOf(source);
+  part("of").textContent = shown.all.length > 1 ? `${rank + 1} of ${shown.all.length}` : "";
+  for (const name of ["previous", "next"]) part(name).hidden = shown.all.length < 2;
+}
+
+// The text around the passage, once it is here; the passage alone where its document has gone.
+async function surround(source) {
+  const found = await around(source.passage_id);
+  if (!found || shown.source !== source) return;
+  shown.passages = found;
+  redraw();
+  showMark();
+}
+
+async function around(id) {
+  const here = current.id ? `&conversation=${encodeURIComponent(current.id)}` : ""; // what is attached to it counts too
+  const { passages } = await get(`/api/passages/${id}?reach=${REACH}${here}`).catch(() => ({ passages: null }));
+  return passages;
+}
+
+function redraw() {
+  const { source, passages } = shown;
+  const blocks = passages.map((passage, place) => {
+    const headed = passage.heading && passage.heading !== passages[place - 1]?.heading;
+    const heading = headed ? make("h3", { textContent: passage.heading.split(" > ").at(-1) }) : null;
+    const turned = passage.page && passage.page !== passages[place - 1]?.page;
+    const page = turned ? make("small", { className: "page", textContent: `page ${passage.page}` }) : null;
+    const text = passage.id === source.passage_id ? cited(passage.text, source.quote) : make("p", { textContent: passage.text });
+    return make("div", { className: "around" }, heading, page, text);
+  });
+  part("text").replaceChildren(...blocks);
+  earlier.hidden = passages[0].position === 0;
+  later.hidden = false;
 }
 
 // The passage with the quoted sentence marked, however either breaks its lines.
-function highlighted(text, quote) {
+function cited(text, quote = "") {
   const words = quote.trim().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const found = words.length ? new RegExp(words.join("\\s+")).exec(text) : null;
-  if (!found) return [text];
-  const mark = document.createElement("mark");
-  mark.textContent = found[0];
-  return [text.slice(0, found.index), mark, text.slice(found.index + found[0].length)];
+  if (!found) return make("p", { className: "cited", textContent: text });
+  const mark = make("mark", { textContent: found[0] });
+  return make("p", { className: "cited" }, text.slice(0, found.index), mark, text.slice(found.index + found[0].length));
 }
 
-document.getElementById("close-source").addEventListener("click", closeSource);
-document.addEventListener("keydown", (event) => event.key === "Escape" && closeSource());
+function showMark() {
+  const mark = part("text").querySelector("mark, .cited");
+  if (!mark) return;
+  const [inside, outside] = [mark.getBoundingClientRect(), panel.getBoundingClientRect()];
+  panel.scrollTop += inside.top - outside.top - Math.min(outside.height / 3, 180);
+}
+
+async function extend(way) {
+  const { source, passages } = shown;
+  const edge = way < 0 ? passages[0] : passages.at(-1);
+  const found = (await around(edge.id)) ?? [];
+  if (shown.source !== source) return;
+  const fresh = found.filter(({ position }) => (way < 0 ? position < edge.position : position > edge.position));
+  const height = panel.scrollHeight;
+  shown.passages = way < 0 ? [...fresh, ...passages] : [...passages, ...fresh];
+  redraw();
+  if (way < 0) panel.scrollTop += panel.scrollHeight - height;
+  else if (fresh.length < REACH) later.hidden = true;
+}
+
+// The citation before or after this one, among those of the same answer.
+function step(way) {
+  const { all, source, opener } = shown;
+  if (all.length < 2) return;
+  const next = all.at((all.indexOf(source) + way) % all.length);
+  const turn = opener.closest(".turn");
+  const mark = turn?.querySelector(`button.cite[data-number="${next.number}"]`);
+  openSource(next, mark ?? opener, all);
+}
+
+panel.addEventListener("closed", () => shown.opener?.classList.remove("open"));
+panel.addEventListener("keydown", (event) => {
+  const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (way) (event.preventDefault(), step(way));
+});
+earlier.addEventListener("click", () => extend(-1));
+later.addEventListener("click", () => extend(1));
+part("previous").addEventListener("click", () => step(-1));
+part("next").addEventListener("click", () => step(1));

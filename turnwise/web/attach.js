@@ -1,0 +1,101 @@
+// What goes with the next questions: files for this conversation alone, and pictures for one message.
+
+import { conversationPath, send, upload } from "./api.js";
+import { current } from "./current.js";
+import { announce, at, count, draw, iconButton, make, percent } from "./dom.js";
+import { newKey } from "./stream.js";
+
+const PICTURES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const shelf = at("attached");
+let images = []; // {name, data, chip}
+
+export function isPicture(file) {
+  return PICTURES.includes(file.type);
+}
+
+// The pictures for the message that is being sent; they go with it and are gone from the composer.
+export function takeImages() {
+  const taken = images.map(({ name, data }) => ({ name, data }));
+  for (const { chip } of images) chip.remove();
+  images = [];
+  shelf.hidden = !shelf.childElementCount;
+  return taken;
+}
+
+export async function addPicture(file) {
+  const data = await new Promise((resolve, reject) => {
+    const reader = Object.assign(new FileReader(), { onload: () => resolve(reader.result), onerror: () => reject(reader.error) });
+    reader.readAsDataURL(file);
+  });
+  const name = file.name || "picture.png";
+  const image = { name, data };
+  image.chip = put(chip(name, "goes with your next message", await thumbnail(file), () => {
+    images = images.filter((each) => each !== image);
+  }));
+  images.push(image);
+  announce(`${name} goes with your next message.`);
+}
+
+// A small likeness of a picture, drawn here: the page loads nothing that is not the server's.
+async function thumbnail(file) {
+  const canvas = make("canvas", { width: 64, height: 64 });
+  canvas.ariaHidden = "true";
+  try {
+    const bitmap = await createImageBitmap(file);
+    const edge = Math.min(bitmap.width, bitmap.height);
+    canvas.getContext("2d").drawImage(bitmap, (bitmap.width - edge) / 2, (bitmap.height - edge) / 2, edge, edge, 0, 0, 64, 64);
+    return canvas;
+  } catch {
+    return draw("picture");
+  }
+}
+
+// Sends a file that only this conversation may use. It need not have begun.
+export async function attach(file) {
+  current.id ??= newKey();
+  const id = current.id;
+  const line = put(chip(file.name, "sending", draw("file")));
+  const status = line.querySelector("small");
+  try {
+    const path = conversationPath(id, `/attachments/${encodeURIComponent(file.name)}`);
+    const document = await upload(path, file, (share) => {
+      status.textContent = share < 1 ? `sending, ${percent(share)}` : "reading";
+    });
+    line.replaceWith(attachment(document));
+    announce(`${document.title} is attached to this conversation.`);
+  } catch (error) {
+    line.classList.add("failed");
+    status.textContent = [error.message, error.hint].filter(Boolean).join(" ");
+    announce(`${file.name}: ${error.message}`);
+  }
+}
+
+export function showAttachments(documents) {
+  shelf.replaceChildren(...documents.map(attachment), ...images.map(({ chip }) => chip));
+  shelf.hidden = !shelf.childElementCount;
+}
+
+function attachment(document) {
+  const told = `only in this conversation, ${count(document.passages, "passage")}`;
+  return chip(document.title || document.name, told, draw("file"), () =>
+    send("DELETE", conversationPath(current.id, `/attachments/${encodeURIComponent(document.id)}`)).catch(() => {}),
+  );
+}
+
+function chip(name, told, picture, removed = () => {}) {
+  const line = make("li", { className: "attached" }, picture, make("span", { textContent: name }), make("small", { textContent: told }));
+  const away = iconButton("close", `Take ${name} away`, () => {
+    removed();
+    line.remove();
+    shelf.hidden = !shelf.childElementCount;
+    at("message").focus();
+  });
+  line.append(away);
+  return line;
+}
+
+function put(line) {
+  shelf.hidden = false;
+  shelf.append(line);
+  return line;
+}

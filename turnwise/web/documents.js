@@ -1,0 +1,154 @@
+// The library beside the conversation: its collections and documents, what state they are in, and what to do with them.
+
+import { me } from "./access.js";
+import { get, send } from "./api.js";
+import { announce, at, cited, count, iconButton, make, menu, toast } from "./dom.js";
+import { isOpen, openSide } from "./side.js";
+
+const panel = at("documents");
+const list = at("document-list");
+const chosen = at("document-collection");
+const search = at("document-search");
+const SUSPECT = "Holds instructions to the assistant: passages with them are left out.";
+let after = null; // where the next page begins
+
+export function openDocuments() {
+  if (isOpen(panel)) return;
+  openSide(panel, at("show-documents"));
+  at("add-documents").hidden = !me.edit;
+  listDocuments();
+}
+
+export async function listDocuments() {
+  clearTimeout(listDocuments.timer);
+  try {
+    const [{ collections }, found] = await Promise.all([get("/api/collections"), page()]);
+    showCollections(collections);
+    list.replaceChildren(...found.map(row));
+    if (!found.length) list.append(make("li", { className: "none", textContent: empty() }));
+    // What is being learned is looked at again as long as somebody looks.
+    if (found.some(({ pending }) => pending)) listDocuments.timer = setTimeout(() => isOpen(panel) && listDocuments(), 3000);
+  } catch (error) {
+    list.replaceChildren(make("li", { className: "notice", textContent: error.message }));
+  }
+}
+
+function empty() {
+  if (search.value.trim()) return `No title or file name holds “${search.value.trim()}”.`;
+  return me.edit
+    ? "There are no documents yet. Drop PDF, Word, Markdown, HTML or text files anywhere on this page, and ask about them at once."
+    : "There are no documents yet.";
+}
+
+async function page(from = "") {
+  const query = new URLSearchParams({ limit: 50 });
+  if (chosen.value) query.set("collection", chosen.value);
+  if (search.value.trim()) query.set("search", search.value.trim());
+  if (from) query.set("after", from);
+  const { documents, next } = await get(`/api/documents?${query}`);
+  after = next ?? null;
+  at("more-documents").hidden = !after;
+  return documents;
+}
+
+function showCollections(collections) {
+  const named = collections.filter(({ name }) => name);
+  fill(chosen, "All collections", named);
+  chosen.hidden = !named.length;
+  at("delete-collection").hidden = !me.edit || !chosen.value;
+  at("collection-names").replaceChildren(...named.map(({ name }) => make("option", { value: name })));
+  offerCollections(named);
+}
+
+// The choice, beside the question, of where to look.
+export function offerCollections(named) {
+  fill(at("collection"), "All documents", named);
+  at("collection").hidden = !named.length;
+}
+
+function fill(select, all, named) {
+  const was = select.value;
+  const options = named.map(({ name, documents }) =>
+    make("option", { value: name, textContent: documents === undefined ? name : `${name} (${documents})` }),
+  );
+  select.replaceChildren(make("option", { value: "", textContent: all }), ...options);
+  if (named.some(({ name }) => name === was)) select.value = was;
+}
+
+function row(document) {
+  const { title, name, source, collection, reference, passages, pending, suspect, trusted, added_at: added } = document;
+  const state = pending ? `${passages - pending} of ${passages} passages learned` : count(passages, "passage");
+  const since = added && new Date(added * 1000).toLocaleDateString("en", { dateStyle: "medium" });
+  const told = [cited(reference ?? {}), collection, state, since];
+  const line = make(
+    "li",
+    { className: "document" },
+    make("span", { className: "title", textContent: title || name, title: source ?? name }),
+    make("small", { textContent: told.filter(Boolean).join(" · ") }),
+  );
+  if (suspect && !trusted) line.append(make("small", { className: "suspect", textContent: SUSPECT }));
+  if (pending) line.append(make("progress", { max: passages, value: passages - pending, ariaLabel: `How much of ${title} is learned` }));
+  if (me.edit) {
+    const opener = iconButton("more", `What to do with “${title || name}”`, () => choices(document, opener, line), "quiet small more");
+    opener.setAttribute("aria-haspopup", "menu");
+    line.append(opener);
+  }
+  return line;
+}
+
+function choices(document, opener, line) {
+  const { id, title, suspect, trusted } = document;
+  const path = `/api/documents/${encodeURIComponent(id)}`;
+  const trust = trusted
+    ? ["Trust it no more", () => act(send("DELETE", `${path}/trust`), `“${title}” is checked again.`)]
+    : ["Trust what it says", () => act(send("PUT", `${path}/trust`), `“${title}” is trusted.`)];
+  menu(opener, [
+    ["Read again", () => act(send("POST", `${path}/reindex`), `“${title}” is being read again.`)],
+    ...(suspect || trusted ? [trust] : []),
+    ["Delete", () => remove(path, title, line), "danger"],
+  ]);
+}
+
+async function act(request, said) {
+  try {
+    await request;
+    announce(said);
+    toast(said, "", 3);
+  } catch (error) {
+    toast([error.message, error.hint].filter(Boolean).join(" "), "", 8);
+  }
+  await listDocuments();
+  dispatchEvent(new Event("library"));
+}
+
+// Gone from the list at once, from the library when nobody has said otherwise for a while.
+async function remove(path, title, line) {
+  line.hidden = true;
+  const finish = () => send("DELETE", path);
+  addEventListener("pagehide", finish, { once: true });
+  const undone = await toast(`“${title}” is deleted.`, "Undo", 8);
+  removeEventListener("pagehide", finish);
+  if (undone) line.hidden = false;
+  else await finish().catch((error) => toast(error.message));
+  if (!undone) dispatchEvent(new Event("library"));
+}
+
+async function removeCollection() {
+  const name = chosen.value;
+  if (await toast(`The collection “${name}” and all its documents are deleted in a moment.`, "Keep it", 8)) return;
+  chosen.value = "";
+  await act(send("DELETE", `/api/collections/${encodeURIComponent(name)}`), `The collection “${name}” is deleted.`);
+}
+
+let typing = null;
+search.addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(listDocuments, 200);
+});
+chosen.addEventListener("change", listDocuments);
+at("delete-collection").addEventListener("click", removeCollection);
+at("show-documents").addEventListener("click", () => {
+  openDocuments();
+  search.focus();
+});
+at("more-documents").addEventListener("click", async () => list.append(...(await page(after)).map(row)));
