@@ -97,6 +97,8 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
         "serve",
         "mcp",
         "keys",
+        "memory",
+        "analytics",
         "copy",
         "guard",
         "test",

@@ -323,26 +323,28 @@ def test_a_server_that_stops_lets_turns_end(tmp_path: Path) -> None:
 
 
 class Counted:
-    """Turns that say how many of them were worked on at once, and in which order."""
+    """Turns that say how many of them were worked on at once, in which order, and which were closed."""
 
     def __init__(self, stage: str = "condense") -> None:
         self.stage = stage
         self.at_work = self.most = 0
         self.order: list[str] = []
+        self.closed: list[str] = []
         self.gate = threading.Event()
 
     async def __call__(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
-        yield Accepted(request.conversation_id, 1)
-        self.order.append(request.message)
-        self.at_work += 1
-        self.most = max(self.most, self.at_work)
         try:
+            yield Accepted(request.conversation_id, 1)
+            self.order.append(request.message)
+            self.at_work += 1
+            self.most = max(self.most, self.at_work)
             yield StageDone(StageTrace(self.stage, "done", "", 0.1))
             while not self.gate.is_set():
                 await asyncio.sleep(0.005)
-        finally:
             self.at_work -= 1
-        yield Answered(reply_to(request))
+            yield Answered(reply_to(request))
+        finally:
+            self.closed.append(request.message)
 
 
 def test_everyone_is_accepted_at_once_and_few_are_worked_on(tmp_path: Path) -> None:
@@ -370,6 +372,7 @@ def test_who_leaves_the_queue_frees_it(tmp_path: Path) -> None:
         for reader in (first, second, third):
             reader.next()
         second.leave()
+        eventually(lambda: script.closed == ["1"])
         first.leave()
         assert third.until("stage")
         assert script.order == ["0", "2"]

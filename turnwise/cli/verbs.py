@@ -383,9 +383,9 @@ def mcp(place: Place) -> None:
         serve_tools(engine)
 
 
-turnwise.add_command(analytics)
 turnwise.add_command(keys)
 turnwise.add_command(memory)
+turnwise.add_command(analytics)
 turnwise.add_command(copy)
 turnwise.add_command(guard)
 turnwise.add_command(test)
