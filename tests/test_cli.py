@@ -99,6 +99,7 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
         "keys",
         "copy",
         "guard",
+        "test",
         "eval",
         "doctor",
         "config",
@@ -113,9 +114,8 @@ def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
     command = guard.commands[verb] if verb in guard.commands else turnwise.commands[verb]
     options = {option for parameter in command.params for option in parameter.opts}
     assert {"--library", "--config"} <= options
-    assert ("--sample" in options) == (
-        verb in ("documents", "ask", "chat", "search", "serve", "mcp", "doctor", "check")
-    )
+    on_sample = "documents", "ask", "chat", "search", "serve", "mcp", "test", "eval", "doctor", "check"
+    assert ("--sample" in options) == (verb in on_sample)
     assert ("--json" in options) == (verb not in ("serve", "mcp"))
 
 

@@ -274,6 +274,10 @@ class Engine:
         passages = rail.looked_at(self.index, [hit.passage for hit in hits])
         return [dataclasses.replace(hit, passage=passage) for hit, passage in zip(hits, passages, strict=True)]
 
+    def find(self, query: SearchQuery, k: int) -> list[Hit]:
+        """The best k passages for a query as a turn makes it."""
+        return find(query, k, self.index.search, self._parts.reranker)
+
     def is_suspect(self, passage: Passage) -> bool:
         """Whether turns leave a passage out or warn of it, for it seems to instruct the assistant."""
         rail = self._parts.guard.instructions
@@ -347,6 +351,10 @@ class Engine:
         if self._background is None:
             self._background = _Loop()
         return self._background.wait(work)
+
+    def keeping(self, store: ConversationStore) -> Engine:
+        """The same library and models, with conversations kept elsewhere. Close this engine, not that one."""
+        return Engine(self.settings, self.index, store, dataclasses.replace(self._parts, store=store), self._data)
 
     def close(self) -> None:
         if self._background is not None:

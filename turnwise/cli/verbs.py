@@ -19,12 +19,14 @@ import click
 from turnwise import __version__
 from turnwise.cli.analytics import analytics
 from turnwise.cli.copy import copy
+from turnwise.cli.evaluate import evaluate
 from turnwise.cli.guard import guard
 from turnwise.cli.keys import keys
 from turnwise.cli.memory import memory
 from turnwise.cli.place import Place, as_json, asking_data, filter_options, filtered, placed, styled, without_password
 from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import documents, tell_suspects, trust
+from turnwise.cli.test import test
 from turnwise.errors import ConfigError, DocumentError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -386,34 +388,10 @@ turnwise.add_command(keys)
 turnwise.add_command(memory)
 turnwise.add_command(copy)
 turnwise.add_command(guard)
+turnwise.add_command(test)
 
 
-@turnwise.command("eval")
-@click.argument("suite", metavar="SUITE")
-@click.option("--data", "folder", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The data files.")
-@click.option("--only", metavar="A,B", default="", help="Only these files or folders of the data.")
-@click.option(
-    "--cache", metavar="DIR", type=click.Path(path_type=Path), help="Where indexed collections are kept between runs."
-)
-@as_json
-@placed(sample=False)
-def evaluate(place: Place, suite: str, folder: Path, only: str, cache: Path | None, as_json: bool) -> None:
-    """Measure the stages on public data.
-
-    SUITE is followup, condense, retrieval, answer or guard. A suite brings its own documents, so it leaves --library
-    alone.
-    """
-    from turnwise.evaluation.report import table, tree
-    from turnwise.evaluation.run import run
-
-    settings, _ = place.settings()
-    parts = tuple(part.strip() for part in only.split(",") if part.strip())
-    with Bars() as bars:
-        figures = run(suite, folder, cache=cache, only=parts, progress=bars, settings=settings)
-    if as_json:
-        say_json(figures)
-    else:
-        say(tree(figures) if suite == "guard" else table(figures))
+turnwise.add_command(evaluate)
 
 
 @turnwise.command()

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
+from random import Random
 
 from turnwise.text import content_stems
 
@@ -158,6 +159,30 @@ def percentile(values: Sequence[float], percent: float) -> float:
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean, and between what bounds it would lie in 95 of 100 samples like this one."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def paired_bootstrap(groups: Sequence[Sequence[float]], samples: int = 2000, seed: int = 0) -> Interval:
+    """The mean of differences, with its interval by drawing whole groups (the conversations they belong to) again and
+    again: turns of one conversation are no independent witnesses. The same groups give the same interval."""
+    drawn = Random(seed)
+    sums = [(math.fsum(group), len(group)) for group in groups if group]
+    if not sums:
+        return Interval(0.0, 0.0, 0.0)
+    means = []
+    for _ in range(samples):
+        chosen = drawn.choices(sums, k=len(sums))
+        means.append(math.fsum(total for total, _ in chosen) / sum(count for _, count in chosen))
+    overall = math.fsum(total for total, _ in sums) / sum(count for _, count in sums)
+    return Interval(overall, percentile(means, 2.5), percentile(means, 97.5))
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -12,7 +12,8 @@ from turnwise.errors import BadRequest
 from turnwise.evaluation.suites import Product, Progress, condense, followup
 
 LONGEST = 1_000_000  # characters of a message that rails are tried on
-SUITES = ("followup", "condense", "retrieval", "answer", "guard")
+SUITES = ("followup", "condense", "retrieval", "answer", "repetition", "guard")
+OF_REPETITION = ("n", "repeating_turns", "definition_openings")
 
 
 def run(
@@ -30,6 +31,9 @@ def run(
     second run is quick and one that was stopped goes on where it was.
     """
     settings = settings or Settings()
+    if suite == "all":  # an answer's figures hold those of repetition
+        whole = [each for each in SUITES if each != "repetition"]
+        return {each: run(each, data, cache=cache, only=only, progress=progress, settings=settings) for each in whole}
     from turnwise.app import embedder_of, guard_of, passage_embedder, reranker_of, senses_of
 
     embedder = embedder_of(settings)
@@ -49,13 +53,15 @@ def run(
         return _rounded(
             retrieval(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
         )
-    if suite == "answer":
+    if suite in ("answer", "repetition"):
         from turnwise.evaluation.answer import answer
 
-        return _rounded(
-            answer(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
-        )
-    raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}.")
+        figures = answer(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
+        if suite == "repetition":
+            talks = {name: found for name, found in figures.items() if "repeating_turns" in found}
+            figures = {name: {each: found[each] for each in OF_REPETITION} for name, found in talks.items()}
+        return _rounded(figures)
+    raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}, transcripts and all.")
 
 
 def cache_folder() -> Path:

@@ -356,9 +356,9 @@ def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
 def _counted(row: dict[str, Any]) -> dict[str, Any]:
     if row["facts"] is not None:
         facts = json.loads(row["facts"])
-    elif row["status"] != "pending" and hasattr(counting, "of_record"):
-        kept = (json.loads(row[name] or empty) for name, empty in (("record", "{}"), ("sources", "[]")))
-        facts = counting.of_record(*kept, row["status"], row["response"] or "", json.loads(row["error"] or "null"))
+    elif row["status"] != "pending":
+        record, sources, error = json.loads(row["record"] or "{}"), json.loads(row["sources"] or "[]"), row["error"]
+        facts = counting.of_record(record, sources, row["status"], row["response"] or "", json.loads(error or "null"))
     else:
         facts = {}
     return {

@@ -115,7 +115,7 @@ class Memory:
                     {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
                     shown=self.shown,
                     note=self.note,
-                    facts=_counted("of_reply", reply, self._said),
+                    facts=_counted(counting.of_reply, reply, self._said),
                 )
             except ConversationError:
                 self._open = False  # there is nothing left to close
@@ -147,7 +147,7 @@ class Memory:
                 error=error,
                 shown=self.shown,
                 note=self.note,
-                facts=_counted("of_failure", error, trace),
+                facts=_counted(counting.of_failure, error, trace),
             )
         except ConversationError as gone:  # the conversation was deleted, or the turn given up, and nobody waits for it
             log.info("%s", gone)
@@ -155,11 +155,10 @@ class Memory:
             log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)
 
 
-def _counted(how: str, *given: Any) -> dict[str, Any] | None:
+def _counted(count: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any] | None:
     """What is counted of a turn. It must not cost the turn."""
     try:
-        found: dict[str, Any] | None = getattr(counting, how, lambda *_: None)(*given)
+        return count(*given)
     except Exception:
         log.exception("nothing was counted of a turn")
         return None
-    return found

@@ -337,7 +337,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     message, history = verdict.sanitized, readable(said, verdict)
     ancestors = stored.metadata.get("ancestors", ()) if stored else ()
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
-    senses, profile = parts.senses.over(library), remembered(Memory(parts.store, request), parts)
+    senses, profile = parts.senses.over(library), remembered(Memory(store_for(request, parts), request), parts)
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)

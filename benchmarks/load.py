@@ -1,0 +1,171 @@
+"""Many at once: how soon a turn begins and how many turns a second are answered, beside a peer that searches the same.
+
+    python benchmarks/load.py [--conversations 50] [--turns 4] [--idle 500] [--documents DIR] [--peer]
+
+A server in a process of its own over the bundled sample (or the documents of a folder) is asked by so many
+conversations at the same time, each sending its next message when the last was answered; timed are the first event of a
+stream and its end. Then so many connections follow a conversation in silence, and the server's memory is read. With
+--peer the same questions go to LlamaIndex's chat engine behind FastAPI, over the same documents, with the same embedder
+and BM25, and no language model on either side: pip install --no-deps llama-index-retrievers-bm25 bm25s. The asking runs
+on the same cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import turnwise
+
+COMMAND = "from turnwise.cli import main; main()"
+PACKAGE = Path(turnwise.__file__).parent
+QUESTIONS = (
+    ("What is BERT?", "How does it compare to GPT?", "how is it trained?", "what is it used for?"),
+    ("What is gradient descent?", "Go deeper", "What about the learning rate?", "why does it diverge?"),
+    ("Tell me about edicenter", "who can access it", "when is it open on Saturday?", "how do I book a room?"),
+    ("What is multi-task learning?", "And causal inference?", "Is there an overlap?", "How do they differ?"),
+    ("What is overfitting?", "how can I see it?", "and how is it prevented?", "what about dropout?"),
+)
+
+
+@dataclass
+class Times:
+    first: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
+    failed: int = 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--conversations", type=int, default=50)
+    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--idle", type=int, default=500)
+    parser.add_argument("--documents", type=Path, default=PACKAGE / "sample")
+    parser.add_argument("--peer", action="store_true")
+    options = parser.parse_args()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        with turnwise.open(folder) as engine:
+            engine.add(options.documents)
+            counts = engine.index.counts()
+        print(f"{counts.passages:,} passages, {options.conversations} conversations of {options.turns} turns\n")
+        print(f"{'server':12} {'first p50':>10} {'p95':>8} {'whole p50':>10} {'p95':>8} {'turns/s':>8} {'failed':>7}")
+        with served([sys.executable, "-c", COMMAND, "serve", "--library", folder, "--port", "0"]) as (port, process):
+            ours = asked("turnwise", port, options.conversations, options.turns)
+            if options.idle:
+                idle(port, process.pid, options.idle)
+    if options.peer:
+        peer = [sys.executable, str(Path(__file__).parent / "peer_server.py"), str(options.documents)]
+        with served(peer) as (port, _):
+            theirs = asked("llama-index", port, options.conversations, options.turns)
+        print(f"\nturns a second beside the peer: {ours / theirs:.1f} times")
+
+
+@contextmanager
+def served(command: list[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """A server in a process of its own; it says its address in its first line."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().split("http://127.0.0.1:")[1].split()[0])
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def asked(name: str, port: int, conversations: int, turns: int) -> float:
+    """Print a line of the table. Gives the turns a second."""
+    asyncio.run(_talk(port, "warm", ("What is BERT?", "How does it compare to GPT?"), Times()))
+    times = Times()
+    started = time.perf_counter()
+    asyncio.run(_all(port, conversations, turns, times))
+    passed = time.perf_counter() - started
+    rate = len(times.whole) / passed
+    print(
+        f"{name:12} {_at(times.first, 50):10.0f} {_at(times.first, 95):8.0f} {_at(times.whole, 50):10.0f}"
+        f" {_at(times.whole, 95):8.0f} {rate:8.1f} {times.failed:7}",
+        flush=True,
+    )
+    return rate
+
+
+async def _all(port: int, conversations: int, turns: int, times: Times) -> None:
+    talks = [QUESTIONS[number % len(QUESTIONS)][:turns] for number in range(conversations)]
+    await asyncio.gather(*(_talk(port, f"load-{number}", talk, times) for number, talk in enumerate(talks)))
+
+
+async def _talk(port: int, conversation: str, messages: tuple[str, ...], times: Times) -> None:
+    for message in messages:
+        body = json.dumps({"message": message, "conversation_id": conversation}).encode()
+        started = time.perf_counter()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(_request("POST", "/api/chat", body))
+        await writer.drain()
+        head = await reader.readuntil(b"\r\n\r\n")
+        begun = False
+        received = b""
+        while piece := await reader.read(65536):
+            if not begun:
+                times.first.append((time.perf_counter() - started) * 1000)
+                begun = True
+            received += piece
+        writer.close()
+        times.whole.append((time.perf_counter() - started) * 1000)
+        times.failed += b" 200 " not in head.splitlines()[0] or b"event: answer" not in received
+
+
+def idle(port: int, pid: int, count: int) -> None:
+    """Follow a conversation by so many connections, and print what they cost."""
+    before = _memory(pid)
+    after, beats = asyncio.run(_follow(port, pid, count))
+    grown = f"{after - before:.0f} MB more ({before:.0f} to {after:.0f})"
+    print(f"\n{count} silent connections: {grown}; {beats} heard a beat")
+
+
+async def _follow(port: int, pid: int, count: int) -> tuple[float, int]:
+    streams = []
+    for _ in range(count):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(_request("GET", "/api/conversations/load-0/events", b""))
+        await writer.drain()
+        streams.append((reader, writer))
+    await asyncio.sleep(20)  # a heartbeat comes every 15 seconds
+    memory = _memory(pid)
+    heard = 0
+    for reader, writer in streams:
+        with suppress(TimeoutError):
+            heard += b": " in await asyncio.wait_for(reader.read(65536), 1)
+        writer.close()
+    return memory, heard
+
+
+def _request(method: str, path: str, body: bytes) -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def _memory(pid: int) -> float:
+    """Megabytes that a process holds."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def _at(values: list[float], percent: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))] if ordered else 0.0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""A peer for benchmarks/load.py: LlamaIndex's chat engine behind FastAPI, with the same documents and embedder.
+
+    python benchmarks/peer_server.py DOCUMENTS
+
+It retrieves as Turnwise does before re-ranking: by vectors of the same network and by BM25, fused by ranks, six
+passages. No language model is asked: what would be generated is one fixed word. Histories are kept in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from llama_index.core import Settings, SimpleDirectoryReader, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.llms import MockLLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.retrievers.bm25 import BM25Retriever
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
+
+
+class SameEmbedder(BaseEmbedding):  # type: ignore[misc]
+    """The network that Turnwise embeds with."""
+
+    _ours: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ours = QuickEmbedder(OnnxEmbedder())
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._ours.embed_query(query).tolist()
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._ours.embed_passages([text])[0].tolist()
+
+
+def create(documents: Path) -> FastAPI:
+    Settings.llm = MockLLM(max_tokens=1)
+    Settings.embed_model = SameEmbedder()
+    Settings.tokenizer = str.split  # the default one would be downloaded
+    index = VectorStoreIndex.from_documents(SimpleDirectoryReader(str(documents)).load_data())
+    by_words = BM25Retriever.from_defaults(docstore=index.docstore, similarity_top_k=6)
+    by_meaning = index.as_retriever(similarity_top_k=6)
+    retriever = QueryFusionRetriever(
+        [by_meaning, by_words], similarity_top_k=6, num_queries=1, mode="reciprocal_rerank", use_async=True
+    )
+    engines: dict[str, ContextChatEngine] = {}
+    app = FastAPI()
+
+    @app.post("/api/chat")
+    async def chat(sent: Request) -> StreamingResponse:
+        body = await sent.json()
+        engine = engines.get(body["conversation_id"])
+        if engine is None:
+            memory = ChatMemoryBuffer.from_defaults(token_limit=8000)
+            engine = engines[body["conversation_id"]] = ContextChatEngine.from_defaults(retriever, memory=memory)
+
+        async def frames() -> AsyncIterator[bytes]:
+            reply = await engine.achat(body["message"])
+            yield b"event: answer\ndata: " + json.dumps({"text": str(reply)}).encode() + b"\n\n"
+
+        return StreamingResponse(frames(), media_type="text/event-stream")
+
+    return app
+
+
+def main() -> None:
+    app = create(Path(sys.argv[1]))
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    print(f"The peer is at http://127.0.0.1:{listening.getsockname()[1]} now", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main()

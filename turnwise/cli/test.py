@@ -1,0 +1,98 @@
+"""`turnwise test`: a team's own conversations as tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.screen import remark, say, say_json
+
+
+@click.command("test")
+@click.argument("files", metavar="FILE.yaml...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--update", is_flag=True, help="Write what was seen into the files, in place of what does not hold.")
+@click.option("--from", "conversation", metavar="ID", help="Print a stored conversation as a test file instead.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write a JUnit report there.")
+@click.option("-k", "words", metavar="WORDS", default="", help="Only conversations whose name holds these words.")
+@as_json
+@placed(sample=True)
+def test(
+    place: Place,
+    files: tuple[Path, ...],
+    update: bool,
+    conversation: str | None,
+    junit: Path | None,
+    words: str,
+    as_json: bool,
+) -> None:
+    """Hold conversations and check what must hold at each turn.
+
+    A file names documents, or a library, and conversations: what is asked, and what is expected of the turn. Folders
+    stand for the .yaml files in them. docs/TESTING.md shows how to write one; `--from ID > talk.yaml` makes one of a
+    conversation that was held, also of a query that somebody edited.
+    """
+    if conversation is not None:
+        say(_recorded(place, conversation), end="")
+        return
+    if not files:
+        raise click.UsageError("Name a file, or a stored conversation with --from.")
+    if not _run(place, files, update, junit, words, as_json):
+        sys.exit(1)
+
+
+def _recorded(place: Place, conversation: str) -> str:
+    from turnwise.evaluation.trials.record import from_conversation
+
+    library = "sample" if place.sample else place.library or ""
+    with place.open() as engine:
+        return from_conversation(engine.store.conversation(conversation), library)
+
+
+def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None, words: str, as_json: bool) -> bool:
+    from dataclasses import replace
+
+    from turnwise.evaluation.trials import record, report
+    from turnwise.evaluation.trials.hold import Outcome, hold, library_of
+    from turnwise.evaluation.trials.script import read
+
+    if update and words:
+        raise click.UsageError("--update writes whole files: leave -k out.")
+    settings, _ = place.settings()
+    scripts = [read(path) for path in _found(files)]  # all are read before the first one is run
+    results: list[tuple[Path, Outcome]] = []
+    for script in scripts:
+        talks = tuple(talk for talk in script.talks if words.casefold() in talk.name.casefold())
+        if not talks:
+            continue
+        if not as_json:
+            say(f"{script.path}: {script.name}")
+        with library_of(replace(script, talks=talks), settings) as engine:
+            outcomes = []
+            for outcome in hold(replace(script, talks=talks), engine):
+                outcomes.append(outcome)
+                if as_json:
+                    say_json(report.as_json(script.path, outcome))
+                else:
+                    say("\n".join(f"  {line}" for line in report.told(script.path, outcome)))
+        results += [(script.path, outcome) for outcome in outcomes]
+        if update and (changed := record.update(script.path, outcomes)):
+            remark(f"{script.path}: {changed} turn{'' if changed == 1 else 's'} written. Look at the changes.")
+    if junit:
+        junit.write_text(report.junit(results), encoding="utf-8")
+    failed = sum(not outcome.passed for _, outcome in results)
+    if not as_json:
+        say(f"{len(results) - failed} passed, {failed} failed")
+    return update or (failed == 0 and bool(results))
+
+
+def _found(files: tuple[Path, ...]) -> list[Path]:
+    found: list[Path] = []
+    for path in files:
+        inside = sorted((*path.rglob("*.yaml"), *path.rglob("*.yml"))) if path.is_dir() else [path]
+        if not inside:
+            raise click.UsageError(f"There is no .yaml file in {path}.")
+        found += inside
+    return found

@@ -1,0 +1,233 @@
+"""What a test may expect of a turn, what was seen instead, and how a value is held against it."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from turnwise.dialogue.citing import abstains
+from turnwise.evaluation.metrics import repeated
+from turnwise.types import Failed, Reply, Trace
+
+REPEATS = 0.13  # share of an answer's 4-grams said before, from which on it repeats; see `turnwise eval answer`
+_NUMBER = re.compile(r"\s*(<=|>=|<|>|=)?\s*(\d*\.?\d+)\s*(ms|s|%)?\s*")
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+_UNITS = {"": 1.0, "ms": 1.0, "s": 1000.0, "%": 0.01}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must hold: its name as it is written, and the expected value as it is written."""
+
+    name: str
+    value: Any
+
+    def holds(self, seen: Mapping[str, Any]) -> bool:
+        return KINDS[self.name].holds(seen[self.name], self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one thing is expected: whether a value makes sense for it, and whether what was seen fits."""
+
+    fits: Callable[[Any], bool]
+    holds: Callable[[Any, Any], bool]
+    form: str  # for those who wrote something else
+
+
+def check_of(name: str, value: Any) -> Check:
+    """Raises ValueError, in plain words, where nothing of that name or form can be expected."""
+    if name not in KINDS:
+        raise ValueError(f"nothing called `{name}` can be expected; there are {', '.join(KINDS)}")
+    if not KINDS[name].fits(value):
+        raise ValueError(f"`{name}` is expected as {KINDS[name].form}, not as {value!r}")
+    return Check(name, value)
+
+
+def observed(end: Reply | Failed, earlier: Iterable[str]) -> dict[str, Any]:
+    """What was seen of a turn, by the names under which it can be expected."""
+    trace = end.trace
+    blocked = _blocking(trace) if isinstance(end, Failed) and end.error["code"].endswith("Blocked") else []
+    seen: dict[str, Any] = dict.fromkeys(KINDS)
+    seen |= {"latency": sum(stage.ms for stage in trace), "blocked": blocked}
+    if isinstance(end, Failed):
+        return {**seen, "error": end.error["code"], "answer": "", "searched": [], "cites": [], "suggests": []}
+    return {
+        **seen,
+        "error": "",
+        "follow_up": end.follow_up.is_follow_up,
+        "follow_up_type": end.follow_up.type,
+        "confidence": end.follow_up.confidence,
+        "topic_changed": end.follow_up.topic_changed,
+        "condensed": end.condensed_query,
+        "searched": _details(trace, "retrieve").get("searches", []),
+        "cites": list(dict.fromkeys(name for each in end.sources for name in (each.title, each.source))),
+        "answer": end.text,
+        "answers": not abstains(end.text),
+        "repeats": repeated(end.text, list(earlier)) > REPEATS,
+        "phase": str(end.state.phase),
+        "topic": end.state.topic,
+        "topics": list(end.state.topics),
+        "knowledge": {each.topic: each.level for each in end.state.knowledge},
+        "mood": end.state.mood,
+        "intent": _decision(trace, "understand"),
+        "tools": [step.tool for step in end.plan.steps if step.tool not in ("answer", "say")] if end.plan else [],
+        "suggests": list(end.suggestions),
+        "notice": end.notice,
+    }
+
+
+def _details(trace: Trace, name: str) -> dict[str, Any]:
+    return next((stage.details for stage in trace if stage.stage == name), {})
+
+
+def _decision(trace: Trace, name: str) -> str:
+    return next((stage.decision for stage in trace if stage.stage == name), "")
+
+
+def _blocking(trace: Trace) -> list[str]:
+    """The rails that stopped a turn."""
+    judged = [_details(trace, stage).get("rails", {}) for stage in ("guard in", "guard out")]
+    rails = [name for found in judged for name, finding in found.items() if finding["action"] == "block"]
+    return rails or ["a rail"]
+
+
+# --- how values are held against each other ------------------------------------------------------------------------
+
+
+def _text(seen: str | None, wanted: Any, plain: str) -> bool:
+    """A text as it is expected: plainly, or by names of ways: {contains: …, matches: …, not_contains: …}."""
+    if not isinstance(wanted, Mapping):
+        wanted = {plain: wanted}
+    text = seen or ""
+    return seen is not None and all(_WAYS[way](text, each) for way, each in wanted.items())
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _contains(text: str, wanted: Any) -> bool:
+    return all(_folded(each) in _folded(text) for each in _listed(wanted))
+
+
+_WAYS: dict[str, Callable[[str, Any], bool]] = {
+    "equals": lambda text, wanted: text == wanted,
+    "contains": _contains,
+    "not_contains": lambda text, wanted: not any(_contains(text, each) for each in _listed(wanted)),
+    "any_of": lambda text, wanted: any(_contains(text, each) for each in _listed(wanted)),
+    "matches": lambda text, wanted: re.search(wanted, text) is not None,
+}
+
+
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return isinstance(value, str) or _is_texts(value)
+    if not value or not all(way in _WAYS and (isinstance(each, str) or _is_texts(each)) for way, each in value.items()):
+        return False
+    try:
+        re.compile(value.get("matches", ""))
+    except (re.error, TypeError):
+        return False
+    return True
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _searched(seen: list[str], wanted: Any) -> bool:
+    """Whether it was searched at all, or that each of these was searched for."""
+    if isinstance(wanted, bool):
+        return bool(seen) == wanted
+    return all(any(_contains(search, each) for search in seen) for each in _listed(wanted))
+
+
+def _cites(seen: list[str], wanted: Any) -> bool:
+    """Whether each of these documents is cited: by its title, its path, or the end of it; or that any is, or none."""
+    if isinstance(wanted, bool):
+        return bool(seen) == wanted
+    names = {_folded(name) for each in seen for name in (each, PurePath(each).name, PurePath(each).stem)}
+    return all(_folded(each) in names or any(path.endswith(f"/{each}") for path in seen) for each in _listed(wanted))
+
+
+def _named(seen: list[str], wanted: Any) -> bool:
+    """Whether all of these are among what was seen; or whether there is any."""
+    if isinstance(wanted, bool):
+        return bool(seen) == wanted
+    have = {_folded(each) for each in seen}
+    return all(_folded(each) in have for each in _listed(wanted))
+
+
+def _number(seen: float | None, wanted: Any) -> bool:
+    read = _NUMBER.fullmatch(str(wanted))
+    if seen is None or read is None:
+        return False
+    sign, value, unit = read[1] or "=", float(read[2]), read[3] or ""
+    return _COMPARED[sign](round(seen, 6), value * _UNITS[unit])
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, str | bool) or _is_texts(value)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and _NUMBER.fullmatch(str(value)) is not None
+
+
+def _same(seen: Any, wanted: Any) -> bool:
+    return bool(seen == wanted)
+
+
+def _includes(seen: dict[str, str] | None, wanted: Mapping[str, str]) -> bool:
+    return seen is not None and all(seen.get(topic) == level for topic, level in wanted.items())
+
+
+_FLAG = Kind(_is_flag, _same, "true or false")
+_WORD = Kind(_is_text, lambda seen, wanted: _text(seen, wanted, "equals"), "a text, or {contains: …, matches: …}")
+_WORDS = Kind(_is_text, lambda seen, wanted: _text(seen, wanted, "contains"), "words in it, or {not_contains: …}")
+_NAMES = Kind(_is_names, _named, "a name, a list of them, or true or false")
+_COUNT = Kind(_is_number, _number, "a number, or a bound such as “>= 0.8” or “< 500 ms”")
+
+KINDS: dict[str, Kind] = {
+    "follow_up": _FLAG,
+    "follow_up_type": _WORD,
+    "confidence": _COUNT,
+    "topic_changed": _FLAG,
+    "condensed": _WORD,
+    "searched": Kind(_is_names, _searched, "true or false, or words of a search"),
+    "cites": Kind(_is_names, _cites, "a title or file name, a list of them, or true or false"),
+    "answer": _WORDS,
+    "answers": _FLAG,
+    "repeats": _FLAG,
+    "blocked": _NAMES,
+    "error": _WORD,
+    "phase": _WORD,
+    "topic": _WORD,
+    "topics": _NAMES,
+    "knowledge": Kind(lambda value: isinstance(value, Mapping), _includes, "levels by topic"),
+    "mood": _WORD,
+    "intent": _WORD,
+    "tools": _NAMES,
+    "suggests": _NAMES,
+    "notice": _WORDS,
+    "latency": _COUNT,
+}
