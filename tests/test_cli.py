@@ -110,13 +110,13 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", [*(verb for verb in turnwise.commands if verb not in ("guard", "keys")), *guard.commands]
+    "verb", [*(verb for verb in turnwise.commands if verb not in ("guard", "keys", "memory")), *guard.commands]
 )
 def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
     command = guard.commands[verb] if verb in guard.commands else turnwise.commands[verb]
     options = {option for parameter in command.params for option in parameter.opts}
     assert {"--library", "--config"} <= options
-    on_sample = "documents", "ask", "chat", "search", "serve", "mcp", "test", "eval", "doctor", "check"
+    on_sample = "documents", "ask", "chat", "search", "serve", "mcp", "analytics", "test", "eval", "doctor", "check"
     assert ("--sample" in options) == (verb in on_sample)
     assert ("--json" in options) == (verb not in ("serve", "mcp"))
 

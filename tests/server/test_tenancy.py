@@ -45,6 +45,7 @@ class Things:
             "stream": self.stream,
             "name": "turnwise" if path.startswith("/v1/") else self.name,
             "number": 1,
+            "table": "totals",
         }
 
 
@@ -99,6 +100,8 @@ CASES: dict[tuple[str, str], Case] = {
     ("PUT", "/api/memory"): Case({"preferences": ["mine"]}, query=lambda _: "?user=ada", hides=False),
     ("DELETE", "/api/memory"): Case(query=lambda _: "?user=ada", hides=False),
     ("POST", "/api/analyze"): Case({"messages": [{"role": "user", "content": "When?"}]}, hides=False),
+    ("GET", "/api/analytics"): Case(hides=False),
+    ("GET", "/api/analytics/{table}.csv"): Case(hides=False),
     ("GET", "/v1/models"): Case(hides=False),
     ("GET", "/v1/models/{name}"): Case(hides=False),
     ("POST", "/v1/chat/completions"): Case({"messages": [{"role": "user", "content": "When?"}]}, hides=False),

@@ -44,29 +44,26 @@ class MemoryBody(BaseModel):
 
     enabled: bool = False
     preferences: list[Line] = Field([], max_length=50, description="How they like answers, in words of theirs")
-    topics: list[TopicBody] = Field([], max_length=500)
+    topics: list[TopicBody] = Field([], max_length=200)
 
 
 def memory_router(engine: Engine, access: Access) -> APIRouter:
     router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEMS)
     ask = Depends(access.caller("ask"))
-    profiles = engine.store.profiles
 
     @router.get("", summary="What is remembered of a user", responses={200: {"model": MemoryBody}})
     def memory(user: User = "", caller: Caller = ask) -> Response:
-        kept = profiles.profile(caller.tenant, user) or {}
-        return Json({"enabled": False, "preferences": [], "topics": [], **kept})
+        return Json(engine.memory(user, caller.tenant).to_dict())
 
     @router.put(
         "", summary="Say what is to be remembered, in place of what was", responses={200: {"model": MemoryBody}}
     )
     def remember(body: MemoryBody, user: User = "", caller: Caller = ask) -> Response:
-        profiles.put(caller.tenant, user, body.model_dump())
-        return Json(body.model_dump())
+        return Json(engine.set_memory(body.model_dump(), user, caller.tenant).to_dict())
 
     @router.delete("", summary="Forget all of it", status_code=204, response_class=Response)
     def forget(user: User = "", caller: Caller = ask) -> Response:
-        profiles.delete(caller.tenant, user)
+        engine.forget(user, caller.tenant)
         return Response(status_code=204)
 
     return router
