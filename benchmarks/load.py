@@ -75,7 +75,7 @@ def main() -> None:
 @contextmanager
 def served(command: list[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """A server in a process of its own; it says its address in its first line."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None
         port = int(process.stdout.readline().split("http://127.0.0.1:")[1].split()[0])

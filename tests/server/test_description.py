@@ -1,4 +1,4 @@
-"""The API against its own description: whatever it is sent, it never breaks and never answers what it does not describe."""
+"""The API against its own description: whatever it is sent, it neither breaks nor answers what is not described."""
 
 from __future__ import annotations
 
