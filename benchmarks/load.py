@@ -31,12 +31,12 @@ import turnwise
 COMMAND = "from turnwise.cli import main; main()"
 PACKAGE = Path(turnwise.__file__).parent
 QUESTIONS = (
-    ("What is BERT?", "How does it compare to GPT?", "how is it trained?", "what is it used for?"),
-    ("What is gradient descent?", "Go deeper", "What about the learning rate?", "why does it diverge?"),
-    ("Tell me about edicenter", "who can access it", "when is it open on Saturday?", "how do I book a room?"),
-    ("What is multi-task learning?", "And causal inference?", "Is there an overlap?", "How do they differ?"),
+    ("What is BERT?", "how is it trained?", "what is it used for?", "what are its limits?"),
+    ("What is gradient descent?", "go deeper", "what about the learning rate?", "why does it diverge?"),
+    ("Tell me about edicenter", "who can access it?", "when is it open on Saturday?", "how do I book a room?"),
+    ("What is multi-task learning?", "when does it help?", "what are its drawbacks?", "how is it done?"),
     ("What is overfitting?", "how can I see it?", "and how is it prevented?", "what about dropout?"),
-)
+)  # each takes one search, as the peer's do
 
 
 @dataclass
@@ -102,7 +102,11 @@ def asked(name: str, port: int, conversations: int, turns: int) -> float:
 
 
 async def _all(port: int, conversations: int, turns: int, times: Times) -> None:
-    talks = [QUESTIONS[number % len(QUESTIONS)][:turns] for number in range(conversations)]
+    # No two ask the same: what is remembered of a question is of no use to another.
+    talks = [
+        tuple(f"{message} (case {number})" for message in QUESTIONS[number % len(QUESTIONS)][:turns])
+        for number in range(conversations)
+    ]
     await asyncio.gather(*(_talk(port, f"load-{number}", talk, times) for number, talk in enumerate(talks)))
 
 

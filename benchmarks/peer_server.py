@@ -2,8 +2,9 @@
 
     python benchmarks/peer_server.py DOCUMENTS
 
-It retrieves as Turnwise does before re-ranking: by vectors of the same network and by BM25, fused by ranks, six
-passages. No language model is asked: what would be generated is one fixed word. Histories are kept in memory.
+It retrieves as Turnwise does: by vectors of the same network and by BM25, fused by ranks; the first fifteen are read by
+the same re-ranker, and six stay. No language model is asked: what would be generated is one fixed word. Histories are
+kept in memory.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.llms import MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.retrievers.bm25 import BM25Retriever
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
+from turnwise.models.reranker import OnnxReranker
+from turnwise.types import Passage
 
 
 class SameEmbedder(BaseEmbedding):  # type: ignore[misc]
@@ -50,15 +54,33 @@ class SameEmbedder(BaseEmbedding):  # type: ignore[misc]
         return self._ours.embed_passages([text])[0].tolist()
 
 
+class SameReranker(BaseNodePostprocessor):  # type: ignore[misc]
+    """The network that Turnwise re-ranks with."""
+
+    _ours: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ours = OnnxReranker()
+
+    def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
+        passages = [Passage(0, 0, node.metadata.get("file_name", ""), "", node.get_content()) for node in nodes]
+        scores = self._ours.scores(query_bundle.query_str, passages)
+        best = sorted(zip(scores, range(len(nodes)), strict=True), reverse=True)[:6]
+        return [nodes[place] for _, place in best]
+
+
 def create(documents: Path) -> FastAPI:
     Settings.llm = MockLLM(max_tokens=1)
     Settings.embed_model = SameEmbedder()
     Settings.tokenizer = str.split  # the default one would be downloaded
+    Settings.chunk_size, Settings.chunk_overlap = 120, 0  # passages as long as ours
     index = VectorStoreIndex.from_documents(SimpleDirectoryReader(str(documents)).load_data())
-    by_words = BM25Retriever.from_defaults(docstore=index.docstore, similarity_top_k=6)
-    by_meaning = index.as_retriever(similarity_top_k=6)
+    by_words = BM25Retriever.from_defaults(docstore=index.docstore, similarity_top_k=15)
+    by_meaning = index.as_retriever(similarity_top_k=15)
+    reranker = SameReranker()
     retriever = QueryFusionRetriever(
-        [by_meaning, by_words], similarity_top_k=6, num_queries=1, mode="reciprocal_rerank", use_async=True
+        [by_meaning, by_words], similarity_top_k=15, num_queries=1, mode="reciprocal_rerank", use_async=True
     )
     engines: dict[str, ContextChatEngine] = {}
     app = FastAPI()
@@ -69,7 +91,9 @@ def create(documents: Path) -> FastAPI:
         engine = engines.get(body["conversation_id"])
         if engine is None:
             memory = ChatMemoryBuffer.from_defaults(token_limit=8000)
-            engine = engines[body["conversation_id"]] = ContextChatEngine.from_defaults(retriever, memory=memory)
+            engine = engines[body["conversation_id"]] = ContextChatEngine.from_defaults(
+                retriever, memory=memory, node_postprocessors=[reranker]
+            )
 
         async def frames() -> AsyncIterator[bytes]:
             reply = await engine.achat(body["message"])

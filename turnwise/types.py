@@ -771,6 +771,7 @@ class TurnRequest:
     address: str = ""
     reach: Reach = LIBRARY  # what they may see; a turn adds what is attached to its conversation
     images: tuple[Image, ...] = ()  # shown with the message
+    crowded: Callable[[], bool] = field(default=lambda: False, repr=False, compare=False)  # whether others wait
 
 
 # --- contracts ---------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ LONGEST_PIECE = 200
 MOST_PIECES = 64  # pieces of a passage that are looked at
 CHARACTERS = 4.3  # of a token, on average
 REMEMBERED = 4096  # passages whose pieces are remembered
+SCORED = 8192  # pairs whose scores are: what many ask is read once
 
 _CLS, _SEP = 101, 102  # of bert-base-uncased
 _WORD = re.compile(r"[^\W_]+")
@@ -175,6 +176,10 @@ class Pair:
     ids: list[int]
     front: int  # tokens up to the first [SEP], with it
 
+    @property
+    def key(self) -> tuple[bytes, int]:
+        return np.array(self.ids, dtype=np.int32).tobytes(), self.front
+
 
 class _Model:
     def __init__(self, tokenizer: Tokenizer, session: Any, room: Room, threads: int) -> None:
@@ -183,13 +188,15 @@ class _Model:
         self._room = room
         self._inputs = {node.name for node in session.get_inputs()}
         self._pool = ThreadPoolExecutor(threads, "reranker")
+        self._scored = lru_cache(SCORED)(self._score)
 
     def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
         # One pair at a time, on as many threads as there are: no padding, no score that depends on the other passages,
         # and no slower than batches. The longest first, so that the threads end together.
         pairs = self.pairs(question, passages)
         order = sorted(range(len(pairs)), key=lambda number: -len(pairs[number].ids))
-        found = dict(zip(order, self._pool.map(self._score, [pairs[number] for number in order]), strict=True))
+        keys = [pairs[number].key for number in order]
+        found = dict(zip(order, self._pool.map(lambda key: self._scored(*key), keys), strict=True))
         return [found[number] for number in range(len(pairs))]
 
     def pairs(self, question: str, passages: Sequence[Passage]) -> list[Pair]:
@@ -214,11 +221,11 @@ class _Model:
         encodable = [each.encode("utf-8", "replace").decode("utf-8") for each in texts]  # a lone surrogate would raise
         return [self._tokenizer.encode(each, add_special_tokens=False).ids for each in encodable]
 
-    def _score(self, pair: Pair) -> float:
-        ids = np.array([pair.ids], dtype=np.int64)
+    def _score(self, tokens: bytes, front: int) -> float:
+        ids = np.frombuffer(tokens, dtype=np.int32).astype(np.int64).reshape(1, -1)
         types = np.zeros_like(ids)
-        types[0, pair.front :] = 1
-        feed = {"ids": ids, "types": types, "front": np.array([pair.front], dtype=np.int64)}
+        types[0, front:] = 1
+        feed = {"ids": ids, "types": types, "front": np.array([front], dtype=np.int64)}
         feed |= {"input_ids": ids, "token_type_ids": types, "attention_mask": np.ones_like(ids)}
         output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
         return float(output.reshape(-1)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import uuid
 from collections import deque
@@ -355,6 +356,7 @@ class Live:
         try:
             if stream.stopped:
                 raise asyncio.CancelledError
+            request = dataclasses.replace(request, crowded=lambda: self.waiting > 0)  # then what can be left out is
             async with aclosing(self._observed(request, self._engine.stream(request))) as events:
                 async for event in events:
                     status = _status(event) or status

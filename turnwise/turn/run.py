@@ -226,7 +226,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("remember") as stage:
             tried: dict[str, str] = {}
-            if parts.answers and settings.suggestions > 0 and understood.intent not in SILENT:
+            suggests = parts.answers and settings.suggestions > 0 and understood.intent not in SILENT
+            crowded = bool(suggests) and request.crowded()
+            if parts.answers and suggests and not crowded:
                 done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
                 search = library, parts.answers, settings.suggestions, request.where
                 tried = await asyncio.to_thread(suggested, done, *search)
@@ -234,6 +236,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             new = await memory.learn(understood.state, message, now, is_private) if profile.enabled else []
             why += f"; of the user: {', '.join(new)}" if new else ""
+            why += "; nothing is suggested, for others wait" if crowded else ""
             stage.decide(kept, why, suggestions=tried, **({"learned": new} if profile.enabled else {}))
         unseen = UNSEEN if images and not prompt.images else ""
         shortened = SHORTENED if cut and speech.speaker not in QUOTING else ""
