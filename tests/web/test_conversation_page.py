@@ -332,7 +332,7 @@ def test_hundreds_of_turns_stay_light(page: Page, address: str, long_conversatio
             break
         count = page.locator(".turn").count()
         page.evaluate("scrollTo(0, 0)")
-        expect(page.locator(".turn").nth(count)).to_be_attached(timeout=20_000)
+        page.locator(".turn").nth(count).wait_for(state="attached", timeout=20_000)
     assert page.locator(".turn").count() == HUNDREDS
     assert page.evaluate("document.getElementsByTagName('*').length") < 60 * HUNDREDS
     drawn = page.locator(".turn .answer").evaluate_all(

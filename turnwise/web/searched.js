@@ -23,7 +23,7 @@ export function searched(reply, view) {
 
 function because(stage) {
   if (!stage?.reason) return "";
-  const reason = stage.reason.replace(/\.$/, "");
+  const reason = stage.decision === "caller" ? "you put it in these words" : stage.reason.replace(/\.$/, "");
   return make("span", { className: "because", textContent: ` — because ${reason}` });
 }
 
