@@ -158,6 +158,7 @@ def test_a_file_for_this_conversation_alone(page: Page, address: str, tmp_path: 
     file = tmp_path / "wombats.md"
     file.write_text("# Wombats\n\nThe droppings of a wombat are cubes.\n")
     page.goto(address)
+    page.locator("#library", has_text="documents").wait_for()
     drop(page, file)
     page.get_by_role("radio", name="Only for this conversation").check()
     page.get_by_role("button", name="Add", exact=True).click()
