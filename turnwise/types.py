@@ -1025,8 +1025,9 @@ class ConversationStore(Protocol):
     def conversations(
         self, limit: int = 100, search: str = "", user: str | None = None, before: float | None = None
     ) -> list[dict[str, Any]]:
-        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first;
-        with `search` those in whose title, prompts or answers all the words stand, each with a `snippet`."""
+        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first,
+        `branch_of` of those that are branches; with `search` those in whose title, prompts or answers all the words
+        stand, each with a `snippet`."""
         ...
 
     def rename(self, conversation_id: str, title: str) -> None: ...

@@ -274,6 +274,12 @@ def test_a_branch_goes_on_from_before_a_turn(store: ConversationStore) -> None:
     store.branch("c", 2, "d")
     store.branch("d", 2, "e")
     store.branch("c", 9, "all")
+    assert {each["id"]: each.get("branch_of") for each in store.conversations()} == {
+        "c": None,
+        "d": "c",
+        "e": "d",
+        "all": "c",
+    }
     copy, origin = store.conversation("e"), store.conversation("c")
     assert copy.turns == origin.turns[:1]
     assert (copy.user_id, copy.metadata) == ("ann", {"title": "Counting", "ancestors": ["d", "c"]})

@@ -158,6 +158,7 @@ def test_a_file_for_this_conversation_alone(page: Page, address: str, tmp_path: 
     file = tmp_path / "wombats.md"
     file.write_text("# Wombats\n\nThe droppings of a wombat are cubes.\n")
     page.goto(address)
+    page.locator("#library", has_text="documents").wait_for()
     drop(page, file)
     page.get_by_role("radio", name="Only for this conversation").check()
     page.get_by_role("button", name="Add", exact=True).click()
@@ -332,7 +333,7 @@ def test_hundreds_of_turns_stay_light(page: Page, address: str, long_conversatio
             break
         count = page.locator(".turn").count()
         page.evaluate("scrollTo(0, 0)")
-        expect(page.locator(".turn").nth(count)).to_be_attached(timeout=20_000)
+        page.locator(".turn").nth(count).wait_for(state="attached", timeout=20_000)
     assert page.locator(".turn").count() == HUNDREDS
     assert page.evaluate("document.getElementsByTagName('*').length") < 60 * HUNDREDS
     drawn = page.locator(".turn .answer").evaluate_all(

@@ -36,6 +36,8 @@ from turnwise.types import (
 
 pytest.importorskip("playwright", reason="the page is tested with Playwright: pip install 'turnwise[dev]'")
 
+from playwright.sync_api import expect
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
@@ -265,7 +267,7 @@ def test_turns_that_never_ended_well_are_told_plainly(page: Page, client: Client
         "The model said nothing. Ask again.",
         "This question is still being answered.",
     ]
-    assert page.locator("#earlier a[aria-current]").inner_text().startswith("one")
+    expect(page.locator("#earlier a[aria-current]")).to_contain_text("one")
 
 
 def test_a_conversation_that_is_gone_leaves_a_usable_page(page: Page, client: Client) -> None:
@@ -331,4 +333,4 @@ def test_ask_follow_up_open_a_source_reload(page: Page, address: str) -> None:
     told = second.locator(".answer").inner_text()
     page.reload()
     assert page.locator(".turn").nth(1).locator(".answer").inner_text() == told
-    assert page.locator("#earlier a").count() == 1
+    expect(page.locator("#earlier a")).to_have_count(1)

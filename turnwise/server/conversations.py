@@ -44,6 +44,7 @@ class Line(BaseModel):
     turns: int
     created_at: float = Field(description="Seconds since 1970")
     last_activity: float
+    branch_of: str | None = Field(None, description="The conversation that it is a branch of, where it is one")
     snippet: str | None = Field(None, description="Where the words stand that were searched for")
 
 

@@ -99,12 +99,13 @@ class Kept:
     def conversations(
         self, limit: int = 100, search: str = "", user: str | None = None, before: float | None = None
     ) -> list[dict[str, Any]]:
-        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first;
-        with `search` those in whose title, prompts or answers all the words stand, each with a `snippet`."""
+        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first,
+        `branch_of` of those that are branches; with `search` those in whose title, prompts or answers all the words
+        stand, each with a `snippet`."""
         words = [word.lower() for word in search.split()][:MOST_WORDS]
         if any(storable(word) != word for word in words):
             return []
-        columns, order = ["id", "title", "user_id", "created_at", "last_activity"], self._order
+        columns, order = ["id", "title", "user_id", "created_at", "last_activity", "ancestors"], self._order
         of_it = f"{self._of} = conversations.{self._key}"
         values: list[Any] = []
         if words:
@@ -350,6 +351,8 @@ def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
         "created_at": row["created_at"],
         "last_activity": row["last_activity"],
     }
+    if ancestors := json.loads(row["ancestors"] or "[]"):
+        told["branch_of"] = ancestors[0]
     return {**told, "snippet": snippet(row["found"] or row["title"], words)} if words else told
 
 

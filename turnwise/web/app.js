@@ -92,10 +92,13 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   message.focus();
 });
 
+// What is said in passing stands above the composer, however high that is.
+const height = ([{ target }]) => document.documentElement.style.setProperty("--foot", `${target.offsetHeight}px`);
+new ResizeObserver(height).observe(at("foot"));
+
 shortcuts({ startNew, showList });
 showList(wide.matches);
-await whoAmI();
-describeLibrary();
+whoAmI().then(describeLibrary);
 listConversations();
 await showConversation();
 if (mouse.matches) message.focus({ preventScroll: true });

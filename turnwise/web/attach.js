@@ -2,10 +2,12 @@
 
 import { conversationPath, send, upload } from "./api.js";
 import { current } from "./current.js";
-import { announce, at, count, draw, iconButton, make, percent } from "./dom.js";
+import { announce, at, count, draw, iconButton, make, percent, toast } from "./dom.js";
 import { newKey } from "./stream.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const LARGE = 600_000; // bytes
+const EDGE = 1568; // pixels of the longer side
 const shelf = at("attached");
 let images = []; // {name, data, chip}
 
@@ -23,10 +25,7 @@ export function takeImages() {
 }
 
 export async function addPicture(file) {
-  const data = await new Promise((resolve, reject) => {
-    const reader = Object.assign(new FileReader(), { onload: () => resolve(reader.result), onerror: () => reject(reader.error) });
-    reader.readAsDataURL(file);
-  });
+  const data = await asAddress(file.size > LARGE ? await smaller(file) : file);
   const name = file.name || "picture.png";
   const image = { name, data };
   image.chip = put(chip(name, "goes with your next message", await thumbnail(file), () => {
@@ -34,6 +33,26 @@ export async function addPicture(file) {
   }));
   images.push(image);
   announce(`${name} goes with your next message.`);
+}
+
+function asAddress(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = Object.assign(new FileReader(), { onload: () => resolve(reader.result), onerror: () => reject(reader.error) });
+    reader.readAsDataURL(blob);
+  });
+}
+
+// A photograph in the size that models look at: more would only be more to send.
+async function smaller(file) {
+  try {
+    const bitmap = await createImageBitmap(file);
+    const scale = Math.min(1, EDGE / Math.max(bitmap.width, bitmap.height));
+    const canvas = make("canvas", { width: Math.round(bitmap.width * scale), height: Math.round(bitmap.height * scale) });
+    canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve) => canvas.toBlob((blob) => resolve(blob ?? file), "image/jpeg", 0.85));
+  } catch {
+    return file;
+  }
 }
 
 // A small likeness of a picture, drawn here: the page loads nothing that is not the server's.
@@ -78,14 +97,18 @@ export function showAttachments(documents) {
 function attachment(document) {
   const told = `only in this conversation, ${count(document.passages, "passage")}`;
   return chip(document.title || document.name, told, draw("file"), () =>
-    send("DELETE", conversationPath(current.id, `/attachments/${encodeURIComponent(document.id)}`)).catch(() => {}),
+    send("DELETE", conversationPath(current.id, `/attachments/${encodeURIComponent(document.id)}`)),
   );
 }
 
 function chip(name, told, picture, removed = () => {}) {
   const line = make("li", { className: "attached" }, picture, make("span", { textContent: name }), make("small", { textContent: told }));
-  const away = iconButton("close", `Take ${name} away`, () => {
-    removed();
+  const away = iconButton("close", `Take ${name} away`, async () => {
+    try {
+      await removed();
+    } catch (error) {
+      return toast([error.message, error.hint].filter(Boolean).join(" "));
+    }
     line.remove();
     shelf.hidden = !shelf.childElementCount;
     at("message").focus();

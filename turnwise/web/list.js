@@ -57,10 +57,10 @@ function show(words) {
 }
 
 function row(conversation) {
-  const { id, title, snippet, last_activity: last, ancestors } = conversation;
+  const { id, title, snippet, last_activity: last, branch_of: origin } = conversation;
   const link = make("a", { href: address(id) }, make("span", { className: "title", textContent: title || "Untitled" }));
   link.dataset.id = id;
-  if (ancestors?.length) link.firstChild.prepend(draw("branch"), make("span", { className: "unseen", textContent: "A branch: " }));
+  if (origin) link.firstChild.prepend(draw("branch"), make("span", { className: "unseen", textContent: "A branch: " }));
   link.append(snippet ? make("small", { className: "snippet" }, ...hit(snippet)) : make("small", { textContent: ago(last) }));
   const opener = iconButton("more", `What to do with “${title}”`, () => choices(conversation, opener), "quiet small more");
   opener.setAttribute("aria-haspopup", "menu");

@@ -3,7 +3,8 @@
 import { button, make } from "./dom.js";
 
 export function searched(reply, view) {
-  const stages = new Map((reply.trace ?? []).map((stage) => [stage.stage, stage]));
+  if (!reply.trace?.length) return null; // a turn that was brought in from elsewhere
+  const stages = new Map(reply.trace.map((stage) => [stage.stage, stage]));
   const line = make("p", { className: "searched" });
   const searches = stages.get("retrieve")?.details.searches ?? [];
   if (!searches.length) {
@@ -23,7 +24,7 @@ export function searched(reply, view) {
 
 function because(stage) {
   if (!stage?.reason) return "";
-  const reason = stage.reason.replace(/\.$/, "");
+  const reason = stage.decision === "caller" ? "you put it in these words" : stage.reason.replace(/\.$/, "");
   return make("span", { className: "because", textContent: ` — because ${reason}` });
 }
 

@@ -29,6 +29,7 @@ const TOLD = new Set(["rails", "steps", "searches", "query_id"]); // details tha
 
 // A fold that is filled when it is first opened: a conversation of hundreds of turns keeps few elements.
 export function timeline({ trace = [], plan }) {
+  if (!trace.length) return null;
   const total = trace.reduce((sum, stage) => sum + stage.ms, 0);
   const summary = make("summary", { textContent: `How this came about, in ${milliseconds(total)}` });
   const fold = make("details", { className: "why" }, summary);

@@ -137,7 +137,7 @@ export class TurnView {
     if (!reasons) return this.problem(problem, reword);
     this.problem({ ...problem, message: "This message was not answered.", hint: "", calm: true }, reword);
     this.element.querySelector(".notice").append(reasons, BLOCKED_HINT);
-    this.element.querySelector("footer").append(timeline({ trace: this.trace }));
+    this.element.querySelector("footer").append(timeline({ trace: this.trace }) ?? "");
   }
 
   end() {
