@@ -60,16 +60,17 @@ def main() -> None:
             engine.add(options.documents)
             counts = engine.index.counts()
         print(f"{counts.passages:,} passages, {options.conversations} conversations of {options.turns} turns\n")
-        print(f"{'server':12} {'first p50':>10} {'p95':>8} {'whole p50':>10} {'p95':>8} {'turns/s':>8} {'failed':>7}")
+        print(f"{'server':24} {'first p50':>10} {'p95':>8} {'whole p50':>10} {'p95':>8} {'turns/s':>8} {'failed':>7}")
         with served([sys.executable, "-c", COMMAND, "serve", "--library", folder, "--port", "0"]) as (port, process):
-            ours = asked("turnwise", port, options.conversations, options.turns)
+            ours = both("turnwise", port, options.conversations, options.turns)
             if options.idle:
                 idle(port, process.pid, options.idle)
     if options.peer:
         peer = [sys.executable, str(Path(__file__).parent / "peer_server.py"), str(options.documents)]
         with served(peer) as (port, _):
-            theirs = asked("llama-index", port, options.conversations, options.turns)
-        print(f"\nturns a second beside the peer: {ours / theirs:.1f} times")
+            theirs = both("llama-index", port, options.conversations, options.turns)
+        ratios = [f"{one / other:.1f}" for one, other in zip(ours, theirs, strict=True)]
+        print(f"\nturns a second beside the peer: {ratios[0]} times, {ratios[1]} where questions recur")
 
 
 @contextmanager
@@ -85,29 +86,35 @@ def served(command: list[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
         process.wait(30)
 
 
-def asked(name: str, port: int, conversations: int, turns: int) -> float:
+def both(name: str, port: int, conversations: int, turns: int) -> tuple[float, float]:
+    """Questions of which no two are the same, then such as many ask."""
+    asyncio.run(_talk(port, "warm", ("What is BERT?", "how is it trained?"), Times()))
+    alone = asked(name, port, conversations, turns, "load")
+    return alone, asked(f"{name}, recurring", port, conversations, turns, "")
+
+
+def asked(name: str, port: int, conversations: int, turns: int, apart: str) -> float:
     """Print a line of the table. Gives the turns a second."""
-    asyncio.run(_talk(port, "warm", ("What is BERT?", "How does it compare to GPT?"), Times()))
     times = Times()
     started = time.perf_counter()
-    asyncio.run(_all(port, conversations, turns, times))
+    asyncio.run(_all(port, conversations, turns, times, apart))
     passed = time.perf_counter() - started
     rate = len(times.whole) / passed
     print(
-        f"{name:12} {_at(times.first, 50):10.0f} {_at(times.first, 95):8.0f} {_at(times.whole, 50):10.0f}"
+        f"{name:24} {_at(times.first, 50):10.0f} {_at(times.first, 95):8.0f} {_at(times.whole, 50):10.0f}"
         f" {_at(times.whole, 95):8.0f} {rate:8.1f} {times.failed:7}",
         flush=True,
     )
     return rate
 
 
-async def _all(port: int, conversations: int, turns: int, times: Times) -> None:
-    # No two ask the same: what is remembered of a question is of no use to another.
+async def _all(port: int, conversations: int, turns: int, times: Times, apart: str) -> None:
     talks = [
-        tuple(f"{message} (case {number})" for message in QUESTIONS[number % len(QUESTIONS)][:turns])
+        tuple(f"{message} ({apart} {number})" if apart else message for message in QUESTIONS[number % len(QUESTIONS)])
         for number in range(conversations)
     ]
-    await asyncio.gather(*(_talk(port, f"load-{number}", talk, times) for number, talk in enumerate(talks)))
+    names = [f"load-{apart}{number}" for number in range(conversations)]
+    await asyncio.gather(*(_talk(port, *each, times) for each in zip(names, (t[:turns] for t in talks), strict=True)))
 
 
 async def _talk(port: int, conversation: str, messages: tuple[str, ...], times: Times) -> None:
@@ -142,7 +149,7 @@ async def _follow(port: int, pid: int, count: int) -> tuple[float, int]:
     streams = []
     for _ in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(_request("GET", "/api/conversations/load-0/events", b""))
+        writer.write(_request("GET", "/api/conversations/load-load0/events", b""))
         await writer.drain()
         streams.append((reader, writer))
     await asyncio.sleep(20)  # a heartbeat comes every 15 seconds
