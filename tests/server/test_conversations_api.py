@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.server.scripted import BERT, Client, serving
+from tests.server.serving import library
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
 
@@ -286,21 +287,22 @@ def test_whatever_is_sent_is_kept_or_refused_and_can_be_read(
         assert any_server.get(f"/api/conversations/{put.json['id']}/export?format=markdown").status == 200
 
 
-def test_memory_is_off_until_somebody_wants_it_and_can_be_erased(server: Server) -> None:
-    nothing = {"enabled": False, "preferences": [], "topics": []}
-    assert server.get("/api/memory?user=ada").json == nothing
-    wanted = {
-        "enabled": True,
-        "preferences": ["Answer briefly."],
-        "topics": [{"topic": "herons", "level": "confused", "evidence": "what is that?", "at": 1700000000.0}],
-    }
-    assert server.send("PUT", "/api/memory?user=ada", wanted).json == wanted
-    assert server.get("/api/memory?user=ada").json == wanted
-    assert server.get("/api/memory?user=bob").json == nothing
-    assert server.get("/api/memory").json == nothing
-    assert server.send("DELETE", "/api/memory?user=ada").status == 204
-    assert server.get("/api/memory?user=ada").json == nothing
-    assert server.send("DELETE", "/api/memory?user=ada").status == 204
+def test_memory_is_off_until_somebody_wants_it_and_can_be_erased(tmp_path: Path) -> None:
+    with library(tmp_path) as server:
+        nothing = {"enabled": False, "preferences": [], "topics": []}
+        assert server.get("/api/memory?user=ada").json == nothing
+        wanted = {
+            "enabled": True,
+            "preferences": ["Answer briefly."],
+            "topics": [{"topic": "herons", "level": "confused", "evidence": "what is that?", "at": 1700000000.0}],
+        }
+        assert server.send("PUT", "/api/memory?user=ada", wanted).json == wanted
+        assert server.get("/api/memory?user=ada").json == wanted
+        assert server.get("/api/memory?user=bob").json == nothing
+        assert server.get("/api/memory").json == nothing
+        assert server.send("DELETE", "/api/memory?user=ada").status == 204
+        assert server.get("/api/memory?user=ada").json == nothing
+        assert server.send("DELETE", "/api/memory?user=ada").status == 204
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.patience import until
 from tests.server.scripted import ScriptedEngine, ScriptedIndex, answers, serving
 from turnwise.app import build
 from turnwise.config import Settings
-from turnwise.errors import ConfigError
+from turnwise.errors import ConfigError, ConversationNotFound
 from turnwise.server import run
 
 SERVE = """
@@ -172,6 +172,8 @@ def wait_until_nobody_listens(port: int) -> None:
 
 def test_sigterm_lets_an_answer_be_completed_and_loses_nothing(tmp_path: Path, sample_library: Path) -> None:
     shutil.copytree(sample_library, tmp_path / "library")
+    with build(Settings(library=str(tmp_path / "library"))) as engine, contextlib.suppress(ConversationNotFound):
+        engine.store.delete("stopped")  # of another test
     verb = ("serve", "--port", "0", "--library", str(tmp_path / "library"))
     environment = {**os.environ, "TURNWISE_LOGS": "json"}
     with started("-c", "from turnwise.cli import main; main()", *verb, env=environment) as (process, port):
