@@ -1,12 +1,12 @@
 # run: the chat page on the sample library (another port: make run ARGS="--port 8001").  test: all checks.
-# lint: format and types.  docs: the pages made from the code.  bench: speed.
+# lint: format and types.  docs: the pages made from the code.  screenshots: the pictures in them.  bench: speed.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
 DEV := .venv/.ready-dev
 
-.PHONY: run test lint docs bench
+.PHONY: run test lint docs screenshots bench
 
 run: $(READY)
 	@$(BIN)/turnwise serve --sample $(ARGS)
@@ -21,6 +21,9 @@ lint: $(DEV)
 
 docs: $(READY)
 	@$(BIN)/python docs/generate.py
+
+screenshots: $(DEV)
+	@$(BIN)/python docs/screenshots.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/turn.py
