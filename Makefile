@@ -35,7 +35,10 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/limits.py
 	@$(BIN)/python benchmarks/guard_stream.py
 	@$(BIN)/python benchmarks/guard.py
+	@$(BIN)/python benchmarks/analytics.py
 	@$(BIN)/python benchmarks/library.py --passages 1000 10000
+	@$(BIN)/python benchmarks/scale.py --passages 1000 10000
+	@$(BIN)/python benchmarks/load.py
 
 $(READY): pyproject.toml
 	@echo "Setting up .venv (a minute or two the first time)..."
