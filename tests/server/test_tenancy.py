@@ -231,3 +231,11 @@ def test_what_one_tenant_asks_is_not_counted_against_another(tmp_path: Path) -> 
         assert ask(beta, "one") == 200, "a conversation of the same id is another"
         assert [ask(acme, "two"), ask(acme, "three")] == [200, 429], "the user's"
         assert ask(beta, "two") == 200, "a user of the same name is another"
+
+
+def test_the_metrics_of_all_tenants_are_no_single_tenants(world: World) -> None:
+    assert world.server.with_key(may="manage").get("/metrics").status == 200
+    for limited in (world.server.with_key("acme", may="manage"), world.server.with_key("", ("birds",), "manage")):
+        refused = limited.get("/metrics")
+        assert (refused.status, refused.json["code"]) == (403, "NotAllowed")
+        assert limited.get("/api/analytics").status == 200, "what is theirs they see"
