@@ -39,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "documents": CONTRACTS,
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "plain", "sqlite", "postgres"},
-    "guard": {*CONTRACTS, "sqlite", "conversation", "guard.grounding", "models"},
+    "guard": {*CONTRACTS, "sqlite", "conversation", "dialogue.wishes", "guard.grounding", "models"},
     "guard.grounding": {*CONTRACTS, "guard.verdict", "turn.verify"},
     "tools": CONTRACTS,
     "dialogue": CONTRACTS,

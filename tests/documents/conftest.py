@@ -52,6 +52,9 @@ class Shelves:
             for number, each in enumerate(sorted(self.kept.values(), key=lambda each: each.source))
         ]
 
+    def document(self, source: str, *_: object) -> DocumentInfo | None:
+        return next((each for each in self.documents() if each.source == source), None)
+
     def counts(self) -> Counts:
         return Counts(len(self.kept), sum(len(each.chunks) for each in self.kept.values()), 0)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import turnwise
 from tests.index.test_every_index import opened
 from turnwise.documents.ingest import embed_pending
 from turnwise.index import allowed
@@ -387,3 +388,18 @@ def test_the_few_of_others_are_left_out_without_reading_all(
     ]
     assert all("SEARCH documents USING" in plan and "TEMP B-TREE" not in plan for plan in plans), plans
     index.close()
+
+
+def test_a_file_of_one_tenant_is_not_taken_from_it_by_adding_it_for_another(tmp_path: Path) -> None:
+    (tmp_path / "heron.md").write_text("# Heron\n\nHerons fish.")
+    with turnwise.open(tmp_path / "library") as engine:
+        engine.add(tmp_path / "heron.md", tenant="acme")
+        for other in ("", "beta"):
+            report = engine.add(tmp_path / "heron.md", tenant=other)
+            (failure,) = report.failed
+            assert "another tenant" in failure.message
+            assert "remove" in failure.hint
+            assert not engine.index.documents(Reach(other))
+        (tmp_path / "heron.md").write_text("# Heron\n\nHerons wade.")
+        assert engine.add(tmp_path / "heron.md", tenant="acme", tags=["new"]).updated == 1
+        assert len(engine.index.documents(Reach("acme"))) == 1

@@ -256,9 +256,15 @@ def test_what_was_taken_in_can_hold_no_page_in_its_hands(server: Server) -> None
     assert 'href="javascript' not in turn["html"]
 
 
-def test_an_import_may_be_as_large_as_a_body(tmp_path: Path) -> None:
-    with serving(tmp_path, settings=Settings(max_body=10_000)) as client:
-        assert client.post("/api/conversations", {"turns": [{"prompt": "x" * 20_000}]}).status == 413
+def test_a_long_conversation_comes_back_from_its_export_although_it_is_larger_than_a_message(tmp_path: Path) -> None:
+    body = {"id": "long", "turns": [{"prompt": "x" * 1000}] * 20}
+    with serving(tmp_path, settings=Settings(max_body=10_000, max_upload=100_000)) as client:
+        assert client.post("/api/conversations", body).status == 201
+        again = client.post("/api/conversations", client.get("/api/conversations/long/export").body)
+        assert again.status == 201, again.body
+        assert client.get(f"/api/conversations/{again.json['id']}").json["turn_count"] == 20
+        assert client.post("/api/conversations", {"turns": [{"prompt": "x" * 120_000}]}).status == 413
+        assert client.post("/api/chat", {"message": "x" * 20_000}).status == 413
 
 
 plain = st.recursive(

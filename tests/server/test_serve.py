@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import http.client
@@ -43,6 +44,26 @@ def engine(tmp_path: Path) -> Iterator[ScriptedEngine]:
 @pytest.fixture
 def never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+
+
+def test_an_answer_in_two_pieces_does_not_wait_for_the_first_to_be_confirmed() -> None:
+    """The loop sees to that only where a socket says that it is one of TCP. Else every answer took 40 ms more."""
+
+    async def sent_at_once() -> bool:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with run._listen("127.0.0.1", 0) as listening:
+            async with await asyncio.start_server(connected, sock=listening):
+                _, writer = await asyncio.open_connection(*listening.getsockname())
+                told = await found
+                writer.close()
+        return bool(told)
+
+    assert asyncio.run(sent_at_once())
 
 
 def test_it_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path) -> None:

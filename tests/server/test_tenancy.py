@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -216,3 +217,25 @@ def test_what_there_is_can_be_reached_by_who_has_it_and_is_as_described(world: W
         schema = described.get(answer.headers["content-type"].partition(";")[0], {}).get("schema")
         if schema:
             jsonschema.validate(answer.json, {**schema, "components": told["components"]})
+
+
+def test_what_one_tenant_asks_is_not_counted_against_another(tmp_path: Path) -> None:
+    with library(tmp_path, access="keys", limit_conversation="1/hour", limit_user="2/hour") as server:
+        acme, beta = server.with_key("acme"), server.with_key("beta")
+
+        def ask(caller: Server, conversation_id: str) -> int:
+            sent = {"message": "thanks!", "conversation_id": conversation_id, "user": "ada", "stream": False}
+            return caller.send("POST", "/api/chat", sent).status
+
+        assert [ask(acme, "one"), ask(acme, "one")] == [200, 429], "the conversation's"
+        assert ask(beta, "one") == 200, "a conversation of the same id is another"
+        assert [ask(acme, "two"), ask(acme, "three")] == [200, 429], "the user's"
+        assert ask(beta, "two") == 200, "a user of the same name is another"
+
+
+def test_the_metrics_of_all_tenants_are_no_single_tenants(world: World) -> None:
+    assert world.server.with_key(may="manage").get("/metrics").status == 200
+    for limited in (world.server.with_key("acme", may="manage"), world.server.with_key("", ("birds",), "manage")):
+        refused = limited.get("/metrics")
+        assert (refused.status, refused.json["code"]) == (403, "NotAllowed")
+        assert limited.get("/api/analytics").status == 200, "what is theirs they see"

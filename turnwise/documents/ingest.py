@@ -31,6 +31,7 @@ from turnwise.types import (
     Inspector,
     Outcome,
     Progress,
+    Reach,
     Suspect,
 )
 
@@ -172,11 +173,23 @@ class _Adding:
             try:
                 name, data, date = _bytes(item)
                 digest = _digest(item, data, self.shelf)
+                known = self.index.digest(item.source)
+                if known not in (None, digest):
+                    self.require_own(item)
             except DocumentError as error:
                 yield _Loaded(item, error=error)
                 continue
-            unchanged = self.index.digest(item.source) == digest
+            unchanged = known == digest
             yield _Loaded(item, name, b"" if unchanged else data, "" if unchanged else digest, date)
+
+    def require_own(self, item: Item) -> None:
+        """Raise DocumentError where a document that is there is another tenant's: it would be theirs no more."""
+        own = Reach(self.shelf.tenant, (), (self.shelf.attached,) if self.shelf.attached else ())
+        if self.index.document(item.source, own) is None:
+            raise DocumentError(
+                f"{item.name} is in the library for another tenant.",
+                "Take it out first with `turnwise remove`, or add a copy of the file.",
+            )
 
     def take(self, loaded: _Loaded) -> None:
         if loaded.error is not None:

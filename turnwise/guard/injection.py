@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.reading import Reading, View
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
@@ -58,7 +59,7 @@ class InjectionRail:
             span, meaning = told
             reason = f"“{_words(case.text, span)}” {meaning}"
             return self._found(BY_RULE, reason, span, {"by": "rule"})
-        if self._classifier is None:
+        if self._classifier is None or is_wish_to_be_forgotten(case.text):
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
         best, view, span = self._most(reading)
         if best < self._warn:
@@ -80,6 +81,13 @@ class InjectionRail:
     def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
         action: Action = self._action if score >= self._threshold else "warn"
         return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
+
+
+def is_wish_to_be_forgotten(text: str) -> bool:
+    """Whether a message says nothing but that what is remembered of the user is to be erased, in set words: that is
+    theirs to ask, however much it sounds like an attack."""
+    wishes = read_wishes(text)
+    return wishes.only and wishes.any_forgetting and not wishes.forgets and not wishes.preferences
 
 
 def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:

@@ -261,14 +261,19 @@ async def admit(request: TurnRequest, limiter: RateLimiter | None) -> None:
     if limiter is None or not limiter.limits:
         return
     keys = {
-        "conversation": request.conversation_id or "",
-        "user": request.user,
+        "conversation": _owned(request, request.conversation_id or ""),
+        "user": _owned(request, request.user),
         "key": request.key,
         "address": request.address,
     }
     decision = await asyncio.to_thread(limiter.hit, keys)
     if not decision.allowed:
         raise decision.error()
+
+
+def _owned(request: TurnRequest, named: str) -> str:
+    """A name that a tenant gave: another's of the same name is somebody else's."""
+    return f"{request.reach.tenant}\x1f{named}" if request.reach.tenant and named else named
 
 
 def monotonic() -> int:

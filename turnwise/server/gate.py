@@ -24,7 +24,8 @@ HEADERS = {
 }
 # A refused body is read to its end up to here: a connection closed on a client that still writes loses the answer.
 DRAINED = 64_000_000
-
+# A conversation that is taken in may be larger than other bodies: else what was exported here could not come back.
+EXPORTED = 32_000_000
 
 # Where the body is a file, of whatever kind.
 UPLOADS = re.compile(r"/api/(documents|conversations/[^/]+/attachments)/[^/]+")
@@ -98,11 +99,17 @@ class Gate:
         return of_status(413, method, path) if length.isdecimal() and int(length) > largest else None
 
     def _largest(self, method: str, path: str) -> int:
-        return self.max_upload if is_upload(method, path) else self.max_body
+        if is_upload(method, path):
+            return self.max_upload
+        return max(self.max_body, min(self.max_upload, EXPORTED)) if is_import(method, path) else self.max_body
 
 
 def is_upload(method: str, path: str) -> bool:
     return method == "PUT" and UPLOADS.fullmatch(path) is not None
+
+
+def is_import(method: str, path: str) -> bool:
+    return method == "POST" and path == "/api/conversations"
 
 
 def host_allowed(header: str, host: str) -> bool:

@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from turnwise.engine import Engine
-from turnwise.errors import ConfigError, TurnwiseError
+from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
 from turnwise.server.access import Access, Caller
 from turnwise.server.describe import page
 from turnwise.server.live import Events, Live
@@ -94,7 +94,13 @@ class Operations:
             return Json(told, 503 if missing else 200)
 
         @router.get("/metrics", summary="What the server counts, for Prometheus", response_class=PlainTextResponse)
-        def metrics(_: Caller = manage) -> Response:
+        def metrics(caller: Caller = manage) -> Response:
+            if caller.tenant or caller.collections:
+                raise NotAllowed(
+                    "The metrics are of the whole server, and this key is for a part of it.",
+                    "Ask who runs the server.",
+                    known=True,
+                )
             return Response(self.metrics.written(), media_type=CONTENT_TYPE_LATEST)
 
         @router.get("/docs", include_in_schema=False)
