@@ -330,6 +330,20 @@ def test_on_a_screen_that_is_touched_no_panel_brings_up_the_keyboard(browser: Br
     phone.close()
 
 
+def test_a_question_that_is_changed_is_not_under_the_keyboard(browser: Browser, client: Client) -> None:
+    phone = browser.new_page(viewport={"width": 390, "height": 400}, has_touch=True, is_mobile=True)
+    phone.goto(client.address)
+    ask(phone, "What is BERT?")
+    ask(phone, "And GPT?").get_by_role("button", name="Change this question").click()
+    asks = phone.get_by_role("button", name="Ask in a branch")
+    foot = phone.locator("#foot").bounding_box()
+    box = asks.bounding_box()
+    assert box
+    assert foot
+    assert box["y"] + box["height"] <= foot["y"]
+    phone.close()
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = Settings(library=str(tmp_path_factory.mktemp("library")))

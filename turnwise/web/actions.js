@@ -94,4 +94,5 @@ export function editQuestion(view) {
   });
   asked.replaceWith(form);
   box.focus();
+  form.scrollIntoView({ block: "nearest" });
 }
