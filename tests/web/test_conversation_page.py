@@ -201,6 +201,24 @@ def test_a_picture_goes_with_the_message_and_who_cannot_see_says_so(page: Page, 
     assert page.locator(".turn").count() == 1
 
 
+def test_a_message_that_is_not_taken_can_be_changed(page: Page, address: str) -> None:
+    page.goto(address)
+    turn = ask(page, "What is BERT? " * 2000)
+    assert "at most" in turn.locator(".notice").inner_text()
+    turn.get_by_role("button", name="Put it another way").click()
+    assert page.locator(".turn").count() == 0
+    assert page.input_value("#message").startswith("What is BERT? What")
+
+
+def test_what_is_no_picture_is_not_sent_as_one(page: Page, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "leaf.png"
+    file.write_text("no picture")
+    page.goto(address)
+    page.set_input_files("#attach-file", file)
+    page.get_by_text("leaf.png cannot be read as a picture.").wait_for()
+    assert page.locator("#attached").is_hidden()
+
+
 def test_conversations_are_found_renamed_exported_brought_in_and_deleted(
     page: Page, address: str, tmp_path: Path
 ) -> None:
@@ -211,10 +229,10 @@ def test_conversations_are_found_renamed_exported_brought_in_and_deleted(
     mine.hover()
     mine.get_by_role("button").click()
     page.get_by_role("menuitem", name="Rename").click()
-    page.locator("#rename input").fill("Zanzibar <b>")
+    page.locator("#rename input").fill("Zanzibar 島 <b>")
     page.keyboard.press("Enter")
-    expect(mine.locator(".title")).to_have_text("Zanzibar <b>")
-    assert page.title() == "Zanzibar <b> – Turnwise"
+    expect(mine.locator(".title")).to_have_text("Zanzibar 島 <b>")
+    assert page.title() == "Zanzibar 島 <b> – Turnwise"
 
     page.keyboard.press("Escape")
     page.locator("h1").click()
@@ -229,10 +247,12 @@ def test_conversations_are_found_renamed_exported_brought_in_and_deleted(
     exported = tmp_path / "exported.json"
     got.value.save_as(exported)
     assert json.loads(exported.read_text())["turns"][0]["prompt"] == "What is GPT?"
+    assert got.value.suggested_filename == "Zanzibar 島 b.json"
 
     mine.get_by_role("button").click()
     page.get_by_role("menuitem", name="Delete").click()
     expect(page.locator("#conversations li")).to_have_count(0)
+    assert page.evaluate("document.activeElement.id") == "new-in-list"
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#conversations li")).to_have_count(1)
     ended(page.locator(".turn").first)

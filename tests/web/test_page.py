@@ -39,7 +39,7 @@ pytest.importorskip("playwright", reason="the page is tested with Playwright: pi
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 
 LOST = ConversationState(
@@ -88,6 +88,9 @@ def _reply(request: TurnRequest) -> Reply:
         again = dataclasses.replace(BERT, number=2, heading="BERT > Use", page=7, quote="It guesses them.")
         claims = verify(text, (BERT, again))
         return dataclasses.replace(reply_to(request, text), sources=(BERT, again), claims=claims)
+    if "other words" in request.message:
+        source = dataclasses.replace(BERT, heading="")
+        return dataclasses.replace(reply_to(request, "It conceals words [1]."), sources=(source,))
     if "lost" in request.message:
         return dataclasses.replace(reply_to(request, "It hides words."), state=LOST)
     reply = reply_to(request, "BERT **hides** words [1]. <script>document.title = 'taken'</script>")
@@ -300,6 +303,45 @@ def test_nothing_is_wider_than_the_screen(page: Page, client: Client, width: int
     page.get_by_role("button", name="Close the source").click()
     page.get_by_role("button", name="New conversation", exact=True).click()
     assert page.get_by_role("button", name="What is “BERT” about?").is_visible()
+
+
+def test_what_is_written_from_right_to_left_stands_so(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "ما هو BERT؟")
+    assert turn.locator(".question").evaluate("element => getComputedStyle(element).direction") == "rtl"
+    assert turn.locator(".answer p").first.evaluate("element => getComputedStyle(element).direction") == "ltr"
+    page.fill("#message", "ما هو")
+    assert page.locator("#message").evaluate("element => getComputedStyle(element).direction") == "rtl"
+
+
+def test_the_quote_of_a_source_can_be_read(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    quote = ask(page, "In other words?").locator(".sources q").first
+    assert quote.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+
+def test_on_a_screen_that_is_touched_no_panel_brings_up_the_keyboard(browser: Browser, client: Client) -> None:
+    phone = browser.new_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    phone.goto(client.address)
+    for opener in ("#show-documents", "#show-earlier"):
+        phone.locator(opener).click()
+        assert phone.evaluate("document.activeElement.matches('input, textarea')") is False
+        phone.keyboard.press("Escape")
+    phone.close()
+
+
+def test_a_question_that_is_changed_is_not_under_the_keyboard(browser: Browser, client: Client) -> None:
+    phone = browser.new_page(viewport={"width": 390, "height": 400}, has_touch=True, is_mobile=True)
+    phone.goto(client.address)
+    ask(phone, "What is BERT?")
+    ask(phone, "And GPT?").get_by_role("button", name="Change this question").click()
+    asks = phone.get_by_role("button", name="Ask in a branch")
+    foot = phone.locator("#foot").bounding_box()
+    box = asks.bounding_box()
+    assert box
+    assert foot
+    assert box["y"] + box["height"] <= foot["y"]
+    phone.close()
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ class Gate:
         if not (is_upload(method, path) or (empty and not content_type) or _is_json(content_type)):
             return Problem(415, "NotJson", "The body must be JSON.", "Send the header Content-Type: application/json.")
         largest = self._largest(method, path)
-        return of_status(413, method, path) if length.isdecimal() and int(length) > largest else None
+        return of_status(413, method, path, largest) if length.isdecimal() and int(length) > largest else None
 
     def _largest(self, method: str, path: str) -> int:
         if is_upload(method, path):

@@ -137,15 +137,16 @@ def install(app: FastAPI) -> None:
         return of_status(error.status_code, request.method, request.url.path).response(request.url.path, error.headers)
 
 
-def of_status(status: int, method: str, path: str) -> Problem:
-    """The problem behind a bare HTTP status."""
+def of_status(status: int, method: str, path: str, largest: int = 0) -> Problem:
+    """The problem behind a bare HTTP status; `largest` is how many bytes a body may have, where that is known."""
     if status == 404:
         return Problem(404, "NotFound", f"There is nothing at {path}.", "/openapi.json lists every address.")
     if status == 405:
         return Problem(405, "MethodNotAllowed", f"{path} does not take {method}.", "/openapi.json lists what it takes.")
     if status == 413:
         setting = "max_upload" if method == "PUT" else "max_body"
-        return Problem(413, "BodyTooLarge", "The request body is too large.", f"Send less, or raise {setting}.")
+        than = f"larger than the {largest / 1e6:g} MB that this server takes" if largest else "too large"
+        return Problem(413, "BodyTooLarge", f"The request body is {than}.", f"Send less, or raise {setting}.")
     if status == 400:
         return Problem(400, "MalformedJson", "The body is not JSON that can be read.", "Send one UTF-8 JSON object.")
     return Problem(status, "Refused", f"The request was refused with status {status}.")

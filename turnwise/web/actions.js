@@ -71,7 +71,7 @@ function comment(view, path) {
 // The question as a field: what is asked instead is asked in a branch, and this conversation stays as it is.
 export function editQuestion(view) {
   const asked = view.question.parentElement;
-  const box = make("textarea", { className: "field", value: view.message, rows: 2, ariaLabel: "The question, to be changed" });
+  const box = make("textarea", { className: "field", dir: "auto", value: view.message, rows: 2, ariaLabel: "The question, to be changed" });
   const form = make("form", { className: "editor" }, box, make("button", { className: "strong", textContent: "Ask in a branch" }));
   const close = () => {
     form.replaceWith(asked);
@@ -94,4 +94,5 @@ export function editQuestion(view) {
   });
   asked.replaceWith(form);
   box.focus();
+  form.scrollIntoView({ block: "nearest" });
 }

@@ -81,7 +81,9 @@ export function upload(path, file, progress) {
 // Saves what an address gives as a file on this machine. A link could not carry the key.
 export async function download(path, name) {
   const response = await request(path);
-  const suggested = /filename="?([^";]+)"?/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+  const said = response.headers.get("Content-Disposition") ?? "";
+  const [, encoded] = /filename\*=UTF-8''([^;]+)/.exec(said) ?? []; // in any script; the plain name has Latin letters alone
+  const suggested = encoded ? decodeURIComponent(encoded) : /filename="?([^";]+)"?/.exec(said)?.[1];
   const address = URL.createObjectURL(await response.blob());
   Object.assign(document.createElement("a"), { href: address, download: suggested ?? name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);

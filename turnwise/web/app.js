@@ -55,7 +55,7 @@ function startNew() {
 
 at("show-earlier").addEventListener("click", () => {
   showList(earlier.hidden);
-  if (!earlier.hidden) at("search").focus();
+  if (!earlier.hidden) (mouse.matches ? at("search") : at("new-in-list")).focus(); // a field would bring up the keyboard
 });
 for (const id of ["new", "new-in-list"]) at(id).addEventListener("click", startNew);
 document.querySelector("main").addEventListener("click", () => wide.matches || showList(false));

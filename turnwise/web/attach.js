@@ -25,10 +25,12 @@ export function takeImages() {
 }
 
 export async function addPicture(file) {
-  const data = await asAddress(file.size > LARGE ? await smaller(file) : file);
   const name = file.name || "picture.png";
+  const bitmap = await createImageBitmap(file).catch(() => null);
+  if (!bitmap) return toast(`${name} cannot be read as a picture. Check that it opens in a viewer.`, "", 8);
+  const data = await asAddress(file.size > LARGE ? await smaller(file, bitmap) : file);
   const image = { name, data };
-  image.chip = put(chip(name, "goes with your next message", await thumbnail(file), () => {
+  image.chip = put(chip(name, "goes with your next message", thumbnail(bitmap), () => {
     images = images.filter((each) => each !== image);
   }));
   images.push(image);
@@ -43,30 +45,20 @@ function asAddress(blob) {
 }
 
 // A photograph in the size that models look at: more would only be more to send.
-async function smaller(file) {
-  try {
-    const bitmap = await createImageBitmap(file);
-    const scale = Math.min(1, EDGE / Math.max(bitmap.width, bitmap.height));
-    const canvas = make("canvas", { width: Math.round(bitmap.width * scale), height: Math.round(bitmap.height * scale) });
-    canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-    return await new Promise((resolve) => canvas.toBlob((blob) => resolve(blob ?? file), "image/jpeg", 0.85));
-  } catch {
-    return file;
-  }
+function smaller(file, bitmap) {
+  const scale = Math.min(1, EDGE / Math.max(bitmap.width, bitmap.height));
+  const canvas = make("canvas", { width: Math.round(bitmap.width * scale), height: Math.round(bitmap.height * scale) });
+  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob ?? file), "image/jpeg", 0.85));
 }
 
 // A small likeness of a picture, drawn here: the page loads nothing that is not the server's.
-async function thumbnail(file) {
+function thumbnail(bitmap) {
   const canvas = make("canvas", { width: 64, height: 64 });
   canvas.ariaHidden = "true";
-  try {
-    const bitmap = await createImageBitmap(file);
-    const edge = Math.min(bitmap.width, bitmap.height);
-    canvas.getContext("2d").drawImage(bitmap, (bitmap.width - edge) / 2, (bitmap.height - edge) / 2, edge, edge, 0, 0, 64, 64);
-    return canvas;
-  } catch {
-    return draw("picture");
-  }
+  const edge = Math.min(bitmap.width, bitmap.height);
+  canvas.getContext("2d").drawImage(bitmap, (bitmap.width - edge) / 2, (bitmap.height - edge) / 2, edge, edge, 0, 0, 64, 64);
+  return canvas;
 }
 
 // Sends a file that only this conversation may use. It need not have begun.

@@ -11,6 +11,8 @@ import { TurnView } from "./turn.js";
 
 const mouse = matchMedia("(hover: hover)"); // elsewhere a focus we set would bring up the keyboard
 
+const FUTILE = [400, 413, 422]; // what was sent is at fault: the same again would be refused again
+
 // What the buttons of a turn do.
 export const host = {
   id: () => current.id,
@@ -94,6 +96,7 @@ export async function play(view, open) {
     const problem = inWords(error);
     if (problem.code === "MessageBlocked") view.blocked(problem);
     else if (problem.code === "ImageNotSeen") blind(view, problem);
+    else if (FUTILE.includes(problem.status)) view.problem(problem, ["Put it another way", () => takeBack(view)]);
     else view.problem(problem);
     announce(problem.message);
     grown();
@@ -102,6 +105,12 @@ export async function play(view, open) {
     busy();
     dispatchEvent(new Event("conversations"));
   }
+}
+
+// A message that was never taken goes back to where it was written.
+function takeBack(view) {
+  if (!view.number) view.element.remove();
+  reword(view.message);
 }
 
 // Nobody here can see: the same question can be asked without its pictures, as another request.

@@ -149,6 +149,6 @@ chosen.addEventListener("change", listDocuments);
 at("delete-collection").addEventListener("click", removeCollection);
 at("show-documents").addEventListener("click", () => {
   openDocuments();
-  search.focus();
+  (matchMedia("(hover: hover)").matches ? search : at("close-documents")).focus(); // a field would bring up the keyboard
 });
 at("more-documents").addEventListener("click", async () => list.append(...(await page(after)).map(row)));

@@ -26,7 +26,6 @@ const ICONS = {
   file: "M5 3h6.5L15 6.5V17H5zM11.5 3v3.5H15",
   link: "M8.5 11.5a3 3 0 0 0 4.3 0l2.6-2.6a3 3 0 0 0-4.3-4.3L10 5.7M11.5 8.5a3 3 0 0 0-4.3 0l-2.6 2.6a3 3 0 0 0 4.3 4.3L10 14.3",
   more: "M5 10h.01M10 10h.01M15 10h.01",
-  picture: "M3.5 4.5h13v11h-13zM3.5 13l4-4 3.5 3.5 2.5-2 3 2.5M12.5 8h.01",
   trash: "M4 6h12M8 6V4h4v2M5.5 6l.8 10.5h7.4L14.5 6",
   up: "M6.5 11v5.5h7.2l2.3-6v-2h-5L11.8 4l-1.6-1L6.5 9M6.5 16.5H3.5V9h3",
 };
@@ -47,7 +46,8 @@ export function announce(text) {
   at("said").textContent = text;
 }
 
-// Says something in passing, at the foot of the page; with `act`, it can be taken back until the words go.
+// Says something in passing, at the foot of the page; with `label`, it can be taken back until the words go,
+// which wait for a pointer or a focus that is on them.
 // Gives a promise that is fulfilled when they have gone: with true where the action was taken.
 export function toast(text, label = "", seconds = 5) {
   return new Promise((resolve) => {
@@ -57,8 +57,14 @@ export function toast(text, label = "", seconds = 5) {
       line.remove();
       resolve(acted);
     };
-    const timer = setTimeout(() => end(false), seconds * 1000);
-    if (label) line.append(button(label, () => end(true), "link"));
+    let timer;
+    const wait = () => (timer = setTimeout(() => end(false), seconds * 1000));
+    if (label) {
+      line.append(button(label, () => end(true), "link"));
+      for (const held of ["mouseenter", "focusin"]) line.addEventListener(held, () => clearTimeout(timer));
+      for (const left of ["mouseleave", "focusout"]) line.addEventListener(left, () => line.isConnected && (clearTimeout(timer), wait()));
+    }
+    wait();
     at("toasts").append(line);
   });
 }

@@ -10,6 +10,7 @@ const search = at("search");
 let known = []; // the conversations listed, latest first
 const going = new Set(); // ids of those that go when nobody says otherwise
 let asked = 0;
+let unheard = false; // whether the server could not be asked
 
 export function titleOf(id) {
   return known.find((each) => each.id === id)?.title ?? "";
@@ -18,9 +19,10 @@ export function titleOf(id) {
 export async function listConversations() {
   const words = search.value.trim();
   const mine = (asked += 1);
-  const found = await page(words).catch(() => []);
+  const found = await page(words).catch(() => null);
   if (mine !== asked) return; // a later search has been begun
-  known = found;
+  unheard = found === null;
+  known = found ?? known; // out of reach is not empty
   if (current.id && !current.title) entitle(titleOf(current.id));
   show(words);
   dispatchEvent(new Event("listed"));
@@ -46,19 +48,22 @@ function show(words) {
     rows.ariaLabel = name;
     return make("section", {}, make("h3", { textContent: name }), rows);
   });
-  const none = words
-    ? `Nothing that you asked or were told holds “${words}”.`
-    : "What you ask is kept here: to come back to, to search, to take along.";
   const held = document.activeElement.closest?.("#conversations a")?.dataset.id;
-  list.replaceChildren(...(sections.length ? sections : [make("p", { className: "none", textContent: none })]));
+  list.replaceChildren(...(sections.length ? sections : [make("p", { className: "none", textContent: empty(words) })]));
   if (known.length && known.length % PAGE === 0) list.append(button("Show older ones", more));
   markCurrent();
   if (held) list.querySelector(`a[data-id="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }
 
+function empty(words) {
+  if (unheard) return "Your conversations cannot be listed now. They are kept where they were.";
+  if (words) return `Nothing that you asked or were told holds “${words}”.`;
+  return "What you ask is kept here: to come back to, to search, to take along.";
+}
+
 function row(conversation) {
   const { id, title, snippet, last_activity: last, branch_of: origin } = conversation;
-  const link = make("a", { href: address(id) }, make("span", { className: "title", textContent: title || "Untitled" }));
+  const link = make("a", { href: address(id) }, make("span", { className: "title", dir: "auto", textContent: title || "Untitled" }));
   link.dataset.id = id;
   if (origin) link.firstChild.prepend(draw("branch"), make("span", { className: "unseen", textContent: "A branch: " }));
   link.append(snippet ? make("small", { className: "snippet" }, ...hit(snippet)) : make("small", { textContent: ago(last) }));
@@ -100,6 +105,7 @@ async function rename(id, title) {
 async function remove(id, title) {
   going.add(id);
   show(search.value.trim());
+  if (document.activeElement === document.body) at("new-in-list").focus(); // the row that had the focus is gone
   if (id === current.id) location.hash = "";
   const finish = () => send("DELETE", conversationPath(id)).catch((error) => error.status === 404 || toast(error.message));
   addEventListener("pagehide", finish, { once: true });

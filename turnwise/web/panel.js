@@ -66,7 +66,7 @@ function redraw() {
     const heading = headed ? make("h3", { textContent: passage.heading.split(" > ").at(-1) }) : null;
     const turned = passage.page && passage.page !== passages[place - 1]?.page;
     const page = turned ? make("small", { className: "page", textContent: `page ${passage.page}` }) : null;
-    const text = passage.id === source.passage_id ? cited(passage.text, source.quote) : make("p", { textContent: passage.text });
+    const text = passage.id === source.passage_id ? cited(passage.text, source.quote) : make("p", { dir: "auto", textContent: passage.text });
     return make("div", { className: "around" }, heading, page, text);
   });
   part("text").replaceChildren(...blocks);
@@ -78,9 +78,9 @@ function redraw() {
 function cited(text, quote = "") {
   const words = quote.trim().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const found = words.length ? new RegExp(words.join("\\s+")).exec(text) : null;
-  if (!found) return make("p", { className: "cited", textContent: text });
+  if (!found) return make("p", { className: "cited", dir: "auto", textContent: text });
   const mark = make("mark", { textContent: found[0] });
-  return make("p", { className: "cited" }, text.slice(0, found.index), mark, text.slice(found.index + found[0].length));
+  return make("p", { className: "cited", dir: "auto" }, text.slice(0, found.index), mark, text.slice(found.index + found[0].length));
 }
 
 function showMark() {

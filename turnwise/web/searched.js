@@ -42,6 +42,6 @@ function editor(query, line, view) {
     view.host.searchFor(view, input.value.trim() || undefined);
   };
   form.addEventListener("keydown", (event) => event.key === "Escape" && (event.stopPropagation(), close()));
-  requestAnimationFrame(() => input.focus());
+  requestAnimationFrame(() => (input.focus(), form.scrollIntoView({ block: "nearest" })));
   return form;
 }

@@ -18,7 +18,8 @@ const WAITING = {
   generate: "Writing",
 };
 const ORDER = Object.keys(WAITING);
-const HELD_BACK = / ?\[\d{0,4}$/; // what may become a citation with the next piece
+const HELD_BACK = / ?(\[\d{0,4})?$/; // what may become a citation with the next piece, and the space before it
+const BLOCKS = "p, ul, ol, blockquote, h1, h2, h3, h4, h5, h6, table";
 const BLOCKED_HINT =
   "A check by words and patterns can be wrong. If you meant something else, ask for it in other words; to talk about " +
   "such a sentence, put it in quotation marks. You can go on with this conversation as before.";
@@ -30,7 +31,7 @@ export class TurnView {
     this.progress = make("p", { className: "progress", textContent: WAITING.understand });
     this.answerBox = make("div", { className: "answer" });
     const spoken = message ?? "";
-    this.question = make("h2", { className: "question", textContent: spoken, hidden: !spoken });
+    this.question = make("h2", { className: "question", dir: "auto", textContent: spoken, hidden: !spoken });
     this.edit = iconButton("edit", "Change this question and ask it in a branch", () => editQuestion(this), "quiet small edit");
     const asked = make("div", { className: "asked" }, this.question, spoken ? this.edit : null);
     const properties = { className: "turn", ariaBusy: "true", ariaLabel: spoken || "The assistant" };
@@ -89,16 +90,23 @@ export class TurnView {
     const fresh = this.streamed.slice(this.drawn ?? 0, upTo);
     this.drawn = upTo;
     for (const [place, paragraph] of fresh.split(/\n\n+/).entries()) {
-      if (place || !this.paragraph) this.answerBox.append((this.paragraph = make("p", { className: "streaming" })));
+      if (place || !this.paragraph) this.answerBox.append((this.paragraph = make("p", { className: "streaming", dir: "auto" })));
       const pieces = paragraph.split(/ ?\[(\d{1,4})\]/);
       this.paragraph.append(...pieces.map((piece, i) => (i % 2 ? make("span", { className: "cite", textContent: piece }) : piece)));
     }
   }
 
+  // Shows what the server has rendered and made safe: each block in the direction of its script, headings below the question.
+  show(html) {
+    this.answerBox.innerHTML = html;
+    for (const block of this.answerBox.querySelectorAll(BLOCKS)) block.dir = "auto";
+    for (const heading of this.answerBox.querySelectorAll("h1, h2, h3, h4")) heading.ariaLevel = Number(heading.tagName[1]) + 2;
+  }
+
   answer(reply) {
     this.end();
     this.reply = reply;
-    this.answerBox.innerHTML = reply.html; // rendered and made safe by the server
+    this.show(reply.html);
     const sources = new Map(reply.sources.map((source) => [source.number, source]));
     for (const mark of this.answerBox.querySelectorAll("button.cite")) {
       const source = sources.get(Number(mark.dataset.number));
@@ -153,7 +161,7 @@ export class TurnView {
     this.feedback = turn.feedback ?? null;
     this.trace = turn.record?.trace ?? [];
     if (turn.status === "answered") return this.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
-    if (turn.html) this.answerBox.innerHTML = turn.html;
+    if (turn.html) this.show(turn.html);
     this.pending = turn.status === "pending";
     if (this.pending) {
       const message = "This question is still being answered.";
@@ -168,7 +176,7 @@ export class TurnView {
 
 // Questions that the library can answer next; a click asks one.
 function suggestions(questions, host) {
-  const items = questions.map((question) => make("li", {}, button(question, () => host.send(question), "suggestion")));
+  const items = questions.map((question) => make("li", { dir: "auto" }, button(question, () => host.send(question), "suggestion")));
   return make("ul", { className: "suggestions", ariaLabel: "You could ask next" }, ...items);
 }
 
