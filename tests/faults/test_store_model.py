@@ -19,6 +19,7 @@ from turnwise.errors import ConversationBusy, ConversationError, ConversationNot
 from turnwise.postgres import Database as Postgres
 from turnwise.sqlite import Database as Sqlite
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.store.owner import this_machine
 from turnwise.store.postgres import PostgresStore
 
 TENANTS = ("", "acme", "zoo")
@@ -48,6 +49,7 @@ class Store(RuleBasedStateMachine):
     """What is done to a store, and to a dictionary beside it."""
 
     make: Any  # opens an empty store
+    shared: bool  # by several machines
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,6 +158,18 @@ class Store(RuleBasedStateMachine):
         self.store.of(place[0]).rate(place[1], number, feedback)
         found[0].feedback = feedback
 
+    @rule()
+    def interrupt(self) -> None:
+        """The process dies with all that it was answering, and another goes on."""
+        with self.store._sql.write() as do:
+            do("UPDATE turns SET owner = ? WHERE status = 'pending'", f"{this_machine()}/1:2" if self.shared else "1:2")
+        self.store._work.answering.clear()
+        self.burnt.clear()
+        for (tenant, name), talk in self.talks.items():
+            if talk.turns and talk.turns[-1].status == "pending":
+                assert self.store.of(tenant).conversation(name).turns[-1].status == "interrupted"
+                talk.turns[-1].status = "interrupted"
+
     @rule(place=place)
     def read(self, place: Place) -> None:
         """Each is as it should be, and nobody else's."""
@@ -191,11 +205,11 @@ class Store(RuleBasedStateMachine):
             }
 
 
-def try_out(make: Any, examples: int) -> None:
+def try_out(make: Any, shared: bool, examples: int) -> None:
     class Tried(Store):
         pass
 
-    Tried.make = staticmethod(make)
+    Tried.make, Tried.shared = staticmethod(make), shared
     settings = hypothesis.settings(
         max_examples=examples, stateful_step_count=30, deadline=None, derandomize=False,
         suppress_health_check=list(hypothesis.HealthCheck),
@@ -211,7 +225,7 @@ def test_the_store_in_a_file_keeps_what_the_model_keeps() -> None:
             yield EmbeddedStore(database)
             database.close()
 
-    try_out(make, 30)
+    try_out(make, False, 30)
 
 
 def test_the_store_in_postgres_keeps_what_the_model_keeps(postgres_url: str) -> None:
@@ -226,5 +240,5 @@ def test_the_store_in_postgres_keeps_what_the_model_keeps(postgres_url: str) -> 
         shared._work.given_up.clear()
         yield shared
 
-    try_out(make, 15)
+    try_out(make, True, 15)
     database.close()
