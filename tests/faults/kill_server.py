@@ -46,12 +46,13 @@ def main() -> None:
         _be_mother(options.folder)
         return
     began, hit = time.monotonic(), Counter[str]()
+    people = [Person(f"writer{n}", "shared" if n >= WRITERS - 2 else "") for n in range(WRITERS)]
     asked: dict[str, list[Asked]] = {}
     _make_library(options.folder)
     with _mother(options.folder) as (orders, answers):
         for kill in range(options.kills):
             rng = random.Random(options.seed * 100_000 + kill)
-            writers = [Writer(each, f"{each.conversation(kill)}") for each in _people()]
+            writers = [Writer(each, each.conversation(kill)) for each in people]
             _one_life(orders, answers, writers, rng.uniform(0.0, 0.5))
             for writer in writers:
                 asked.setdefault(writer.conversation, []).extend(writer.asked)
@@ -99,13 +100,6 @@ class Person:
 
     def conversation(self, kill: int) -> str:
         return f"{self.shares or self.name}-{kill // LIVES}"
-
-
-_PEOPLE = [Person(f"writer{n}", "shared" if n >= WRITERS - 2 else "") for n in range(WRITERS)]
-
-
-def _people() -> list[Person]:
-    return _PEOPLE
 
 
 class Writer:
@@ -288,7 +282,7 @@ def _mother(folder: Path) -> Iterator[tuple[IO[str], IO[str]]]:
 
 def _be_mother(folder: Path) -> None:
     import turnwise.app
-    import turnwise.server.run  # noqa: F401  (what takes long to import)
+    import turnwise.server.run  # what takes long
     from turnwise.cli import main as turnwise
 
     while os.read(0, 100):

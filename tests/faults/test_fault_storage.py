@@ -295,10 +295,15 @@ def test_fault_38_a_truncated_database_is_said(folder: Path, size: float) -> Non
                 store.finish(each, number, "answered", "Answer " * 500)
     file = folder / "library.db"
     file.write_bytes(file.read_bytes()[: int(file.stat().st_size * size)])
-    with pytest.raises(TurnwiseError) as raised, closing(Database(file)) as database:
-        store = EmbeddedStore(database)
-        for each in ("c", "d"):
-            store.conversation(each)
+
+    def read() -> None:
+        with closing(Database(file)) as database:
+            store = EmbeddedStore(database)
+            for each in ("c", "d"):
+                store.conversation(each)
+
+    with pytest.raises(TurnwiseError) as raised:
+        read()
     assert "library.db" in str(raised.value)
     assert raised.value.hint
 
@@ -345,7 +350,7 @@ def test_fault_39_every_schema_there_was_is_taken_over(tmp_path: Path, dump: Pat
     """What the code of its time wrote is there: a document that answers, and conversations that go on."""
     with closing(sqlite3.connect(tmp_path / "library.db")) as old:
         old.executescript(dump.read_text())
-    for number in (3, 4):
+    for number in (3, 4) if dump == SCHEMAS[0] else (3,):  # and opened again as it is then
         with build(Settings(library=str(tmp_path), guard="off", suggestions=0, rerank="off")) as engine:
             assert [(each.source, each.passages) for each in engine.index.documents()] == [("/zebras.md", 2)]
             engine.embed()
