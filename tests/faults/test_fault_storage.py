@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -90,28 +91,35 @@ main()
 """
 
 
-def test_fault_31_read_only_database(folder: Path) -> None:
-    with closing(Database(folder / "library.db")) as database:
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """An empty library that other users of this machine can read: the folders of tests are their owner's alone."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        with build(Settings(library=f"{place}/library"), create=True):
+            pass
+        yield Path(place) / "library"
+
+
+def test_fault_31_read_only_database(open_to_all: Path) -> None:
+    with closing(Database(open_to_all / "library.db")) as database:
         store = EmbeddedStore(database)
         store.accept("c", "Hi")
         store.finish("c", 1, "answered", "Hello.")
-    for path in (*folder.parent.parents, folder.parent):
-        if path.stat().st_uid == os.geteuid() and path.parts[:2] == ("/", "tmp"):
-            path.chmod(0o755)
-    for path in (folder, *folder.rglob("*")):
+    files = (open_to_all, *open_to_all.rglob("*"))
+    for path in files:
         path.chmod(0o555 if path.is_dir() else 0o444)
-    command = [sys.executable, "-c", READ_ONLY, "serve", "--port", "0", "--library", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env=environment, cwd="/tmp"
+        [sys.executable, "-c", READ_ONLY, "serve", "--port", "0", "--library", str(open_to_all)],
+        capture_output=True, text=True, timeout=120, check=False, cwd=ROOT,
     )  # fmt: skip
-    for path in (folder, *folder.rglob("*")):
+    for path in files:
         path.chmod(0o755)
     assert ran.returncode == 1, ran.stdout
     assert "library.db" in ran.stderr
     assert "you may write to it" in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert kept(folder, "c") == [(1, "Hi", "answered")]
+    assert kept(open_to_all, "c") == [(1, "Hi", "answered")]
 
 
 # --- 32: locks -----------------------------------------------------------------------------------------------------
