@@ -1,18 +1,24 @@
 # run: the chat page on the sample library (another port: make run ARGS="--port 8001").  test: all checks.
-# lint: format and types.  docs: the pages made from the code.  screenshots: the pictures in them.  bench: speed.
+# faults: all that must not hurt, and 200 kills.  lint: format and types.  docs: the pages made from the code.
+# screenshots: the pictures in them.  bench: speed.
 PYTHON ?= python3
+KILLS ?= 200
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
 DEV := .venv/.ready-dev
 
-.PHONY: run test lint docs screenshots bench
+.PHONY: run test faults lint docs screenshots bench
 
 run: $(READY)
 	@$(BIN)/turnwise serve --sample $(ARGS)
 
 test: lint
 	@$(BIN)/python -m pytest $(ARGS)
+
+faults: $(DEV)
+	@$(BIN)/python -m pytest tests/faults $$($(BIN)/python tests/faults/test_every_fault.py) $(ARGS)
+	@folder=$$(mktemp -d) && $(BIN)/python tests/faults/kill_server.py $$folder --kills $(KILLS) && rm -r $$folder
 
 lint: $(DEV)
 	@$(BIN)/ruff check .
