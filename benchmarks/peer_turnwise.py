@@ -1,0 +1,90 @@
+"""Turnwise itself for benchmarks/peers.py: as it is shipped, and with parts of it left out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from peer_common import BEST, SameEmbedder, SameModel, System, Task, Way
+
+from turnwise.app import engine_over, reranker_of, senses_of
+from turnwise.config import Settings
+from turnwise.engine import Engine
+from turnwise.evaluation.library import Libraries
+from turnwise.evaluation.suites import Product
+from turnwise.sqlite import Database
+from turnwise.store.embedded import EmbeddedStore
+from turnwise.types import Message, SearchQuery, StageDone, TurnRequest
+
+PACKAGES = ("turnwise",)
+
+
+class Turnwise:
+    """A whole turn up to the answer, and the searches of it."""
+
+    def __init__(self, task: Task, embedder: SameEmbedder, cache: Path) -> None:
+        settings = Settings()
+        senses, reranker = senses_of(settings, embedder), reranker_of(settings)
+        libraries = Libraries(cache, embedder, lambda _what, _done, _total: None)
+        self._opened = libraries.of_passages("peers", task.entries)
+        self._index = self._opened.__enter__()
+        self._product = Product(settings, senses, reranker)
+        store = EmbeddedStore(Database(cache / "talks.db"))
+        self._engine: Engine = engine_over(settings, self._index, store, senses, reranker)
+
+    def fused(self, question: str, history: Sequence[Message]) -> list[str]:
+        from turnwise.evaluation.data import Question
+
+        return self._found(self._product.asks(Question(len(history) // 2 + 1, tuple(history), question)))
+
+    def condensed(self, question: str, history: Sequence[Message]) -> list[str]:
+        return self._found(SearchQuery(self._product.condense(question, history).query))
+
+    def last_turn(self, question: str, _: Sequence[Message]) -> list[str]:
+        return self._found(SearchQuery(question))
+
+    def turn(self, question: str, history: Sequence[Message]) -> list[str]:
+        """A real turn with all that it does, rails included, until it would be answered. What it finds is not told."""
+        asyncio.run(self._until_composed(TurnRequest(question, tuple(history))))
+        return []
+
+    async def _until_composed(self, request: TurnRequest) -> None:
+        async with aclosing(self._engine.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, StageDone) and event.stage.stage == "compose":
+                    return
+
+    def _found(self, query: SearchQuery) -> list[str]:
+        return [hit.passage.source for hit in self._product.find(query, BEST, self._index)]
+
+
+def build(task: Task, embedder: SameEmbedder, _: SameModel) -> System:
+    ours = Turnwise(task, embedder, embedder.cache)
+    ways = (
+        Way("fused, as shipped", ours.fused, turn=ours.turn),
+        Way("condensed question alone", ours.condensed),
+        Way("last turn alone", ours.last_turn),
+    )
+    return System(ways, PACKAGES)
+
+
+def clone_to_answer(repository: Path, folder: Path) -> dict[str, float]:
+    """Seconds from `git clone` to the first answer over the sample, by part."""
+    import subprocess
+    import sys
+
+    took: dict[str, float] = {}
+
+    def timed(name: str, *command: str) -> None:
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)
+        took[name] = time.perf_counter() - started
+
+    timed("clone", "git", "clone", "--quiet", str(repository), "turnwise")
+    timed("environment", sys.executable, "-m", "venv", "environment")
+    timed("install", "environment/bin/pip", "install", "--quiet", "-e", "turnwise")
+    timed("answer", "environment/bin/turnwise", "ask", "--sample", "What is BERT?")
+    return took
