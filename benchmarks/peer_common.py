@@ -37,10 +37,12 @@ BEFORE = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A later turn of a conversation, and the passages that answer it."""
+    """A later turn of a conversation, and the passages that answer it. `rewrite` is the question as a larger model,
+    Mixtral-8x7B, made it stand alone; it comes with the data."""
 
     conversation: str
     question: str
+    rewrite: str
     history: tuple[Message, ...]
     relevant: frozenset[str]
 
@@ -59,12 +61,13 @@ Find = Callable[[str, Sequence[Message]], list[str]]  # a question and what was 
 @dataclass(frozen=True, slots=True)
 class Way:
     """One way in which a system searches for a turn. `asks`: it condenses with the language model. `turn` is what is
-    timed where a turn does more than that search."""
+    timed where a turn does more than that search. `given`: it searches for the rewrite that comes with the data."""
 
     name: str
     find: Find
     asks: bool = False
     turn: Find | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,15 @@ def chosen_task(folder: Path, passages: int) -> Task:
     wanted = {passage for query in asked for passage in query.relevant}
     others = sorted(entries.keys() - wanted)
     kept = (wanted & entries.keys()) | set(Random(SEED).sample(others, min(passages - len(wanted), len(others))))
-    turns = [Turn(_conversation(query), query.asked.question, query.asked.history, query.relevant) for query in asked]
+    turns = [_turn(query) for query in asked]
     place = {name: order for order, name in enumerate(_shuffled({turn.conversation for turn in turns}))}
     turns.sort(key=lambda turn: (place[turn.conversation], len(turn.history)))
     return Task(tuple(entries[passage] for passage in sorted(kept)), tuple(turns))
+
+
+def _turn(query: data.PassageQuery) -> Turn:
+    asked = query.asked
+    return Turn(_conversation(query), asked.question, asked.rewrite or asked.question, asked.history, query.relevant)
 
 
 def _conversation(query: data.PassageQuery) -> str:
@@ -105,7 +113,7 @@ def _shuffled(names: set[str]) -> list[str]:
 
 def kept_task(cache: Path, folder: Path, passages: int) -> Task:
     """The task from the cache, where it is put at the first time."""
-    path = cache / f"task-{passages}.pickle"
+    path = cache / f"task-{passages}-{SEED}.pickle"
     if not path.is_file():
         path.write_bytes(pickle.dumps(chosen_task(folder, passages)))
     task: Task = pickle.loads(path.read_bytes())

@@ -81,7 +81,11 @@ def build(task: Task, embedder: SameEmbedder, model: SameModel) -> System:
         return ids(plain.run({"question": {"query": question}}))
 
     return System(
-        (Way("reworded by the model", condensed, asks=True), Way("last turn alone", last_turn)),
+        (
+            Way("reworded by the model", condensed, asks=True),
+            Way("Mixtral's rewrite", last_turn, given=True),
+            Way("last turn alone", last_turn),
+        ),
         PACKAGES,
     )
 

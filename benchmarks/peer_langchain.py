@@ -64,6 +64,10 @@ def build(task: Task, embedder: SameEmbedder, model: SameModel) -> System:
         return [found.id for found in aware.invoke({"input": question, "chat_history": []})]
 
     return System(
-        (Way("condensed by the model", condensed, asks=True), Way("last turn alone", last_turn)),
+        (
+            Way("condensed by the model", condensed, asks=True),
+            Way("Mixtral's rewrite", last_turn, given=True),
+            Way("last turn alone", last_turn),
+        ),
         PACKAGES,
     )

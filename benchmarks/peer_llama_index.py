@@ -102,6 +102,8 @@ def build(task: Task, embedder: SameEmbedder, model: SameModel) -> System:
         (
             Way("condensed by the model", finder(plain, [], False), asks=True),
             Way("condensed by the model, BM25 too, our re-ranker", finder(*richer, False), asks=True),
+            Way("Mixtral's rewrite", finder(plain, [], True), given=True),
+            Way("Mixtral's rewrite, BM25 too, our re-ranker", finder(*richer, True), given=True),
             Way("last turn alone", finder(plain, [], True)),
             Way("last turn alone, BM25 too, our re-ranker", finder(*richer, True)),
         ),

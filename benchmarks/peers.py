@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=cache_folder() / "peers")
     parser.add_argument("--turns", type=int, default=60, help="later turns that are condensed with the model")
     parser.add_argument("--searched", type=int, default=1000, help="later turns that are searched without it, at most")
+    parser.add_argument("--minutes", type=float, default=60, help="after which a peer is asked no more of those")
     parser.add_argument("--passages", type=int, default=5000)
     parser.add_argument("--threads", type=int, default=1, help="of the model; two that share busy cores wait in vain")
     parser.add_argument("--fresh", action="store_true", help="ask the model again")
@@ -113,20 +114,24 @@ def measured(name: str, task: Task, options: argparse.Namespace) -> Measured:
     ways = []
     for way in system.ways:
         embedder.forget()
-        ways.append(way_measured(way, asked if way.asks else searched, model, name))
+        ways.append(way_measured(way, asked if way.asks else searched, model, name, 60 * options.minutes))
+        asked = asked[: len(ways[-1]["scores"])] if way.asks else asked
     return {"first_answer": seconds, "memory": memory, "passed": passed, "ways": ways}
 
 
-def way_measured(way: Way, turns: Sequence[Turn], model: SameModel, name: str) -> Measured:
+def way_measured(way: Way, turns: Sequence[Turn], model: SameModel, name: str, patience: float) -> Measured:
     """A way's score at each turn, and what each took: seconds by the clock, and of the processor."""
     metric, scores, clock, processor = ndcg(5), [], [], []
+    started = time.perf_counter()
     for place, turn in enumerate(turns, 1):
         model.owed = (0.0, 0.0)
         before = time.perf_counter(), time.process_time()
-        ids = (way.turn or way.find)(turn.question, turn.history)
+        ids = (way.turn or way.find)(turn.rewrite if way.given else turn.question, turn.history)
         clock.append(time.perf_counter() - before[0] + model.owed[0])
         processor.append(time.process_time() - before[1] + model.owed[1])
         scores.append(metric(way.find(turn.question, turn.history) if way.turn else ids, turn.relevant))
+        if way.asks and time.perf_counter() - started > patience:
+            break
         print(f"\r{name}, {way.name}: {place} of {len(turns)}", end="", file=sys.stderr, flush=True)
     return {"name": way.name, "asks": way.asks, "scores": scores, "clock": clock, "processor": processor}
 
