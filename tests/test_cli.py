@@ -414,7 +414,7 @@ def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["ask", "Why?"], ["chat"], ["search", "x"], ["serve"], ["remove", "x"], ["ask", "Why?", "--json"]]
+    "arguments", [["ask", "Why?"], ["chat"], ["search", "x"], ["remove", "x"], ["ask", "Why?", "--json"]]
 )
 def test_a_library_that_is_not_there_says_how_to_make_one(library: Path, arguments: list[str]) -> None:
     result = run(*arguments, "--library", library)

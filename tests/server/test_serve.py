@@ -191,6 +191,16 @@ def wait_until_nobody_listens(port: int) -> None:
             continue
 
 
+def test_a_library_is_made_where_there_is_none(tmp_path: Path) -> None:
+    """Documents can then be dropped onto the page."""
+    verb = ("serve", "--port", "0", "--library", str(tmp_path / "new"))
+    with started("-c", "from turnwise.cli import main; main()", *verb) as (_, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("GET", "/api/library")
+        assert json.loads(connection.getresponse().read())["documents"] == 0
+        connection.close()
+
+
 def test_sigterm_lets_an_answer_be_completed_and_loses_nothing(tmp_path: Path, sample_library: Path) -> None:
     shutil.copytree(sample_library, tmp_path / "library")
     with build(Settings(library=str(tmp_path / "library"))) as engine, contextlib.suppress(ConversationNotFound):

@@ -354,11 +354,12 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
 def serve(place: Place, host: str | None, port: int | None, anyone: bool) -> None:
     """Serve the chat page and the API until Ctrl-C.
 
-    On this machine anyone may come in until there is a key (`turnwise keys create`); elsewhere a key is needed.
+    The library is made where there is none: documents can be dropped onto the page. On this machine anyone may come in
+    until there is a key (`turnwise keys create`); elsewhere a key is needed.
     """
     from turnwise.server.run import serve as serve_engine
 
-    with place.open(host=host, port=port, access="open" if anyone else None) as engine:
+    with place.open(create=True, host=host, port=port, access="open" if anyone else None) as engine:
         serve_engine(engine, debug=click.get_current_context().find_root().params["debug"])
 
 

@@ -12,7 +12,7 @@ from turnwise.documents.blocks import Block, Builder, Parsed
 from turnwise.errors import DocumentError, EncryptedDocument, UnreadableDocument, UnsupportedDocument
 from turnwise.text import clean
 
-__all__ = ["SUPPORTED", "Block", "Parsed", "parse", "parse_bytes"]
+__all__ = ["Block", "Parsed", "parse", "parse_bytes"]
 
 KINDS: dict[str, tuple[str, ...]] = {
     "Markdown": (".md", ".markdown"),
@@ -30,7 +30,6 @@ KINDS: dict[str, tuple[str, ...]] = {
         .jl .sh .bash .sql .toml .yaml .yml .json .ini .cfg .proto""".split()
     ),
 }
-SUPPORTED = tuple(ending for endings in KINDS.values() for ending in endings)
 LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
 VERSION = 3  # of the readers: a document that an older one read is read again when it is added again
 
@@ -121,7 +120,7 @@ def require_supported(name: str) -> None:
     if not is_supported(name):
         raise UnsupportedDocument(
             f"{name} is not of a kind that can be read.",
-            f"These can: {', '.join(KINDS)} ({' '.join(SUPPORTED)}).",
+            f"These can: {', '.join(KINDS)}.",
         )
 
 
