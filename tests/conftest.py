@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -92,12 +93,19 @@ def sample_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def sample_library(tmp_path_factory: pytest.TempPathFactory, sample_folder: Path) -> Path:
-    """The folder of a library of the sample documents, words and vectors, made once. Only add conversations to it."""
-    folder = tmp_path_factory.mktemp("sample")
+def closed_library(tmp_path_factory: pytest.TempPathFactory, sample_folder: Path) -> Path:
+    """The folder of a library of the sample documents, words and vectors, made once. Only copy it: to read the files of
+    an open database by other means than SQLite's takes its locks away, and another process may then damage it."""
+    folder = tmp_path_factory.mktemp("closed")
     with build(Settings(library=str(folder)), create=True) as engine:
         engine.add(sample_folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_library(tmp_path_factory: pytest.TempPathFactory, closed_library: Path) -> Path:
+    """A copy to be opened. Only add conversations to it, and never copy it."""
+    return Path(shutil.copytree(closed_library, tmp_path_factory.mktemp("sample"), dirs_exist_ok=True))
 
 
 @pytest.fixture(scope="session")

@@ -433,9 +433,9 @@ def test_a_damaged_library_says_so(library: Path) -> None:
     assert "is damaged" in result.stderr
 
 
-def test_the_sample_is_made_on_first_use(sample_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sample_is_made_on_first_use(closed_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    shutil.copytree(sample_library, tmp_path / "turnwise" / "sample")  # as if made before: its vectors take a while
+    shutil.copytree(closed_library, tmp_path / "turnwise" / "sample")  # as if made before: its vectors take a while
     assert "BERT" in run("search", "BERT", "--sample").stdout
     (tmp_path / "turnwise" / "sample" / "library.db").unlink()
     monkeypatch.setattr("turnwise.engine.Engine.embed", lambda *_: 0)

@@ -43,7 +43,7 @@ def commands() -> list[list[str]]:
 
 @pytest.fixture
 def stranger(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample_library: Path, sample_folder: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_library: Path, sample_folder: Path
 ) -> Iterator[Path]:
     """A stranger's folder with papers and a table in it; of the sample library they have made the vectors already."""
     (tmp_path / "papers").mkdir()
@@ -52,7 +52,7 @@ def stranger(
     (tmp_path / "sales.csv").write_text("region,revenue\nNorth,3\nSouth,4\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "account"))
-    shutil.copytree(sample_library, tmp_path / "account" / "turnwise" / "sample")
+    shutil.copytree(closed_library, tmp_path / "account" / "turnwise" / "sample")
     return tmp_path
 
 

@@ -29,10 +29,10 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.fixture(scope="module")
-def talked(tmp_path_factory: pytest.TempPathFactory, sample_library: Path) -> Path:
+def talked(tmp_path_factory: pytest.TempPathFactory, closed_library: Path) -> Path:
     """The sample library with two conversations, of which the second was cut off."""
     folder = tmp_path_factory.mktemp("talked") / "library"
-    shutil.copytree(sample_library, folder)
+    shutil.copytree(closed_library, folder)
     with build(Settings(library=str(folder))) as engine:
         engine.chat("first").ask("What is BERT?")
         engine.chat("first").ask("How does it compare to GPT?")

@@ -14,9 +14,9 @@ from tests.server.serving import library
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, sample_library: Path) -> Iterator[Patient]:
+def server(tmp_path_factory: pytest.TempPathFactory, closed_library: Path) -> Iterator[Patient]:
     folder = tmp_path_factory.mktemp("faults") / "library"
-    shutil.copytree(sample_library, folder)
+    shutil.copytree(closed_library, folder)
     with library(folder, suggestions=0, limit_conversation="") as server:
         until(lambda: server.get("/readyz").status == 200, 120)
         yield Patient(server.address, server.engine)

@@ -30,10 +30,10 @@ def model() -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture(scope="module")
-def talkative(tmp_path_factory: pytest.TempPathFactory, sample_library: Path, model: FakeOpenAI) -> Iterator[Patient]:
+def talkative(tmp_path_factory: pytest.TempPathFactory, closed_library: Path, model: FakeOpenAI) -> Iterator[Patient]:
     """A real server whose answers are written by a model that the test can make misbehave."""
     folder = tmp_path_factory.mktemp("talkative") / "library"
-    shutil.copytree(sample_library, folder)
+    shutil.copytree(closed_library, folder)
     settings = Settings(library=str(folder), suggestions=0, base_url=model.url, model="fake-model", model_timeout=1.5)
     with build(settings) as engine, running(engine) as address:
         yield Patient(address, engine)

@@ -318,10 +318,10 @@ def test_fault_38_a_truncated_database_is_said(folder: Path, size: float) -> Non
 
 @pytest.mark.parametrize("which", ["lexical-*/*.term", "lexical-*/meta.json"])
 def test_fault_38_a_damaged_index_file_is_made_again_and_said(
-    tmp_path: Path, sample_library: Path, caplog: pytest.LogCaptureFixture, which: str
+    tmp_path: Path, closed_library: Path, caplog: pytest.LogCaptureFixture, which: str
 ) -> None:
     folder = tmp_path / "library"
-    shutil.copytree(sample_library, folder)
+    shutil.copytree(closed_library, folder)
     with build(Settings(library=str(folder))) as engine:
         engine.search("How is BERT trained?")
         engine.index.settle()

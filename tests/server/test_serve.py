@@ -201,8 +201,8 @@ def test_a_library_is_made_where_there_is_none(tmp_path: Path) -> None:
         connection.close()
 
 
-def test_sigterm_lets_an_answer_be_completed_and_loses_nothing(tmp_path: Path, sample_library: Path) -> None:
-    shutil.copytree(sample_library, tmp_path / "library")
+def test_sigterm_lets_an_answer_be_completed_and_loses_nothing(tmp_path: Path, closed_library: Path) -> None:
+    shutil.copytree(closed_library, tmp_path / "library")
     with build(Settings(library=str(tmp_path / "library"))) as engine, contextlib.suppress(ConversationNotFound):
         engine.store.delete("stopped")  # of another test
     verb = ("serve", "--port", "0", "--library", str(tmp_path / "library"))
