@@ -169,11 +169,12 @@ def test_a_preference_that_attacks_is_not_used(parts: Parts, profiles: KeptProfi
 
 def test_profiles_are_of_a_user_of_a_tenant(parts: Parts, profiles: KeptProfiles) -> None:
     profiles.kept["school", "ann"] = ON
-    ask(parts, KNOWS, user="ann")
-    ask(parts, KNOWS, user="ben", reach=Reach("school"))
+    wish = "Please always keep your answers short."
+    ask(parts, wish, user="ann")
+    ask(parts, wish, user="ben", reach=Reach("school"))
     assert profiles.puts == 0
-    ask(parts, KNOWS, user="ann", reach=Reach("school"))
-    assert known(profiles, "ann", "school") == {"gradient descent": "advanced"}
+    ask(parts, wish, user="ann", reach=Reach("school"))
+    assert profiles.kept["school", "ann"]["preferences"] == ["short answers"]
     assert list(profiles.kept) == [("school", "ann")]
 
 

@@ -26,10 +26,10 @@ _INTERRUPTED = {
 
 
 class Memory:
-    """This turn's place in the store. Where the caller keeps the history itself, nothing is written."""
+    """This turn's place in the store, as its caller sees it. Where the caller keeps the history, nothing is written."""
 
     def __init__(self, store: ConversationStore, request: TurnRequest) -> None:
-        self._store = store.of(request.reach.tenant) if request.conversation_id is not None else store
+        self._store = store
         self._request = request
         self._said: tuple[str, ...] = ()  # the answers before this one
         self._lock = threading.Lock()
