@@ -107,16 +107,18 @@ async def conversations(engine: Engine, words: Sequence[str], turns: int) -> lis
     for number in range(-(-turns // len(TALK))):
         conversation = f"{time.time_ns()}"
         asking = [form.format(words[number % len(words)]) for form in TALK]
-        replies += [await asked(engine, each, conversation) for each in asking]
+        replies += [reply for each in asking if (reply := await asked(engine, each, conversation))]
     return replies[:turns]
 
 
-async def asked(engine: Engine, message: str, conversation: str | None, history: tuple[Message, ...] = ()) -> Reply:
+async def asked(
+    engine: Engine, message: str, conversation: str | None, history: tuple[Message, ...] = ()
+) -> Reply | None:
+    """The reply; None where a rail takes words drawn at random for an attack."""
     reply = None
     async for event in engine.stream(TurnRequest(message, history, conversation)):
         if isinstance(event, Answered):
             reply = event.reply
-    assert reply is not None, message
     return reply
 
 
@@ -143,7 +145,8 @@ def growing(engine: Engine, words: Sequence[str]) -> None:
     told = []
     for turns in TURNS:
         talk = (Message("user", f"{words[1]}?"), Message("assistant", f"It is about {words[1]}. [1]")) * (turns - 1)
-        times = [before(asyncio.run(asked(engine, f"tell me more about {each}", None, talk))) for each in words[10:17]]
+        ends = [asyncio.run(asked(engine, f"tell me more about {each}", None, talk)) for each in words[10:17]]
+        times = [before(reply) for reply in ends if reply]
         told.append(f"{turns}: {np.median(times):.0f}")
     print(f"  before generation by turn, ms: {', '.join(told)}", flush=True)
 
