@@ -240,6 +240,15 @@ def test_what_was_seen_is_written_and_then_holds(tmp_path: Path, sample: Engine)
     assert path.read_text(encoding="utf-8") == text
 
 
+def test_a_title_with_a_slash_is_written_down_too(tmp_path: Path) -> None:
+    (tmp_path / "net.md").write_text("# TCP/IP\n\nTCP/IP is the pair of protocols that the internet runs on.\n")
+    path = written(tmp_path, "documents: [net.md]\nturns: [What is TCP/IP?]")
+    script = read(path)
+    with library_of(script, Settings()) as engine:
+        record.update(path, list(hold(script, engine)))
+    assert Check("cites", ["TCP/IP"]) in read(path).talks[0].turns[0].checks
+
+
 def test_a_conversation_becomes_a_test_and_an_edit_what_is_expected(tmp_path: Path, sample: Engine) -> None:
     chat = sample.chat("from-life")
     chat.ask("What is BERT?")

@@ -38,12 +38,11 @@ def serve(engine: Engine, host: str | None = None, port: int | None = None, debu
         raise ConfigError(f"'logs' cannot be {engine.settings.logs!r}.", f"Set it to {' or '.join(FORMS)}.")
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
-    Access(engine).require_safe(host)
     level = logging.DEBUG if debug else logging.INFO
+    server, access = _server(engine, host)
     with _listen(host, port) as listening, log_lines(engine.settings.logs, level, debug):
-        server = _server(engine, host)
         print(_greeting(engine, _address(host, listening)), flush=True)
-        if Access(engine).open and not is_loopback(host):
+        if access.open and not is_loopback(host):
             print("Warning: anyone who can reach this address can read the library and its conversations.", flush=True)
         with contextlib.suppress(KeyboardInterrupt), _stopped_by_signals():
             server.run(sockets=[listening])
@@ -67,9 +66,8 @@ def _stopped_by_signals() -> Iterator[None]:
 @contextlib.contextmanager
 def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """The address of a server on a thread of its own, for tests, scripts and notebooks. It stops with the block."""
-    Access(engine).require_safe(host)
+    server, _ = _server(engine, host)
     with _listen(host, port) as listening:
-        server = _server(engine, host)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server")
         thread.start()
         try:
@@ -99,10 +97,14 @@ class _Server(uvicorn.Server):
             await draining
 
 
-def _server(engine: Engine, host: str) -> _Server:
-    return _Server(
+def _server(engine: Engine, host: str) -> tuple[_Server, Access]:
+    """The server, and whom it lets in. Raises ConfigError where that would be anyone from elsewhere."""
+    app = create_app(engine, host)
+    access: Access = app.state.access
+    access.require_safe(host)
+    server = _Server(
         uvicorn.Config(
-            create_app(engine, host),
+            app,
             log_config=None,  # its lines are written like ours
             access_log=False,
             server_header=False,
@@ -111,6 +113,7 @@ def _server(engine: Engine, host: str) -> _Server:
             timeout_graceful_shutdown=GRACE + FAREWELL,
         )
     )
+    return server, access
 
 
 def _listen(host: str, port: int) -> socket.socket:

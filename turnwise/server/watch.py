@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from turnwise.server.metrics import Metrics
 
 QUIET = ("/healthz", "/readyz", "/metrics")  # asked every few seconds by machines: told only where they fail
+PAGES = "/web/"  # the parts of a page, a score at a time: likewise
 LONGEST = 200  # characters of a path in a line
 CLIENT_LEFT = 499  # the status of a request whose client left before it was answered
 
@@ -69,7 +70,8 @@ class Watch:
 
 
 def _write(request: Request, status: int, seconds: float) -> None:
-    level = logging.DEBUG if request.path in QUIET and status < 400 else logging.INFO
+    quiet = request.path in QUIET or request.path.startswith(PAGES)
+    level = logging.DEBUG if quiet and status < 400 else logging.INFO
     ms = round(seconds * 1000, 1)
     told = {"method": request.method, "path": request.path, "status": status, "ms": ms}
     log.log(level, "%s %s %s in %g ms", request.method, request.path, status, ms, extra=told)

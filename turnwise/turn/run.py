@@ -226,9 +226,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("remember") as stage:
             tried: dict[str, str] = {}
-            suggests = parts.answers and settings.suggestions > 0 and understood.intent not in SILENT
-            crowded = bool(suggests) and request.crowded()
-            if parts.answers and suggests and not crowded:
+            wanted_next = settings.suggestions > 0 and understood.intent not in SILENT
+            crowded = wanted_next and request.crowded()
+            if parts.answers and wanted_next and not crowded:
                 done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
                 search = library, parts.answers, settings.suggestions, request.where
                 tried = await asyncio.to_thread(suggested, done, *search)

@@ -14,6 +14,7 @@ from turnwise.evaluation.metrics import repeated
 from turnwise.types import Failed, Reply, Trace
 
 REPEATS = 0.13  # share of an answer's 4-grams said before, from which on it repeats; see `turnwise eval answer`
+TITLES = "titles"  # of what is cited: seen, for what is written down; expected by `cites`
 _NUMBER = re.compile(r"\s*(<=|>=|<|>|=)?\s*(\d*\.?\d+)\s*(ms|s|%)?\s*")
 _COMPARED: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -61,7 +62,15 @@ def observed(end: Reply | Failed, earlier: Iterable[str]) -> dict[str, Any]:
     seen: dict[str, Any] = dict.fromkeys(KINDS)
     seen |= {"latency": sum(stage.ms for stage in trace), "blocked": blocked}
     if isinstance(end, Failed):
-        return {**seen, "error": end.error["code"], "answer": "", "searched": [], "cites": [], "suggests": []}
+        return {
+            **seen,
+            "error": end.error["code"],
+            "answer": "",
+            "searched": [],
+            "cites": [],
+            TITLES: [],
+            "suggests": [],
+        }
     return {
         **seen,
         "error": "",
@@ -72,6 +81,7 @@ def observed(end: Reply | Failed, earlier: Iterable[str]) -> dict[str, Any]:
         "condensed": end.condensed_query,
         "searched": _details(trace, "retrieve").get("searches", []),
         "cites": list(dict.fromkeys(name for each in end.sources for name in (each.title, each.source))),
+        TITLES: list(dict.fromkeys(each.title for each in end.sources)),
         "answer": end.text,
         "answers": not abstains(end.text),
         "repeats": repeated(end.text, list(earlier)) > REPEATS,

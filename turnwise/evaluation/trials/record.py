@@ -10,6 +10,7 @@ from typing import Any
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from turnwise.conversation import Conversation, Turn
+from turnwise.evaluation.trials.expect import TITLES
 from turnwise.evaluation.trials.hold import Held, Outcome
 from turnwise.evaluation.trials.script import load, yaml
 
@@ -58,8 +59,7 @@ def _written(name: str, seen: dict[str, Any]) -> Any:
     value = seen[name]
     match name:
         case "cites":
-            titles = _titles(seen)
-            return _flow(titles) if titles else False
+            return _flow(seen[TITLES]) if seen[TITLES] else False
         case "searched":
             return bool(value)
         case "confidence":
@@ -70,11 +70,6 @@ def _written(name: str, seen: dict[str, Any]) -> Any:
             return str(value)
         case _:
             return _flow(value) if isinstance(value, list) else value
-
-
-def _titles(seen: dict[str, Any]) -> list[str]:
-    """Titles and paths stand in turns among what is cited; a title is enough."""
-    return [each for each in seen["cites"] if "/" not in each and not each.startswith("upload:")]
 
 
 def _flow(values: Sequence[str]) -> CommentedSeq:
