@@ -35,7 +35,7 @@ class Libraries:
     def of_passages(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
         """An index of entries that are passages already; a passage's source is its id."""
         rows = [_ready(entry) for entry in entries]
-        with self._open(name, _digest(rows)) as index:
+        with self._open(name, _digest_of(rows)) as index:
             if index.counts().documents < len(rows):
                 index.put(rows)
             self._embed(name, index)
@@ -45,7 +45,7 @@ class Libraries:
     def of_documents(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
         """An index of entries that are cut into passages, which carry their offsets in the entry's text."""
         documents = [_divided(entry) for entry in entries]
-        with self._open(name, _digest(documents)) as index:
+        with self._open(name, _digest_of(documents)) as index:
             index.put(documents)
             self._embed(name, index)
             yield index
@@ -90,7 +90,11 @@ def _ready(entry: Entry) -> Document:
 
 def _divided(entry: Entry) -> Document:
     chunks = tuple(chunk(whole(_title(entry), entry.text)))
-    return Document(entry.id, _title(entry), _digest(chunks), chunks)
+    return Document(entry.id, _title(entry), _digest([(each.text, each.start) for each in chunks]), chunks)
+
+
+def _digest_of(documents: Sequence[Document]) -> str:
+    return _digest([(each.source, each.content) for each in documents])
 
 
 def _digest(values: Sequence[object]) -> str:
