@@ -6,8 +6,8 @@ A server in a process of its own over the bundled sample (or the documents of a 
 conversations at the same time, each sending its next message when the last was answered; timed are the first event of a
 stream and its end. Then so many connections follow a conversation in silence, and the server's memory is read. With
 --peer the same questions go to LlamaIndex's chat engine behind FastAPI, over the same documents, with the same embedder
-and BM25, and no language model on either side: pip install --no-deps llama-index-retrievers-bm25 bm25s. The asking runs
-on the same cores.
+and BM25 and a re-ranker, first the one that it can have (12 layers), then Turnwise's own, borrowed; and no language
+model on either side: pip install --no-deps llama-index-retrievers-bm25 bm25s. The asking runs on the same cores.
 """
 
 from __future__ import annotations
@@ -60,17 +60,18 @@ def main() -> None:
             engine.add(options.documents)
             counts = engine.index.counts()
         print(f"{counts.passages:,} passages, {options.conversations} conversations of {options.turns} turns\n")
-        print(f"{'server':24} {'first p50':>10} {'p95':>8} {'whole p50':>10} {'p95':>8} {'turns/s':>8} {'failed':>7}")
+        print(f"{'server':34} {'first p50':>10} {'p95':>8} {'whole p50':>10} {'p95':>8} {'turns/s':>8} {'failed':>7}")
         with served([sys.executable, "-c", COMMAND, "serve", "--library", folder, "--port", "0"]) as (port, process):
             ours = both("turnwise", port, options.conversations, options.turns)
             if options.idle:
                 idle(port, process.pid, options.idle)
     if options.peer:
-        peer = [sys.executable, str(Path(__file__).parent / "peer_server.py"), str(options.documents)]
-        with served(peer) as (port, _):
-            theirs = both("llama-index", port, options.conversations, options.turns)
-        ratios = [f"{one / other:.1f}" for one, other in zip(ours, theirs, strict=True)]
-        print(f"\nturns a second beside the peer: {ratios[0]} times, {ratios[1]} where questions recur")
+        for name, borrowed in (("llama-index", []), ("the same, our re-ranker", ["--borrowed"])):
+            peer = [sys.executable, str(Path(__file__).parent / "peer_server.py"), str(options.documents), *borrowed]
+            with served(peer) as (port, _):
+                theirs = both(name, port, options.conversations, options.turns)
+            ratios = [f"{one / other:.1f}" for one, other in zip(ours, theirs, strict=True)]
+            print(f"  turns a second beside it: {ratios[0]} times, {ratios[1]} where questions recur", flush=True)
 
 
 @contextmanager
@@ -101,7 +102,7 @@ def asked(name: str, port: int, conversations: int, turns: int, apart: str) -> f
     passed = time.perf_counter() - started
     rate = len(times.whole) / passed
     print(
-        f"{name:24} {_at(times.first, 50):10.0f} {_at(times.first, 95):8.0f} {_at(times.whole, 50):10.0f}"
+        f"{name:34} {_at(times.first, 50):10.0f} {_at(times.first, 95):8.0f} {_at(times.whole, 50):10.0f}"
         f" {_at(times.whole, 95):8.0f} {rate:8.1f} {times.failed:7}",
         flush=True,
     )

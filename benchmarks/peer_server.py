@@ -1,10 +1,11 @@
 """A peer for benchmarks/load.py: LlamaIndex's chat engine behind FastAPI, with the same documents and embedder.
 
-    python benchmarks/peer_server.py DOCUMENTS
+    python benchmarks/peer_server.py DOCUMENTS [--borrowed]
 
-It retrieves as Turnwise does: by vectors of the same network and by BM25, fused by ranks; the first fifteen are read by
-the same re-ranker, and six stay. No language model is asked: what would be generated is one fixed word. Histories are
-kept in memory.
+It retrieves as Turnwise does: by vectors of the same network and by BM25, fused by ranks; the best are read by a
+re-ranker, and six stay. The re-ranker is the one that can be had for it, ms-marco-MiniLM-L-12-v2 on fifteen passages;
+or Turnwise's own, borrowed, on as many as Turnwise gives it. No language model is asked: what would be generated is one
+fixed word. Histories are kept in memory.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ class SameEmbedder(BaseEmbedding):  # type: ignore[misc]
         return self._ours.embed_passages([text])[0].tolist()
 
 
-class SameReranker(BaseNodePostprocessor):  # type: ignore[misc]
-    """The network that Turnwise re-ranks with."""
+class Rereading(BaseNodePostprocessor):  # type: ignore[misc]
+    """The network that Turnwise re-ranks with, or the one that it was distilled from."""
 
     _ours: Any = None
 
-    def __init__(self) -> None:
+    def __init__(self, ours: OnnxReranker) -> None:
         super().__init__()
-        self._ours = OnnxReranker()
+        self._ours = ours
 
     def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
         passages = [Passage(0, 0, node.metadata.get("file_name", ""), "", node.get_content()) for node in nodes]
@@ -70,17 +71,16 @@ class SameReranker(BaseNodePostprocessor):  # type: ignore[misc]
         return [nodes[place] for _, place in best]
 
 
-def create(documents: Path) -> FastAPI:
+def create(documents: Path, reranker: OnnxReranker) -> FastAPI:
     Settings.llm = MockLLM(max_tokens=1)
     Settings.embed_model = SameEmbedder()
     Settings.tokenizer = str.split  # the default one would be downloaded
     Settings.chunk_size, Settings.chunk_overlap = 120, 0  # passages as long as ours
     index = VectorStoreIndex.from_documents(SimpleDirectoryReader(str(documents)).load_data())
-    by_words = BM25Retriever.from_defaults(docstore=index.docstore, similarity_top_k=15)
-    by_meaning = index.as_retriever(similarity_top_k=15)
-    reranker = SameReranker()
+    by_words = BM25Retriever.from_defaults(docstore=index.docstore, similarity_top_k=reranker.reads)
+    by_meaning = index.as_retriever(similarity_top_k=reranker.reads)
     retriever = QueryFusionRetriever(
-        [by_meaning, by_words], similarity_top_k=15, num_queries=1, mode="reciprocal_rerank", use_async=True
+        [by_meaning, by_words], similarity_top_k=reranker.reads, num_queries=1, mode="reciprocal_rerank", use_async=True
     )
     engines: dict[str, ContextChatEngine] = {}
     app = FastAPI()
@@ -92,7 +92,7 @@ def create(documents: Path) -> FastAPI:
         if engine is None:
             memory = ChatMemoryBuffer.from_defaults(token_limit=8000)
             engine = engines[body["conversation_id"]] = ContextChatEngine.from_defaults(
-                retriever, memory=memory, node_postprocessors=[reranker]
+                retriever, memory=memory, node_postprocessors=[Rereading(reranker)]
             )
 
         async def frames() -> AsyncIterator[bytes]:
@@ -105,7 +105,7 @@ def create(documents: Path) -> FastAPI:
 
 
 def main() -> None:
-    app = create(Path(sys.argv[1]))
+    app = create(Path(sys.argv[1]), OnnxReranker(quality="--borrowed" not in sys.argv))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen()

@@ -18,8 +18,9 @@ import numpy as np
 from turnwise.app import build_sample
 from turnwise.config import Settings
 from turnwise.models.reranker import OnnxReranker
-from turnwise.turn.retrieve import CANDIDATES
 from turnwise.types import Passage, SearchQuery
+
+CANDIDATES = 15
 
 
 def main() -> None:

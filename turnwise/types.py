@@ -834,10 +834,12 @@ class Tool(Protocol):
 
 
 class Reranker(Protocol):
-    """A model that reads a question and a passage together. `trust` is what a point of its scores counts beside the
-    score of a search, which is a cosine and a little."""
+    """A model that reads a question and a passage together. `reads` is how many passages of a search it is given, the
+    best first; `trust` is what a point of its scores counts beside the score of a search, which is a cosine and a
+    little."""
 
     name: str
+    reads: int
     trust: float
 
     def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:

@@ -26,6 +26,7 @@ class WordJudge:
     """A judge that counts the words of the question that a sentence has: quick, and right for the texts here."""
 
     name = "words"
+    reads = 15
     trust = 1.0
 
     def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:

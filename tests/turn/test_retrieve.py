@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from turnwise.turn.retrieve import CANDIDATES, MOST, Shelves, carry_out, gathered
+from turnwise.turn.retrieve import MOST, Shelves, carry_out, gathered
 from turnwise.types import Filter, Hit, Message, Passage, QueryPlan, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
@@ -45,6 +45,7 @@ class Judge:
     """A re-ranker that gives the points it is told."""
 
     name = "judge"
+    reads = 15
     trust = 1 / 60
 
     def __init__(self, **points: float) -> None:
@@ -97,7 +98,7 @@ def test_the_re_ranker_orders_the_best_of_a_search() -> None:
     assert retrieved("both", judge=Judge(p3=30.0, p6=33.0), k=3) == [3, 6, 1]
     judge = Judge(p20=99.0)
     assert retrieved("many", judge=judge, k=2) == [1, 2]
-    assert judge.read == list(range(1, CANDIDATES + 1))
+    assert judge.read == list(range(1, judge.reads + 1))
 
 
 def test_what_the_last_answer_cited_is_found_again() -> None:

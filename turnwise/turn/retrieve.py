@@ -35,7 +35,7 @@ Search = Callable[[SearchQuery, int], list[Hit]]
 PATIENCE = 30.0  # seconds that a turn waits for a tool
 LONGEST = 200  # characters of a sentence that the next step is given
 MOST = 8  # passages an answer draws on
-CANDIDATES = 15  # passages of a search that the re-ranker reads
+FOUND = 15  # passages that a search finds at least
 SPARE = 5  # more, in place of those that are folded
 AGAIN = 0.02  # what it counts that the last answer cited a passage
 ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers and names: it says the same
@@ -246,9 +246,9 @@ def find(
 ) -> list[Hit]:
     """The best k passages of one search: the re-ranker orders those at the top, and of those that say the same only
     the best stays."""
-    found = _again(search(query, max(k, CANDIDATES) + SPARE), earlier, query.where)
+    found = _again(search(query, max(k, FOUND) + SPARE), earlier, query.where)
     if reranker is not None and len(found) > 1:
-        top, rest = found[:CANDIDATES], found[CANDIDATES:]
+        top, rest = found[: reranker.reads], found[reranker.reads :]
         points = reranker.scores(query.question, [hit.passage for hit in top])
         top = [
             dataclasses.replace(hit, score=hit.score + reranker.trust * point)
