@@ -10,11 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from turnwise.documents.ingest import add, embed_pending, pending, remove
-from turnwise.errors import LibraryDamaged, LibraryError
+from turnwise.errors import LibraryDamaged
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.fusion import WORDS
 from turnwise.models.embedder import OnnxEmbedder
@@ -174,16 +172,6 @@ def test_a_name_that_is_no_text_is_taken(open_index: Open, folder: Path) -> None
     assert remove(index, document.source)
 
 
-def test_ready_passages_go_in_in_bulk_and_are_replaced(open_index: Open) -> None:
-    index = open_index()
-    assert index.put(ready(2500)) == ["added"] * 2500
-    assert index.put(ready(2500)) == ["unchanged"] * 2500
-    assert index.put([one("row 7", "Title 7", "zebras"), one("new", "", "lions")]) == ["updated", "added"]
-    assert index.counts() == Counts(2501, 2501, 0)
-    (hit,) = index.search(SearchQuery("zebras"), 5)
-    assert (hit.passage.source, hit.passage.text) == ("row 7", "zebras")
-
-
 # --- vectors ------------------------------------------------------------------------------------------------------
 
 
@@ -238,15 +226,6 @@ embed_pending(index, lambda _, done, __: os._exit(9) if done else None)
     assert embed_pending(index) == 84
 
 
-def test_several_may_embed_at_once(open_index: Open) -> None:
-    indexes = [open_index() for _ in range(3)]
-    indexes[0].put(ready(300))
-    with ThreadPoolExecutor(3) as pool:
-        made = list(pool.map(lambda index: embed_pending(index), indexes))
-    assert sum(made) == 300
-    assert indexes[1].counts() == Counts(300, 300, 300)
-
-
 def test_a_passage_removed_while_it_is_embedded_is_forgotten(open_index: Open, word_embedder) -> None:
     index = open_index(word_embedder)
     index.put(ready(3))
@@ -261,53 +240,7 @@ def test_a_passage_removed_while_it_is_embedded_is_forgotten(open_index: Open, w
     assert index.counts() == Counts(2, 2, 2)
 
 
-def test_another_embedder_is_refused_until_the_vectors_are_gone(open_index: Open, new_word_embedder) -> None:
-    index = open_index()
-    index.put(ready(2))
-    embed_pending(index)
-    other = open_index(new_word_embedder("other"))
-    for use in (lambda: other.search(SearchQuery("common"), 3), lambda: embed_pending(other)):
-        with pytest.raises(LibraryError, match="built with the embedder words, and the one set is other") as caught:
-            use()
-        assert "embedder" in caught.value.hint
-    remove(index, "row 0")
-    remove(index, "row 1")
-    other.put(ready(2))
-    assert embed_pending(other) == 2
-    with pytest.raises(LibraryError, match="built with the embedder other"):
-        index.search(SearchQuery("common"), 3)
-
-
 # --- searching ----------------------------------------------------------------------------------------------------
-
-
-def test_an_empty_library_finds_nothing(open_index: Open) -> None:
-    index = open_index()
-    assert index.search(SearchQuery("anything"), 5) == []
-    assert index.locate("Anything.") is None
-    assert index.documents() == []
-    assert embed_pending(index) == 0
-    index.put(ready(2))
-    embed_pending(index)
-    assert index.search(SearchQuery("?! …"), 5) == []
-    assert index.search(SearchQuery("number1"), 0) == []
-
-
-def test_added_words_count_by_their_weight(open_index: Open) -> None:
-    index = open_index()
-    index.put(
-        one(name, name, text)
-        for name, text in {
-            "both": "zebras and lions in one text",
-            "literal": "zebras and some other beasts",
-            "added": "lions and some other beasts",
-            "neither": "gnus and some other beasts",
-        }.items()
-    )
-    assert found(index, "zebras", Term("the lions", 0.5)) == ["both", "literal", "added"]
-    assert found(index, "zebras", Term("lions", 0.0)) == ["literal", "both"]
-    assert found(index, "what about those?", Term("lions", 0.3)) == ["added", "both"]
-    assert found(index, "zebras", Term("zebra", 0.9)) == ["literal", "both"]
 
 
 def test_weighted_words_add_up_as_bm25_does(open_index: Open) -> None:
@@ -399,23 +332,6 @@ def test_searches_go_on_while_others_write(open_index: Open) -> None:
     assert index.counts() == Counts(185, 185, 185)
 
 
-def test_a_sentence_is_located_whatever_its_spacing(open_index: Open, folder: Path) -> None:
-    sentence = 'They said "it\'s done", i.e. the well-known café_test (v1.2) was over by 10 % or so, at last.'
-    (folder / "a.txt").write_text(
-        "First things first.\n\nBefore it. " + sentence.replace(" was ", " was\n   ") + " After."
-    )
-    write(folder, b="They said it is done, i.e. the well-known cafe test.")
-    index = open_index()
-    add(index, [folder])
-    located = index.locate(sentence)
-    assert located is not None
-    assert located.title == "a"
-    assert index.locate(f"  {sentence.replace(' ', '  ')} ") == located
-    assert index.locate(sentence.replace("at last", "at length")) is None
-    assert index.locate("…") is None
-    assert index.locate('" OR text : "') is None
-
-
 @pytest.fixture(scope="module")
 def hostile_index(tmp_path_factory: pytest.TempPathFactory, new_word_embedder) -> Iterator[EmbeddedIndex]:
     index = EmbeddedIndex(Database(tmp_path_factory.mktemp("hostile") / "library.db"), new_word_embedder())
@@ -423,19 +339,6 @@ def hostile_index(tmp_path_factory: pytest.TempPathFactory, new_word_embedder) -
     embed_pending(index)
     yield index
     index.close()
-
-
-hostile = st.text(max_size=80) | st.text(st.sampled_from("\"'*^:()-+{}ANDORNEAR \\\0\ud800é界٣_%"), max_size=60)
-
-
-@settings(max_examples=200, deadline=None)
-@given(hostile, st.lists(st.tuples(hostile, st.floats(allow_nan=True)), max_size=3), hostile)
-def test_any_text_can_be_searched(
-    hostile_index: EmbeddedIndex, literal: str, added: list[tuple[str, float]], dense: str
-) -> None:
-    query = SearchQuery(literal, tuple(Term(*term) for term in added), dense)
-    assert len(hostile_index.search(query, 5)) <= 5
-    hostile_index.locate(literal)
 
 
 def test_a_pasted_page_can_be_searched(hostile_index: EmbeddedIndex) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import threading
@@ -89,6 +90,7 @@ def test_a_turn_is_accepted_and_finished(store: ConversationStore) -> None:
     assert [(turn.number, turn.prompt, turn.response, turn.status) for turn in accepted.turns] == [
         (1, "What floats?", None, "pending")
     ]
+    assert accepted.messages() == ()
     record = {"condensed_query": "What floats?", "trace": [{"stage": "retrieve", "ms": 1.5}], "odd": "\x00\ud83d"}
     store.finish("c", 1, "answered", "Oil [3].", [SOURCE], record)
     found = store.conversation("c")
@@ -113,7 +115,7 @@ def test_the_history_of_the_next_turn_has_sources_but_no_records(store: Conversa
     store.accept("c", "What floats?")
     store.finish("c", 1, "answered", "Oil [3].", [SOURCE], {"trace": ["long"]})
     accepted = store.accept("c", "Why?")
-    assert [turn.record for turn in accepted.turns] == [{}, {}]
+    assert [(turn.number, turn.record) for turn in accepted.turns] == [(1, {}), (2, {})]
     at = accepted.turns[0].timestamp.timestamp()
     assert accepted.messages() == (
         Message("user", "What floats?", at=at),
@@ -162,6 +164,20 @@ def test_conversations_are_listed_newest_first(store: ConversationStore) -> None
     assert [entry["id"] for entry in store.conversations(limit=2)] == ["a", "c"]
 
 
+def test_a_long_first_message_makes_a_short_title(store: ConversationStore) -> None:
+    store.accept("c", "word " * 1000)
+    title = store.conversations()[0]["title"]
+    assert len(title) == 100
+    assert title.endswith("…")
+
+
+def test_every_field_of_a_source_survives(store: ConversationStore) -> None:
+    store.accept("c", "Hi")
+    bare = dataclasses.replace(SOURCE, page=None, quote="", heading="")
+    store.finish("c", 1, "answered", "Hello.", (source for source in (SOURCE, bare)))
+    assert store.conversation("c").turns[0].sources == (SOURCE, bare)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -169,11 +185,12 @@ def test_conversations_are_listed_newest_first(store: ConversationStore) -> None
         '" OR 1=1',
         "../../etc/passwd",
         "%",
+        "_",
         "",
         "line\nbreak",
         "🙂" * 50,
         "x" * 100_000,
-        "%s{0}",
+        "{0}{name}%s",
     ],
 )
 def test_an_id_is_only_a_name(store: ConversationStore, name: str) -> None:
@@ -193,6 +210,7 @@ def test_half_a_character_is_refused_as_not_text(store: ConversationStore) -> No
         store.conversation("\ud83d")
     with pytest.raises(ConversationNotFound):
         store.conversation("c")
+    assert store.conversations() == []
 
 
 def test_a_killed_process_leaves_an_interrupted_turn_and_a_usable_conversation(
@@ -209,6 +227,7 @@ def test_a_killed_process_leaves_an_interrupted_turn_and_a_usable_conversation(
     end(accept_elsewhere(place))
     accepted = store.accept("c", "After")
     assert [turn.status for turn in accepted.turns] == ["answered", "interrupted", "interrupted", "pending"]
+    assert [each.content for each in accepted.messages()] == ["Before", "Yes.", *["Never answered"] * 2]
 
 
 def test_a_turn_of_a_process_at_work_is_pending_and_makes_others_wait(place: str, store: ConversationStore) -> None:
@@ -225,6 +244,7 @@ def test_processes_append_without_losing_or_mixing_turns(place: str, store: Conv
     code = """
 print("ready", flush=True)
 sys.stdin.readline()
+waits = 0
 for count in range(20):
     prompt = f"{sys.argv[2]} {count}"
     while True:
@@ -232,22 +252,33 @@ for count in range(20):
             number = store.accept("c", prompt).turns[-1].number
             break
         except ConversationBusy:
+            waits += 1
             time.sleep(0.001)
+    time.sleep(0.005)
     store.finish("c", number, "answered", f"answer to {prompt}")
-    time.sleep(0.002)
+    time.sleep(0.005)
+print(waits)
 """
     processes = [run_python(code, place, name) for name in ("a", "b")]
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        process.communicate("go\n", timeout=60)
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    waits = [int(process.communicate(timeout=60)[0]) for process in processes]
+    assert any(waits), "the two never met"
+    check_both_are_whole(store, 20)
+
+
+def check_both_are_whole(store: ConversationStore, count: int) -> None:
     turns = store.conversation("c").turns
-    assert [turn.number for turn in turns] == list(range(1, 41))
+    assert [turn.number for turn in turns] == list(range(1, 2 * count + 1))
     assert all(turn.response == f"answer to {turn.prompt}" for turn in turns)
     for name in ("a", "b"):
         said = [turn.prompt for turn in turns if turn.prompt.startswith(name)]
-        assert said == [f"{name} {number}" for number in range(20)]
+        assert said == [f"{name} {number}" for number in range(count)]
 
 
 def test_of_many_messages_at_once_one_is_taken(open_store: Open) -> None:
