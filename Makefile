@@ -1,21 +1,30 @@
-# run: the chat page on the sample library (another port: make run ARGS="--port 8001").  test: all checks.
+# run: the chat page on the sample library (another port: make run ARGS="--port 8001").  test: all checks, by several
+# processes at once, or some by one: make test ARGS=tests/test_text.py.  quick: the checks that take seconds.
 # faults: all that must not hurt, and 200 kills.  lint: format and types.  docs: the pages made from the code.
 # screenshots: the pictures in them.  bench: speed.
 # peers: beside others, make peers DATA=DIR with conversation data as turnwise eval reads it.
 PYTHON ?= python3
 KILLS ?= 200
+TESTERS ?= 3
+QUICK := tests/dialogue tests/sums tests/test_text.py tests/test_config.py tests/test_layers.py
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := .venv/.ready
 DEV := .venv/.ready-dev
 
-.PHONY: run test faults lint docs screenshots bench peers
+.PHONY: run test quick faults lint docs screenshots bench peers
+
+# What is compiled is kept: many processes are started.
+test quick faults: export PYTHONDONTWRITEBYTECODE =
 
 run: $(READY)
 	@$(BIN)/turnwise serve --sample $(ARGS)
 
 test: lint
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(or $(ARGS),--numprocesses $(TESTERS) --dist loadfile)
+
+quick: $(DEV)
+	@$(BIN)/python -m pytest $(QUICK) $(ARGS)
 
 faults: $(DEV)
 	@$(BIN)/python -m pytest tests/faults $$($(BIN)/python tests/faults/test_every_fault.py) $(ARGS)

@@ -1,4 +1,4 @@
-"""A limit on how long a piece of code may take, also where it is deep inside a regular expression."""
+"""Limits on how long code, run by the main thread, may take, also where it is deep inside a regular expression."""
 
 from __future__ import annotations
 
@@ -12,18 +12,30 @@ import pytest
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Fail the test when the block, run by the main thread, takes longer."""
+    """Fail the test when the block takes more of the processor's time: that others are at work too is no fault."""
+    with _alarmed(signal.SIGPROF, signal.ITIMER_PROF, seconds):
+        yield
 
+
+@contextmanager
+def ended_within(seconds: float) -> Iterator[None]:
+    """Fail the test when the block, which may wait, has not ended after so long."""
+    with _alarmed(signal.SIGALRM, signal.ITIMER_REAL, seconds):
+        yield
+
+
+@contextmanager
+def _alarmed(alarm: signal.Signals, clock: int, seconds: float) -> Iterator[None]:
     def late(*_: object) -> None:
         pytest.fail(f"it took longer than {seconds:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(alarm, late)
+    signal.setitimer(clock, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(clock, 0)
+        signal.signal(alarm, before)
 
 
 def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:

@@ -8,7 +8,9 @@ newer one, without the processor options of the machine that builds (OPTFLAGS=""
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import random
 import re
 import shutil
 import signal
@@ -165,13 +167,7 @@ class RedisServer:
 @contextlib.contextmanager
 def redis() -> Iterator[RedisServer]:
     """A running Redis. Raises CannotInstall where there is none and none can be installed."""
-    program = shutil.which("redis-server")
-    if not program:
-        if os.geteuid() != 0 or not shutil.which("apt-get"):
-            raise CannotInstall("redis-server is not installed, and only root on Debian or Ubuntu can add it")
-        _apt("update")
-        _apt("install", "redis-server")
-        program = shutil.which("redis-server") or ""
+    program = _redis_program()
     folder = Path(tempfile.mkdtemp(prefix="redis-"))
     server = RedisServer(folder, _free_port(), program)
     try:
@@ -183,20 +179,45 @@ def redis() -> Iterator[RedisServer]:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port below those that systems hand out: no client takes it while its server is down or not yet up."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """What is installed is installed once, however many processes test."""
+    with (Path(tempfile.gettempdir()) / f"turnwise-services-{os.geteuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _redis_program() -> str:
+    with _one_at_a_time():
+        if found := shutil.which("redis-server"):
+            return found
+        if os.geteuid() != 0 or not shutil.which("apt-get"):
+            raise CannotInstall("redis-server is not installed, and only root on Debian or Ubuntu can add it")
+        _apt("update")
+        _apt("install", "redis-server")
+        return shutil.which("redis-server") or ""
 
 
 def _binaries_with_vector() -> Path:
-    if found := _found():
-        return found
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise CannotInstall("PostgreSQL with pgvector is not installed, and only root on Debian or Ubuntu can add it")
-    _install()
-    if found := _found():
-        return found
-    raise CannotInstall("PostgreSQL with pgvector was installed, and is not where it should be")
+    with _one_at_a_time():
+        if found := _found():
+            return found
+        if os.geteuid() != 0 or not shutil.which("apt-get"):
+            raise CannotInstall(
+                "PostgreSQL with pgvector is not installed, and only root on Debian or Ubuntu can add it"
+            )
+        _install()
+        if found := _found():
+            return found
+        raise CannotInstall("PostgreSQL with pgvector was installed, and is not where it should be")
 
 
 def _found() -> Path | None:

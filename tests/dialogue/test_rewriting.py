@@ -169,6 +169,6 @@ def test_any_reply_is_judged(message: str, reply: str, language: str) -> None:
     "piece", ["<think>", '"', "question: ", "**", "the ", " ", "\n", "Is a. ", "?", "に", "<think></think>"]
 )
 def test_hostile_replies_are_judged_in_linear_time(piece: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     fault(MESSAGE, BERT, cleaned(piece * LONGEST_REPLY))
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2

@@ -105,6 +105,6 @@ def test_it_is_a_part_of_the_conversation_in_its_order(message: str, said: list[
 
 def test_a_hostile_history_takes_no_longer() -> None:
     history = said(*["heronheron " * 2000] * 1000)
-    start = time.perf_counter()
+    start = time.process_time()
     window("heron " * 2000, history)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

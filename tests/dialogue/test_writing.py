@@ -128,9 +128,9 @@ def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
 )
 def test_hostile_messages_take_linear_time(message: str) -> None:
     seen = said("How do BERT, GPT and ELMo differ? " * 30, "BERT, GPT, " * 1000)
-    start = time.perf_counter()
+    start = time.process_time()
     written(message, ["BERT", "GPT"])
     compared(message, seen)
     parallel(message, seen)
     standalone(message, seen, [("BERT", 0.9), ("GPT", 0.9)], "rules", "")
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

@@ -42,7 +42,7 @@ def site() -> Iterator[SimpleNamespace]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", answers=answers, asked=asked)
     over.set()

@@ -14,7 +14,7 @@ import pytest
 from tests import services
 from tests.fake_openai import FakeOpenAI, Mood, cut, events, mute, page, refusal, stalled, words
 from tests.faults.talking_to import Patient
-from tests.patience import within
+from tests.patience import ended_within
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.server.run import running
@@ -44,7 +44,7 @@ def streamed(server: Patient, model: FakeOpenAI, *moods: Mood) -> tuple[str, str
     conversation = uuid.uuid4().hex
     body = {"message": QUESTION, "conversation_id": conversation}
     model.moods = [words("It is trained ", "on text [1].")]
-    with within(120):
+    with ended_within(120):
         assert server.post("/api/chat", {**body, "stream": False}).status == 200
         model.moods = list(moods)
         told = server.post("/api/chat", body).events
@@ -112,7 +112,7 @@ def test_fault_34_redis_down_slow_and_flushed(tmp_path: Path) -> None:
         with services.redis() as redis:
             limits = {"limit_user": "4/hour", "limits_store": redis.url}
             settings = Settings(library=str(tmp_path), guard="off", suggestions=0, **limits)  # type: ignore[arg-type]
-            with build(settings, create=True) as engine, running(engine) as address, within(120):
+            with build(settings, create=True) as engine, running(engine) as address, ended_within(120):
                 server = Patient(address, engine)
                 assert [server.post("/api/chat", ask).status for _ in range(5)] == [200] * 4 + [429]
                 with __import__("redis").Redis.from_url(redis.url) as client:

@@ -21,7 +21,7 @@ from typing import Any, cast
 import pytest
 
 from tests.faults.talking_to import Patient, started
-from tests.patience import until, within
+from tests.patience import ended_within, until
 from tests.server.scripted import Following
 from tests.services import PostgresServer
 from turnwise.app import build
@@ -167,7 +167,7 @@ def test_fault_32_a_lock_that_is_never_given_back(tmp_path: Path) -> None:
     holder = Database(tmp_path / "library.db")
     EmbeddedStore(holder).accept("c", "Hi")
     hasty = Database(tmp_path / "library.db", patience=0.2)
-    with within(60), holder.write():
+    with ended_within(60), holder.write():
         with pytest.raises(LibraryDamaged, match="locked") as raised:
             EmbeddedStore(hasty).accept("d", "Hi")
         assert "Another process is writing" in raised.value.hint

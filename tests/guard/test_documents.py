@@ -111,9 +111,9 @@ def test_hostile_texts_take_time_in_proportion_to_their_length(piece: str) -> No
         text = (piece * length)[:length]
         best = 9.0
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             detect([text])
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     assert seconds(80_000) < 8 * 4 * seconds(10_000) + 0.05

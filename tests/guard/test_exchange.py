@@ -349,9 +349,9 @@ def test_a_turn_after_twenty_others_costs_little() -> None:
     took = []
     for number in range(20):
         case = Case(read(f"What is the learning rate of {number}? {words}"), history)
-        start = time.perf_counter()
+        start = time.process_time()
         rail.check(case)
-        took.append(time.perf_counter() - start)
+        took.append(time.process_time() - start)
     assert statistics.median(took) < 0.02  # less than 3 ms where nobody else is at work
 
 

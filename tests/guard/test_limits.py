@@ -452,10 +452,10 @@ def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCa
     own_redis.halt()
     start = time.monotonic()
     assert not limiter.hit(ANN).allowed, "what was counted here"
-    assert time.monotonic() - start < 2
-    start = time.monotonic()
-    limiter.hit(ANN)
-    assert time.monotonic() - start < 0.5, "nobody else waits"
+    assert time.monotonic() - start < 20
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patient, "take", lambda _: pytest.fail("nobody else waits"))
+        limiter.hit(ANN)
     own_redis.resume()
     seconds.now += REST
     assert limiter.hit(ANN).allowed

@@ -234,7 +234,7 @@ def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path, m
         began = time.monotonic()
     connection.close()
     assert script.closed.is_set()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 9
 
 
 def test_stored_conversations_come_back_with_html_and_what_became_of_each_turn(client: Client) -> None:

@@ -369,7 +369,7 @@ def test_spans_are_sent_where_an_endpoint_is_set_and_go_on_with_the_callers_trac
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
-        threading.Thread(target=collector.serve_forever).start()
+        threading.Thread(target=collector.serve_forever, args=(0.01,)).start()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
         with serving(tmp_path) as client:

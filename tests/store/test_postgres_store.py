@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.patience import within
+from tests.patience import ended_within
 from tests.services import PostgresServer
 from turnwise.errors import ConversationBusy, ConversationError, LibraryUnavailable, NotText
 from turnwise.postgres import Database
@@ -62,7 +62,7 @@ def test_a_lease_is_renewed_while_the_turn_is_being_answered(postgres_url: str) 
         for _ in range(3):
             with store._database.write() as tx:
                 tx.execute("UPDATE turns SET held_until = now() - interval '1 hour'")
-            with within(60):
+            with ended_within(60):
                 while not held():
                     time.sleep(0.02)
         store.finish("c", 1, "answered", "Yes.")
