@@ -19,6 +19,7 @@ from tests.pdfs import make_pdf
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.models import sessions, weights
 from turnwise.models.local import LocalChat
 
 hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no fault
@@ -35,6 +36,28 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         home = tmp_path_factory.mktemp("account")
         for folder in ("DATA", "CACHE", "CONFIG", "STATE"):
             patch.setenv(f"XDG_{folder}_HOME", str(home / folder.lower()))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _weights_are_read_once() -> Iterator[None]:
+    """The engines of one process share the networks of the same files: reading them anew is most of a short test."""
+
+    def of_the_file(read: Callable[..., Any]) -> Callable[..., Any]:
+        kept: dict[Any, Any] = {}
+
+        def once(path: Path, *more: Any) -> Any:
+            file = path.stat()
+            which = (path, file.st_ino, file.st_size, file.st_mtime_ns, *more)
+            if which not in kept:
+                kept[which] = read(path, *more)
+            return kept[which]
+
+        return once
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sessions, "session_of", of_the_file(sessions.session_of))
+        patch.setattr(weights, "sha256", of_the_file(weights.sha256))
         yield
 
 
@@ -118,7 +141,7 @@ def sample_engine(sample_library: Path) -> Iterator[Engine]:
 @pytest.fixture(scope="session")
 def local_chat() -> LocalChat:
     """The real local model, which says little and always the same."""
-    return LocalChat(temperature=0.0, max_tokens=12)
+    return LocalChat(temperature=0.0, max_tokens=12, threads=1)  # two would wait for each other on a busy machine
 
 
 @pytest.fixture(scope="session")
