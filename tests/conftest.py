@@ -117,11 +117,17 @@ def sample_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def closed_library(tmp_path_factory: pytest.TempPathFactory, sample_folder: Path) -> Path:
-    """The folder of a library of the sample documents, words and vectors, made once. Only copy it: to read the files of
-    an open database by other means than SQLite's takes its locks away, and another process may then damage it."""
-    folder = tmp_path_factory.mktemp("closed")
-    with build(Settings(library=str(folder)), create=True) as engine:
-        engine.add(sample_folder)
+    """The folder of a library of the sample documents, words and vectors, made once, by one of the processes that test.
+    Only copy it: to read the files of an open database by other means than SQLite's takes its locks away, and another
+    process may then damage it."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "closed"
+    with services.one_at_a_time(folder.with_suffix(".lock")):
+        if not folder.exists():
+            made = tmp_path_factory.mktemp("made")
+            with build(Settings(library=str(made)), create=True) as engine:
+                engine.add(sample_folder)
+            made.rename(folder)
     return folder
 
 

@@ -38,7 +38,7 @@ def _alarmed(alarm: signal.Signals, clock: int, seconds: float) -> Iterator[None
         signal.signal(alarm, before)
 
 
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until something holds; fail the test where it does not come."""
     end = time.monotonic() + seconds
     while not holds():

@@ -33,6 +33,7 @@ OPTIONS = {
     "max_connections": "60",
     "listen_addresses": "127.0.0.1",
 }
+INSTALLING = Path(tempfile.gettempdir()) / f"turnwise-services-{os.geteuid()}.lock"  # held while something is installed
 
 
 class CannotInstall(Exception):
@@ -188,15 +189,15 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """What is installed is installed once, however many processes test."""
-    with (Path(tempfile.gettempdir()) / f"turnwise-services-{os.geteuid()}.lock").open("w") as lock:
+def one_at_a_time(file: Path = INSTALLING) -> Iterator[None]:
+    """Of the processes that come here with the same file, each waits for the one before."""
+    with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _redis_program() -> str:
-    with _one_at_a_time():
+    with one_at_a_time():
         if found := shutil.which("redis-server"):
             return found
         if os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -207,7 +208,7 @@ def _redis_program() -> str:
 
 
 def _binaries_with_vector() -> Path:
-    with _one_at_a_time():
+    with one_at_a_time():
         if found := _found():
             return found
         if os.geteuid() != 0 or not shutil.which("apt-get"):

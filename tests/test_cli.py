@@ -506,7 +506,7 @@ def test_serve_takes_an_address(birds: Path) -> None:
             assert response.status == 200
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == ""
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_eval_prints_a_table_or_an_object(tmp_path: Path) -> None:
@@ -853,7 +853,7 @@ class Terminal:
         """Press it until the text is shown: Python ignores one that falls into a finaliser."""
         for _ in range(10):
             self._process.send_signal(signal.SIGINT)
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             while self.shown.find(until, self._waited) < 0 and time.monotonic() < deadline:
                 if select.select([self._screen], [], [], 1)[0] and not self._read():
                     break
@@ -865,7 +865,7 @@ class Terminal:
         """The exit status, once the command has ended."""
         while self._read():
             pass
-        return self._process.wait(10)
+        return self._process.wait(60)
 
     def close(self) -> None:
         self._process.kill()
@@ -943,7 +943,7 @@ def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(
         assert wait_until(lambda: bool(provider.chats))
         terminal.press_ctrl_c(until="Stopped.")
         terminal.wait_for("\n\n> ")
-        assert provider.hung_up.wait(10)
+        assert provider.hung_up.wait(60)
         terminal.type("What is the white stork?\n")
         terminal.wait_for("A stork [1].")
         terminal.wait_for("\n\n> ")
@@ -954,7 +954,7 @@ def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(
 
 
 def wait_until(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.01)
     return holds()

@@ -130,7 +130,7 @@ print(lines(database))
         )
         for _ in range(3)
     ]
-    assert [process.communicate("go\n", timeout=30)[0] for process in processes] == ["['first']\n"] * 3
+    assert [process.communicate("go\n", timeout=120)[0] for process in processes] == ["['first']\n"] * 3
 
 
 def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:

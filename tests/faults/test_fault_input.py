@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.patience import ended_within
+from tests.patience import within
 from tests.server.scripted import Answer
 from tests.server.serving import Server
 from turnwise.sqlite import Database
@@ -43,7 +43,7 @@ def asked(server: Server, message: str, conversation: str = "", **more: Any) -> 
 def ends_well(server: Server, message: str, **more: Any) -> Answer:
     """The answer to it; it is an answer or a typed refusal, in its time, and the conversation goes on."""
     conversation = uuid.uuid4().hex
-    with ended_within(60):
+    with within(60):
         answer = asked(server, message, conversation, **more)
         after = asked(server, "What is BERT?", conversation)
     if answer.status == 200:
@@ -179,7 +179,7 @@ def test_fault_19_ten_thousand_turns(server: Server) -> None:
                 " sources, '{}' FROM turns WHERE conversation_id = ? AND number = 1",
                 *(number, f"What is BERT, part {number}?", long),
             )
-    with ended_within(60):
+    with within(60):
         answer = asked(server, "And what is it for?", long)
         page = server.get(f"/api/conversations/{long}?limit=20")
     assert (answer.status, answer.json["turn"]) == (200, count + 1)

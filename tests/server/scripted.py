@@ -162,7 +162,7 @@ class Client:
 
     def connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
-        return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+        return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send a body as it is where it is bytes or an iterator of them, as JSON otherwise."""

@@ -55,7 +55,7 @@ def key(engine: Engine, may: Permission = "manage", tenant: str = "", collection
 def get(url: str, secret: str = "") -> tuple[int, Headers, str]:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {secret}"} if secret else {})
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.headers, answer.read().decode("utf-8-sig")
     except urllib.error.HTTPError as refused:
         return refused.code, refused.headers, refused.read().decode()

@@ -337,7 +337,7 @@ def test_curl_puts_a_file_in(own: Server, tmp_path: Path, make_pdf: Callable[...
     file.write_bytes(make_pdf([["Storks clatter with their bills."]], title="Storks"))
     command = ["curl", "--silent", "--show-error", "-H", f"Authorization: Bearer {own.secret}"]
     sent = subprocess.run(
-        [*command, "-T", str(file), f"{own.address}/api/documents/"], capture_output=True, check=True, timeout=30
+        [*command, "-T", str(file), f"{own.address}/api/documents/"], capture_output=True, check=True, timeout=120
     )
     told: dict[str, Any] = json.loads(sent.stdout)
     assert (told["outcome"], told["name"], told["title"]) == ("added", "paper one.pdf", "Storks")

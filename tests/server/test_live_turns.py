@@ -116,7 +116,7 @@ def test_a_process_that_is_stopped_loses_no_turn(sample_library: Path) -> None:
             text = reader.until("text")["text"]
             process.send_signal(signal.SIGTERM)
             assert reader.until("error")["code"] == "ShuttingDown"
-        process.wait(20)
+        process.wait(60)
     with build(Settings(library=str(sample_library))) as engine:
         status, response = kept(engine, "cut")
     assert status == "interrupted"

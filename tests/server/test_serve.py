@@ -75,12 +75,12 @@ def test_it_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path) -> None:
         line = process.stdout.readline()
         found = re.search(r"at http://127\.0\.0\.1:(\d+) \(2 documents, answering offline\)", line)
         assert found, line
-        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=60) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert rest == ""
 
 
@@ -184,7 +184,7 @@ def asked(port: int) -> tuple[http.client.HTTPConnection, http.client.HTTPRespon
 def wait_until_nobody_listens(port: int) -> None:
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            socket.create_connection(("127.0.0.1", port), timeout=60).close()
         except ConnectionRefusedError:
             return
         except ConnectionResetError:

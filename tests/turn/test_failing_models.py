@@ -24,7 +24,7 @@ QUESTION = "What is BERT?"
 @pytest.fixture
 def with_model(make_parts: MakeParts, extractive: ExtractiveAnswerer) -> WithModel:
     """The parts of a turn whose model is at that address, with the documents beneath it."""
-    return lambda url, timeout=10: make_parts(OpenAIChat(url, None, "some-model", timeout=timeout), extractive)
+    return lambda url, timeout=60: make_parts(OpenAIChat(url, None, "some-model", timeout=timeout), extractive)
 
 
 def fell_back(parts: Parts, told: str) -> None:
@@ -88,7 +88,7 @@ def test_an_answer_cut_off_midway_fails_and_what_was_said_is_kept(
     """The documents do not take over: half of two answers would read as one."""
     conversation = uuid.uuid4().hex
     with FakeOpenAI(mood, words("Fine.")) as provider:
-        parts = with_model(provider.url, timeout=0.5)
+        parts = with_model(provider.url, timeout=2 if code == "ModelTimeout" else 60)
         events = events_of(TurnRequest(QUESTION, conversation_id=conversation), parts)
         end = events[-1]
         assert isinstance(end, Failed)

@@ -34,7 +34,7 @@ Turn = Callable[..., Reply]
 def turn(make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer) -> Turn:
     """One turn after BERT with a rewriter at that address, built as the application builds it."""
 
-    def turn(url: str, message: str = MESSAGE, timeout: float = 5.0, history: Sequence[Message] = BERT) -> Reply:
+    def turn(url: str, message: str = MESSAGE, timeout: float = 60.0, history: Sequence[Message] = BERT) -> Reply:
         chosen = Settings(base_url=url, model="some-model", condense_with_model=True, condense_timeout=timeout)
         parts = replace(by_rules(make_parts(extractive)), condenser=query_condenser(chosen))
         return answered(TurnRequest(message, tuple(history)), parts)
@@ -127,7 +127,7 @@ def test_a_refused_reply_is_kept_for_the_reader(turn: Turn) -> None:
 def test_it_stops_reading_a_reply_without_end(turn: Turn) -> None:
     with FakeOpenAI(endless) as provider:
         turn(provider.url)
-        assert provider.hung_up.wait(5)
+        assert provider.hung_up.wait(60)
 
 
 @pytest.mark.parametrize(

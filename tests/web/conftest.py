@@ -30,7 +30,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A blank page of its own; whatever breaks in its scripts fails the test."""
     faults: list[str] = []
     page = browser.new_page(viewport={"width": 1200, "height": 800})
-    page.set_default_timeout(5000)
+    page.set_default_timeout(30_000)
     page.on("pageerror", lambda error: faults.append(str(error)))
     yield page
     page.close()
