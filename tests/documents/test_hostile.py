@@ -188,9 +188,9 @@ def test_a_disk_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(5):
         (folder / f"{number}.md").write_text(f"words {number}")
     monkeypatch.setattr(ingest, "PUT_AT_ONCE", 2)
-    shelves = FullDisk()
+    shelves, threads = FullDisk(), threading.active_count()
     with pytest.raises(LibraryDamaged, match=r"disk is full\. Put in before that, and safe: 2 documents\.") as caught:
         add(shelves, [folder])
     assert caught.value.hint == "Make room on the disk."
     assert len(shelves.kept) == 2
-    assert threading.active_count() == 1
+    assert threading.active_count() <= threads
