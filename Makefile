@@ -5,7 +5,8 @@
 # peers: beside others, make peers DATA=DIR with conversation data as turnwise eval reads it.
 PYTHON ?= python3
 KILLS ?= 200
-TESTERS ?= 3
+TESTERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN || echo 2); echo $$((cores < 7 ? cores + 1 : 8)))
+TOGETHER = --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
 QUICK := tests/dialogue tests/sums tests/test_text.py tests/test_config.py tests/test_layers.py
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
@@ -21,10 +22,10 @@ run: $(READY)
 	@$(BIN)/turnwise serve --sample $(ARGS)
 
 test: lint
-	@$(BIN)/python -m pytest $(or $(ARGS),--numprocesses $(TESTERS) --dist loadfile)
+	@$(BIN)/python -m pytest $(or $(ARGS),$(TOGETHER))
 
 quick: $(DEV)
-	@$(BIN)/python -m pytest $(QUICK) $(ARGS)
+	@$(BIN)/python -m pytest $(QUICK) $(or $(ARGS),$(TOGETHER))
 
 faults: $(DEV)
 	@$(BIN)/python -m pytest tests/faults $$($(BIN)/python tests/faults/test_every_fault.py) $(ARGS)

@@ -25,6 +25,15 @@ from turnwise.models.local import LocalChat
 hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no fault
 hypothesis.settings.load_profile("patient")
 
+ONE_OF_SEVERAL = "PYTEST_XDIST_WORKER" in os.environ  # processes that share the tests, a file at a time
+LONGEST_FIRST = ("faults", "web", "evaluation", "tests", "turn", "server", "index")  # so that they end together
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if ONE_OF_SEVERAL:
+        place = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
+        items.sort(key=lambda item: place.get(item.path.parent.name, len(place)))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -121,7 +130,7 @@ def closed_library(tmp_path_factory: pytest.TempPathFactory, sample_folder: Path
     Only copy it: to read the files of an open database by other means than SQLite's takes its locks away, and another
     process may then damage it."""
     own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "closed"
+    folder = (own.parent if ONE_OF_SEVERAL else own) / "closed"
     with services.one_at_a_time(folder.with_suffix(".lock")):
         if not folder.exists():
             made = tmp_path_factory.mktemp("made")
