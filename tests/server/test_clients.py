@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_openai import ChatOpenAI
-from llama_index.core.llms import ChatMessage, MessageRole
-from llama_index.llms.openai_like import OpenAILike
 
 from tests.server.scripted import BERT, Client, answers, fails_midway, refuses, serving
 from turnwise.config import Settings
 from turnwise.types import Message
+
+if TYPE_CHECKING:  # they take seconds to import, in every process that collects the tests
+    from langchain_core.messages import BaseMessage
+    from langchain_openai import ChatOpenAI
+    from llama_index.core.llms import ChatMessage
+    from llama_index.llms.openai_like import OpenAILike
 
 TEXT = "BERT hides words [1]."
 ASKED: list[Any] = [
@@ -172,17 +174,25 @@ def test_openai_asks_once_with_a_key_of_its_own(client: Client, sdk: openai.Open
 
 # --- LangChain ---------------------------------------------------------------------------------------------------
 
-SPOKEN = [SystemMessage("Be brief."), HumanMessage("What is BERT?"), AIMessage("A model.")]
+
+@pytest.fixture
+def spoken() -> list[BaseMessage]:
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+    said = [SystemMessage("Be brief."), HumanMessage("What is BERT?"), AIMessage("A model.")]
+    return [*said, HumanMessage("How is it trained?")]
 
 
 @pytest.fixture
 def langchain(client: Client) -> ChatOpenAI:
+    from langchain_openai import ChatOpenAI
+
     address: Any = f"{client.address}/v1"
     return ChatOpenAI(base_url=address, api_key="none", model="turnwise", max_retries=0, stream_usage=True)  # type: ignore[arg-type]
 
 
-def test_langchain_asks(client: Client, langchain: ChatOpenAI) -> None:
-    answer = langchain.invoke([*SPOKEN, HumanMessage("How is it trained?")])
+def test_langchain_asks(client: Client, langchain: ChatOpenAI, spoken: list[BaseMessage]) -> None:
+    answer = langchain.invoke(spoken)
     assert answer.content == TEXT
     assert answer.usage_metadata is not None
     assert answer.usage_metadata["total_tokens"] > 0
@@ -190,8 +200,8 @@ def test_langchain_asks(client: Client, langchain: ChatOpenAI) -> None:
     assert honoured(client)
 
 
-def test_langchain_streams(client: Client, langchain: ChatOpenAI) -> None:
-    chunks = list(langchain.stream([*SPOKEN, HumanMessage("How is it trained?")]))
+def test_langchain_streams(client: Client, langchain: ChatOpenAI, spoken: list[BaseMessage]) -> None:
+    chunks = list(langchain.stream(spoken))
     assert "".join(str(chunk.content) for chunk in chunks) == TEXT
     whole = chunks[0]
     for chunk in chunks[1:]:
@@ -200,11 +210,10 @@ def test_langchain_streams(client: Client, langchain: ChatOpenAI) -> None:
     assert honoured(client)
 
 
-def test_langchain_works_without_waiting(client: Client, langchain: ChatOpenAI) -> None:
+def test_langchain_works_without_waiting(client: Client, langchain: ChatOpenAI, spoken: list[BaseMessage]) -> None:
     async def work() -> tuple[Any, str]:
-        asked = [*SPOKEN, HumanMessage("How is it trained?")]
-        whole = await langchain.ainvoke(asked)
-        return whole.content, "".join([str(chunk.content) async for chunk in langchain.astream(asked)])
+        whole = await langchain.ainvoke(spoken)
+        return whole.content, "".join([str(chunk.content) async for chunk in langchain.astream(spoken)])
 
     assert asyncio.run(work()) == (TEXT, TEXT)
     assert honoured(client)
@@ -221,31 +230,38 @@ def test_langchain_raises_what_went_wrong(client: Client, langchain: ChatOpenAI)
 
 # --- LlamaIndex --------------------------------------------------------------------------------------------------
 
-TOLD = [
-    ChatMessage(role=MessageRole.SYSTEM, content="Be brief."),
-    ChatMessage(role=MessageRole.USER, content="What is BERT?"),
-    ChatMessage(role=MessageRole.ASSISTANT, content="A model."),
-    ChatMessage(role=MessageRole.USER, content="How is it trained?"),
-]
+
+@pytest.fixture
+def told() -> list[ChatMessage]:
+    from llama_index.core.llms import ChatMessage, MessageRole
+
+    return [
+        ChatMessage(role=MessageRole.SYSTEM, content="Be brief."),
+        ChatMessage(role=MessageRole.USER, content="What is BERT?"),
+        ChatMessage(role=MessageRole.ASSISTANT, content="A model."),
+        ChatMessage(role=MessageRole.USER, content="How is it trained?"),
+    ]
 
 
 @pytest.fixture
 def llama(client: Client) -> OpenAILike:
+    from llama_index.llms.openai_like import OpenAILike
+
     return OpenAILike(
         model="turnwise", api_base=f"{client.address}/v1", api_key="none", is_chat_model=True, max_retries=0
     )
 
 
-def test_llama_index_asks(client: Client, llama: OpenAILike) -> None:
-    answer = llama.chat(TOLD)
+def test_llama_index_asks(client: Client, llama: OpenAILike, told: list[ChatMessage]) -> None:
+    answer = llama.chat(told)
     assert answer.message.content == TEXT
     raw: Any = answer.raw
     assert raw.model_extra["sources"][0]["title"] == BERT.title
     assert honoured(client)
 
 
-def test_llama_index_streams(client: Client, llama: OpenAILike) -> None:
-    answers_ = list(llama.stream_chat(TOLD))
+def test_llama_index_streams(client: Client, llama: OpenAILike, told: list[ChatMessage]) -> None:
+    answers_ = list(llama.stream_chat(told))
     assert "".join(answer.delta or "" for answer in answers_) == TEXT
     assert answers_[-1].message.content == TEXT
     raw: Any = answers_[-1].raw
@@ -253,17 +269,17 @@ def test_llama_index_streams(client: Client, llama: OpenAILike) -> None:
     assert honoured(client)
 
 
-def test_llama_index_works_without_waiting(client: Client, llama: OpenAILike) -> None:
+def test_llama_index_works_without_waiting(client: Client, llama: OpenAILike, told: list[ChatMessage]) -> None:
     async def work() -> tuple[Any, str]:
-        whole = await llama.achat(TOLD)
-        streamed = await llama.astream_chat(TOLD)
+        whole = await llama.achat(told)
+        streamed = await llama.astream_chat(told)
         return whole.message.content, "".join([answer.delta or "" async for answer in streamed])
 
     assert asyncio.run(work()) == (TEXT, TEXT)
     assert honoured(client)
 
 
-def test_llama_index_raises_what_went_wrong(client: Client, llama: OpenAILike) -> None:
+def test_llama_index_raises_what_went_wrong(client: Client, llama: OpenAILike, told: list[ChatMessage]) -> None:
     client.engine.script = refuses
     with pytest.raises(openai.UnprocessableEntityError, match="The message is empty"):
-        llama.chat(TOLD)
+        llama.chat(told)
