@@ -26,13 +26,16 @@ hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine
 hypothesis.settings.load_profile("patient")
 
 ONE_OF_SEVERAL = "PYTEST_XDIST_WORKER" in os.environ  # processes that share the tests, a file at a time
-LONGEST_FIRST = ("faults", "web", "evaluation", "tests", "turn", "server", "index")  # so that they end together
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, a file of each folder in turn: else all would drive browsers at once."""
     if ONE_OF_SEVERAL:
-        place = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
-        items.sort(key=lambda item: place.get(item.path.parent.name, len(place)))
+        places: dict[Path, dict[Path, int]] = {}
+        for item in items:
+            files = places.setdefault(item.path.parent, {})
+            files.setdefault(item.path, len(files))
+        items.sort(key=lambda item: places[item.path.parent][item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-PATIENCE = 30_000  # milliseconds: a busy machine is no fault
+PATIENCE = 60_000  # milliseconds: a busy machine is no fault
 
 
 @pytest.fixture(scope="module")

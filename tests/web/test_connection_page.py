@@ -81,7 +81,7 @@ def test_an_answer_goes_on_where_it_was_when_the_connection_broke(page: Page, cl
     wire.cut()
     page.get_by_text("The connection was lost").wait_for()
     wire.down = False
-    page.locator(".turn footer").wait_for(timeout=20_000)
+    page.locator(".turn footer").wait_for()
     assert page.locator(".answer").inner_text().startswith(" ".join(f"word{n}" for n in range(PIECES)))
     words = page.evaluate("window.shown").split()
     assert words[: PIECES - 5] == [f"word{n}" for n in range(PIECES - 5)], "nothing was shown twice or left out"
@@ -103,7 +103,7 @@ def test_a_question_is_sent_again_and_asked_once_when_the_server_was_out_of_reac
     expect(page.get_by_text("What you ask is kept here")).to_have_count(0)  # out of reach is not empty
     assert len(client.engine.requests) == asked
     wire.down = False
-    page.locator(".turn footer").wait_for(timeout=20_000)
+    page.locator(".turn footer").wait_for()
     assert "word0 word1" in page.locator(".answer").inner_text()
     assert len(client.engine.requests) == asked + 1
 
@@ -124,7 +124,7 @@ def test_a_page_that_is_loaded_again_goes_on_with_the_answer(page: Page, client:
     page.get_by_text("word3").wait_for()
     page.reload()
     page.get_by_role("button", name="Stop answering").wait_for()
-    page.locator(".turn footer").wait_for(timeout=20_000)
+    page.locator(".turn footer").wait_for()
     assert page.locator(".answer").inner_text().startswith("word0 word1")
     assert page.locator(".turn").count() == 1
 
@@ -137,7 +137,7 @@ def test_what_is_drawn_of_an_answer_is_not_drawn_again(page: Page, client: Clien
         }).observe(document.body, {subtree: true, childList: true})"""
     )
     begin(page, "Say it slowly")
-    page.locator(".turn footer").wait_for(timeout=20_000)
+    page.locator(".turn footer").wait_for()
     assert page.evaluate("window.removed") == 0
     assert page.locator(".answer .cite").inner_text() == "1"
 

@@ -82,7 +82,7 @@ def drop(page: Page, file: Path) -> None:
 
 
 def ended(turn: Locator) -> None:
-    turn.locator("footer").wait_for(timeout=20_000)
+    turn.locator("footer").wait_for()
 
 
 def here(page: Page) -> str:
@@ -93,7 +93,7 @@ def test_upload_ask_follow_up_edit_the_search_open_a_citation_branch(page: Page,
     page.goto(address)
     page.get_by_role("button", name="Documents").click()
     page.set_input_files("#library-file", kestrels)
-    page.get_by_text(re.compile("added, 2 passages learned")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("added, 2 passages learned")).wait_for()
     expect(page.locator("#document-list .title")).to_have_text(["BERT", "GPT", "Kestrels"])
     page.keyboard.press("Escape")
     assert page.locator("#documents").is_hidden()
@@ -353,7 +353,7 @@ def test_hundreds_of_turns_stay_light(page: Page, address: str, long_conversatio
             break
         count = page.locator(".turn").count()
         page.evaluate("scrollTo(0, 0)")
-        page.locator(".turn").nth(count).wait_for(state="attached", timeout=20_000)
+        page.locator(".turn").nth(count).wait_for(state="attached")
     assert page.locator(".turn").count() == HUNDREDS
     assert page.evaluate("document.getElementsByTagName('*').length") < 60 * HUNDREDS
     drawn = page.locator(".turn .answer").evaluate_all(
