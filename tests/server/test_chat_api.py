@@ -216,7 +216,7 @@ def test_a_silent_stream_has_a_heartbeat(tmp_path: Path, monkeypatch: pytest.Mon
 
     async def slow(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         yield Accepted(request.conversation_id, 1)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1)
         yield Answered(reply_to(request))
 
     with serving(tmp_path, slow) as client:

@@ -687,8 +687,13 @@ def test_heartbeats_are_no_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sse, "HEARTBEAT", 0.02)
     script = Gated()
     with serving(tmp_path, script) as client:
-        threading.Timer(0.3, script.gate.set).start()
-        answer = client.post("/api/chat", ASK)
-    assert answer.body.count(b": still here") > 3
-    numbers = [int(found) for found in re.findall(rb"^id: \w+-(\d+)$", answer.body, re.M)]
+        connection = client.connection()
+        connection.request("POST", "/api/chat", json.dumps(ASK), {"content-type": "application/json"})
+        answer, lines = connection.getresponse(), []
+        while line := answer.readline():
+            lines.append(line)
+            if lines.count(b": still here\n") > 3:
+                script.gate.set()
+        connection.close()
+    numbers = [int(found) for found in re.findall(rb"^id: \w+-(\d+)$", b"".join(lines), re.M)]
     assert numbers == list(range(1, 7))
