@@ -990,8 +990,9 @@ class ConversationStore(Protocol):
     requests: RequestLog
     profiles: Profiles
 
-    def of(self, tenant: str) -> ConversationStore:
-        """The same store as another tenant sees it."""
+    def of(self, tenant: str, collections: Iterable[str] = ()) -> ConversationStore:
+        """The same store as another tenant sees it; where collections are named, only those of its conversations whose
+        turns could draw on no others. A turn of a wider view takes a conversation out of the narrower ones."""
         ...
 
     def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
@@ -1030,6 +1031,10 @@ class ConversationStore(Protocol):
         """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first,
         `branch_of` of those that are branches; with `search` those in whose title, prompts or answers all the words
         stand, each with a `snippet`."""
+        ...
+
+    def hides(self, conversation_id: str) -> bool:
+        """Whether there is a conversation of that id which is not in this view."""
         ...
 
     def rename(self, conversation_id: str, title: str) -> None: ...

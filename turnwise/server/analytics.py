@@ -34,7 +34,7 @@ def analytics_router(engine: Engine, access: Access) -> APIRouter:
     wanted = Depends(span)
 
     def counted(caller: Caller, over: Span) -> Report:
-        turns = engine.store.of(caller.tenant).facts(over.since or 0.0, over.until)
+        turns = caller.view(engine.store).facts(over.since or 0.0, over.until)
         shelf = engine.index.documents(caller.reach)
         return report(turns, shelf, over.collection, over.since, over.until, over.zone)
 

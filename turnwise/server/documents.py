@@ -280,8 +280,11 @@ def describe_document(found: DocumentInfo, flagged: Collection[int] = ()) -> dic
 
 def _with_attached(engine: Engine, caller: Caller, conversation_id: str) -> Reach:
     """What the caller may see, and what is attached to a conversation of theirs and those that it branched from."""
+    view = caller.view(engine.store)
     try:
-        ancestors = engine.store.of(caller.tenant).conversation(conversation_id).metadata.get("ancestors", ())
+        ancestors = view.conversation(conversation_id).metadata.get("ancestors", ())
     except ConversationNotFound:
+        if view.hides(conversation_id):
+            return caller.reach
         ancestors = ()
     return dataclasses.replace(caller.reach, conversations=(conversation_id, *ancestors))

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from turnwise.errors import ConversationNotFound, NotAllowed, TurnwiseError
+from turnwise.server.access import Caller
 from turnwise.server.problems import Problem, log
 from turnwise.server.sse import EVENTS, HEARTBEAT, STILL_HERE, frame
 from turnwise.types import ConversationStore
@@ -58,21 +59,24 @@ class Hub:
 
     @property
     def keys(self) -> set[str]:
-        return {each.key_id for each in self._everyone()}
+        return {each.caller.key_id for each in self._everyone()}
 
-    async def watch(self, place: Place, key_id: str, seen: str, stream: Callable[[Place], str | None]) -> Watching:
+    async def watch(
+        self, conversation_id: str, caller: Caller, seen: str, stream: Callable[[Place], str | None]
+    ) -> Watching:
         """A response that tells what happens to a conversation. It begins with how far that is where a turn is under
         way, or where the watcher has `seen` (its Last-Event-ID) something else. Raises ConversationNotFound."""
-        found = await asyncio.to_thread(self._store.of(place.tenant).versions, [place.conversation_id])
-        if place.conversation_id not in found:
+        place = Place(caller.tenant, conversation_id)
+        found = await asyncio.to_thread(caller.view(self._store).versions, [conversation_id])
+        if conversation_id not in found:
             raise ConversationNotFound(
-                f"There is no conversation {place.conversation_id!r}.", "GET /api/conversations lists them."
+                f"There is no conversation {conversation_id!r}.", "GET /api/conversations lists them."
             )
-        version = Version(*found[place.conversation_id][:2])
+        version = Version(*found[conversation_id][:2])
         known = self._known.get(place, version)
         known = version if version.is_after(known) else known
         told = known.status == "pending" or (seen and seen != str(known))
-        return Watching(self, place, key_id, known, _turn(known, stream(place)) if told else b"")
+        return Watching(self, place, caller, known, _turn(known, stream(place)) if told else b"")
 
     def turn(self, place: Place, number: int, status: str, stream: str | None = None) -> None:
         """A turn has begun or ended."""
@@ -92,7 +96,7 @@ class Hub:
         """Send away who came with a key that is no longer good."""
         error = frame(Problem.of_error(revoked()).to_dict(), "error")
         for each in self._everyone():
-            if each.key_id == key_id:
+            if each.caller.key_id == key_id:
                 each.push(error, last=True)
 
     def close(self) -> None:
@@ -123,24 +127,26 @@ class Hub:
                 each.push(STILL_HERE)
         if now >= self._polled + POLL:
             self._polled = now
-            for tenant in {place.tenant for place in self._watchers}:
-                await self._poll(tenant)
+            for view in {(each.caller.tenant, each.caller.collections) for each in self._everyone()}:
+                await self._poll(*view)
 
-    async def _poll(self, tenant: str) -> None:
-        places = [place for place in self._watchers if place.tenant == tenant]
+    async def _poll(self, tenant: str, collections: tuple[str, ...]) -> None:
+        """Look at what those who see the same conversations watch."""
+        view = tenant, collections
+        watching = [each for each in self._everyone() if (each.caller.tenant, each.caller.collections) == view]
         try:
-            wanted = [place.conversation_id for place in places]
-            found = await asyncio.to_thread(self._store.of(tenant).versions, wanted)
+            wanted = {each.place.conversation_id for each in watching}
+            found = await asyncio.to_thread(self._store.of(*view).versions, wanted)
         except TurnwiseError as error:
             log.warning("What other processes do to conversations is not seen: %s", error)
             return
-        for place in places:
-            if place.conversation_id not in found:
-                self.deleted(place)
-            elif place in self._watchers:
-                version = Version(*found[place.conversation_id][:2])
-                if version.is_after(self._known.get(place, version)):
-                    self.turn(place, *version)
+        for each in watching:
+            if each.place.conversation_id not in found:
+                each.push(frame({}, "deleted"), last=True)
+            elif each.place in self._watchers:
+                version = Version(*found[each.place.conversation_id][:2])
+                if version.is_after(self._known.get(each.place, version)):
+                    self.turn(each.place, *version)
 
     def _tell(self, place: Place, told: bytes) -> None:
         for each in tuple(self._watchers.get(place, ())):
@@ -162,11 +168,11 @@ def _turn(version: Version, stream: str | None) -> bytes:
 class Watching(Response):
     """What a hub tells of one conversation, until the client leaves. While nothing is told, it only waits for that."""
 
-    def __init__(self, hub: Hub, place: Place, key_id: str, version: Version, first: bytes) -> None:
+    def __init__(self, hub: Hub, place: Place, caller: Caller, version: Version, first: bytes) -> None:
         super().__init__(headers={"X-Accel-Buffering": "no", "Content-Type": EVENTS})
         del self.headers["content-length"]
         self.place = place
-        self.key_id = key_id
+        self.caller = caller
         self.version = version  # when it began
         self._hub = hub
         self._pending = deque([first or STILL_HERE])

@@ -15,7 +15,6 @@ from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import AnalyzeBody, ChatBody
-from turnwise.server.hub import Place
 from turnwise.server.live import Live, Reader
 from turnwise.server.markdown import render
 from turnwise.server.problems import PROBLEMS, Json, Problem, encode
@@ -69,7 +68,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         last_event_id: Annotated[str | None, Header(description="The same, as the id of that event")] = None,
         caller: Caller = ask,
     ) -> Response:
-        found = live.stream(stream, caller.tenant)
+        found = live.stream(stream, caller)
         seen = min(after if last_event_id is None else _number(last_event_id, stream), found.count)
         if not found.has_after(seen):
             raise NotFound("What follows that event is not there any more.", "Load the conversation once it is over.")
@@ -79,7 +78,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
 
     @router.delete("/streams/{stream}", summary="Stop an answer; what there is of it is kept", status_code=204)
     async def cancel(stream: str, caller: Caller = ask) -> Response:
-        await live.cancel(live.stream(stream, caller.tenant))
+        await live.cancel(live.stream(stream, caller))
         return Response(status_code=204)
 
     @router.get(
@@ -92,7 +91,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         last_event_id: Annotated[str, Header(description="The last event that was seen")] = "",
         caller: Caller = ask,
     ) -> Response:
-        return await live.watch(Place(caller.tenant, conversation_id), caller.key_id, last_event_id)
+        return await live.watch(conversation_id, caller, last_event_id)
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
     async def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from turnwise import facts as counting
@@ -41,14 +41,17 @@ class Kept:
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._tenant = ""
+        self._collections: tuple[str, ...] = ()  # that this view is limited to; none: it is not
         self.keys: KeyRing = Keys(sql)
         self.requests: RequestLog = Requests(sql)
         self.profiles: Profiles = UserProfiles(sql)
 
-    def of(self, tenant: str) -> Self:
-        """The same store as another tenant sees it. Raises BadRequest where that cannot be a tenant's name."""
+    def of(self, tenant: str, collections: Iterable[str] = ()) -> Self:
+        """The same store as another tenant sees it; where collections are named, only those of its conversations whose
+        turns could draw on no others. Raises BadRequest where that cannot be a tenant's name."""
         view = copy.copy(self)
         view._tenant = tenant_name(tenant)
+        view._collections = tuple(sorted(set(collections)))
         return view
 
     # --- what the databases do in their own ways ------------------------------------------------------------------
@@ -73,6 +76,8 @@ class Kept:
         """The condition that a text holds a word, in small or capital letters, and its values."""
         raise NotImplementedError
 
+    _within: ClassVar[str]  # the condition that the collections of a conversation are among those of a JSON list
+
     # --- reading --------------------------------------------------------------------------------------------------
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -85,12 +90,12 @@ class Kept:
         """One turn of it with its record. Raises ConversationNotFound."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
+        seen, limits = self._turn_seen
         rows = self._sql.rows(
             "SELECT turns.number, prompt, response, status, created_at, sources, error, shown, record, feedback,"
             f" metadata FROM turns LEFT JOIN turn_facts ON {self._same_turn} WHERE turns.{self._of} = ?"
-            " AND turns.number = ?",
-            self._place(conversation_id),
-            number,
+            f" AND turns.number = ?{seen}",
+            *(self._place(conversation_id), number, *limits),
         )
         if not rows:
             raise _no_turn(conversation_id, number)
@@ -129,19 +134,24 @@ class Kept:
         if before is not None:
             conditions.append("last_activity < ?")
             values.append(before)
+        seen, limits = self._seen
         rows = self._sql.rows(
             f"SELECT {', '.join(columns)}, (SELECT count(*) FROM turns WHERE {of_it}) AS turns FROM conversations"
-            f" WHERE {' AND '.join(conditions)} ORDER BY last_activity DESC, {order} DESC LIMIT ?",
-            *values,
-            limit,
+            f" WHERE {' AND '.join(conditions)}{seen} ORDER BY last_activity DESC, {order} DESC LIMIT ?",
+            *(*values, *limits, limit),
         )
-        return [_listed(row, words) for row in rows]
+        origins = [json.loads(row["ancestors"] or "[]")[:1] for row in rows]
+        known = self._known(each for origin in origins for each in origin)
+        return [
+            _listed(row, [each for each in origin if each in known], words)
+            for row, origin in zip(rows, origins, strict=True)
+        ]
 
     def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
         """The number and the status of the last turn of each (0 and "" where it has none), and when it was last active,
         for those that there are."""
         places = {self._place(each): each for each in conversation_ids if storable(each) == each}
-        wanted = list(places)
+        wanted, (seen, limits) = list(places), self._seen
         found: dict[str, tuple[int, str, float]] = {}
         for start in range(0, len(wanted), AT_ONCE):
             some = wanted[start : start + AT_ONCE]
@@ -149,30 +159,39 @@ class Kept:
                 f"SELECT {self._key} AS place, last_activity, coalesce(number, 0) AS number,"
                 f" coalesce(status, '') AS status FROM conversations LEFT JOIN turns ON {self._of} = {self._key}"
                 f" AND number = (SELECT max(number) FROM turns WHERE {self._of} = {self._key})"
-                f" WHERE {self._key} IN ({', '.join('?' * len(some))})",
-                *some,
+                f" WHERE {self._key} IN ({', '.join('?' * len(some))}){seen}",
+                *(*some, *limits),
             )
             found |= {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
         return found
+
+    def hides(self, conversation_id: str) -> bool:
+        """Whether there is a conversation of that id which this view, being limited, does not see."""
+        if not self._collections or storable(conversation_id) != conversation_id:
+            return False
+        place = self._place(conversation_id)
+        there = self._sql.rows(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place)
+        return bool(there) and not self.versions([conversation_id])
 
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
         """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
         conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
         of_old = ("response", "record", "sources", "error")
         place = f"turns.created_at, turns.{self._of}, turns.number"
+        seen, limits = self._seen
         statement = (
             f"SELECT turns.{self._of} AS place, id, user_id, turns.number, status, turns.created_at, feedback, facts,"
             f" {', '.join(f'CASE WHEN facts IS NULL THEN turns.{name} END AS {name}' for name in of_old)}"
             f" FROM turns JOIN conversations ON conversations.{self._key} = turns.{self._of}"
             f" LEFT JOIN turn_facts ON {self._same_turn}"
             " WHERE tenant || '' = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
-            f" AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
+            f"{seen} AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
         )
         after: tuple[Any, ...] = ()
         while True:
             rows = self._sql.rows(
                 statement.format(after=f"({place}) > (?, ?, ?)" if after else "1 = 1"),
-                *(self._tenant, since, float("inf") if until is None else until, *after),
+                *(self._tenant, since, float("inf") if until is None else until, *limits, *after),
             )
             yield from map(_counted, rows)
             if len(rows) < AT_ONCE:
@@ -187,9 +206,10 @@ class Kept:
         self._check_text(conversation_id, title)
         if not title.strip():
             raise BadRequest("A title has at least one letter.", "Send the new title.")
-        place = self._place(conversation_id)
+        place, (seen, limits) = self._place(conversation_id), self._seen
         with self._sql.write() as do:
-            renamed = do(f"UPDATE conversations SET title = ? WHERE {self._key} = ?", _title(title), place).rowcount
+            named = f"UPDATE conversations SET title = ? WHERE {self._key} = ?{seen}"
+            renamed = do(named, _title(title), place, *limits).rowcount
         if not renamed:
             raise not_found(conversation_id)
 
@@ -197,20 +217,21 @@ class Kept:
         """Take a conversation out, with its turns and what was said of them; a turn that is being answered cannot be
         finished any more. Raises ConversationNotFound."""
         self._check_text(conversation_id)
-        place = self._place(conversation_id)
+        place, (seen, limits) = self._place(conversation_id), self._seen
         with self._sql.write(self._lock(place)) as do:
+            if not do(f"SELECT 1 FROM conversations WHERE {self._key} = ?{seen}", place, *limits).fetchone():
+                raise not_found(conversation_id)
             do(f"DELETE FROM turns WHERE {self._of} = ?", place)
-            deleted = do(f"DELETE FROM conversations WHERE {self._key} = ?", place).rowcount
-        if not deleted:
-            raise not_found(conversation_id)
+            do(f"DELETE FROM conversations WHERE {self._key} = ?", place)
 
     def branch(self, conversation_id: str, before: int, new_id: str) -> None:
         """Begin a new conversation with the turns of another that come before a number. Raises ConversationNotFound
         where there is no such conversation, and ConversationError where the new id is taken."""
         self._check_text(conversation_id, new_id)
         place, new = self._place(conversation_id), self._place(new_id)
+        seen, limits = self._seen
         with self._sql.write(self._lock(new)) as do:
-            found = do(f"SELECT * FROM conversations WHERE {self._key} = ?", place).fetchone()
+            found = do(f"SELECT * FROM conversations WHERE {self._key} = ?{seen}", place, *limits).fetchone()
             if found is None:
                 raise not_found(conversation_id)
             ancestors = [conversation_id, *json.loads(found["ancestors"] or "[]")]
@@ -229,6 +250,9 @@ class Kept:
                 f" WHERE turns.{self._of} = ?",
                 *(place, new),
             )
+            # Read after the turns were: whoever added one has noted first what it could draw on.
+            drawn_on = f"SELECT collections FROM conversations WHERE {self._key} = ?"
+            do(f"UPDATE conversations SET collections = ({drawn_on}) WHERE {self._key} = ?", place, new)
 
     def put(self, conversation: Conversation, title: str = "") -> None:
         """Keep a conversation that was written elsewhere, without what it says of the conversations it branched from
@@ -269,9 +293,10 @@ class Kept:
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
         """Keep what somebody says of an answer, or take it back. Raises ConversationNotFound."""
         self._check_text(conversation_id)
-        place = self._place(conversation_id)
+        place, (seen, limits) = self._place(conversation_id), self._turn_seen
         with self._sql.write(self._lock(place)) as do:
-            if not do(f"SELECT 1 FROM turns WHERE {self._of} = ? AND number = ?", place, number).fetchone():
+            found = f"SELECT 1 FROM turns WHERE {self._of} = ? AND number = ?{seen}"
+            if not do(found, place, number, *limits).fetchone():
                 raise _no_turn(conversation_id, number)
             do(
                 f"INSERT INTO turn_facts ({self._of}, number, feedback) VALUES (?, ?, ?)"
@@ -287,16 +312,51 @@ class Kept:
 
     _order: ClassVar[str]  # what tells which of two conversations began later
 
+    @property
+    def _drawn_on(self) -> str | None:
+        """The collections that a turn of this view can draw on, as they are kept: None is all of the tenant's."""
+        return dump(self._collections) if self._collections else None
+
+    @property
+    def _seen(self) -> tuple[str, tuple[str, ...]]:
+        """The further condition that a conversation is one of this view, and its values."""
+        return (f" AND {self._within}", (json.dumps(self._collections),)) if self._collections else ("", ())
+
+    @property
+    def _turn_seen(self) -> tuple[str, tuple[str, ...]]:
+        """The same of a turn."""
+        seen, limits = self._seen
+        of_it = f"SELECT 1 FROM conversations WHERE {self._key} = turns.{self._of}{seen}"
+        return f" AND EXISTS ({of_it})" if seen else "", limits
+
+    def _known(self, conversation_ids: Iterable[str]) -> Container[str]:
+        """Which of these may be named in this view: all of them, where it is not limited."""
+        wanted = set(conversation_ids)
+        return self.versions(wanted) if self._collections else wanted
+
+    def _draw_on(self, do: Do, conversation_id: str, kept: str | None) -> None:
+        """Note that a turn of this view is added to a conversation with such collections. Raises ConversationNotFound
+        where that is not in this view."""
+        before = None if kept is None else set(json.loads(kept))
+        if self._collections and (before is None or not before <= set(self._collections)):
+            raise not_found(conversation_id)
+        if before is not None and before != set(self._collections):
+            place = self._place(conversation_id)
+            do(f"UPDATE conversations SET collections = ? WHERE {self._key} = ?", self._drawn_on, place)
+
     def _load(self, conversation_id: str, with_records: bool = True) -> Conversation:
         """A conversation as it is kept. Feedback comes with the records: it is nothing that a turn reads."""
-        place = self._place(conversation_id)
-        found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?", place)
+        place, (seen, limits), (turn_seen, _) = self._place(conversation_id), self._seen, self._turn_seen
+        found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?{seen}", place, *limits)
         if not found:
             raise not_found(conversation_id)
+        ancestors = json.loads(found[0]["ancestors"] or "[]")
+        known = self._known(ancestors)
         rows = self._sql.rows(
             "SELECT number, prompt, response, status, created_at, sources, error, shown,"
-            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ? ORDER BY number",
-            place,
+            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ?{turn_seen}"
+            " ORDER BY number",
+            *(place, *limits),
         )
         noted = self._sql.rows(
             f"SELECT number, {'feedback' if with_records else 'NULL'} AS feedback, metadata FROM turn_facts"
@@ -305,7 +365,7 @@ class Kept:
         )
         notes = {row["number"]: (row["feedback"], row["metadata"]) for row in noted}
         turns = (to_turn(row, *notes.get(row["number"], ())) for row in rows)
-        return to_conversation(conversation_id, found[0], turns)
+        return to_conversation(conversation_id, found[0], [each for each in ancestors if each in known], turns)
 
     def _begin(
         self,
@@ -321,7 +381,7 @@ class Kept:
         place, kept = self._place(conversation_id), full_id(self._tenant, conversation_id)
         columns: dict[str, Any] = {self._key: place, "id": kept, "title": title, "tenant": self._tenant}
         columns |= {"user_id": user, "created_at": now, "last_activity": now, "metadata": metadata}
-        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None}
+        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None, "collections": self._drawn_on}
         if do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
             raise ConversationError(f"There is a conversation {conversation_id!r} already.", "Choose another id.")
         do(
@@ -342,7 +402,7 @@ def _no_turn(conversation_id: str, number: int) -> ConversationNotFound:
     return ConversationNotFound(f"Conversation {conversation_id!r} has no turn {number}.", "Check its id and number.")
 
 
-def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+def _listed(row: dict[str, Any], origin: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
     told = {
         "id": own_id(row["id"]),
         "title": row["title"],
@@ -351,8 +411,8 @@ def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
         "created_at": row["created_at"],
         "last_activity": row["last_activity"],
     }
-    if ancestors := json.loads(row["ancestors"] or "[]"):
-        told["branch_of"] = ancestors[0]
+    if origin:
+        told["branch_of"] = origin[0]
     return {**told, "snippet": snippet(row["found"] or row["title"], words)} if words else told
 
 
