@@ -1021,6 +1021,10 @@ class ConversationStore(Protocol):
         and that of a turn `feedback` where somebody gave it."""
         ...
 
+    def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
+        """The same with the latest so many of its turns, or of those before a number, and how many it has in all."""
+        ...
+
     def turn(self, conversation_id: str, number: int) -> Turn:
         """One turn of it with its record. Raises ConversationNotFound."""
         ...

@@ -181,14 +181,13 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         caller: Caller = ask,
     ) -> Response:
         def read() -> dict[str, Any]:
-            found = store(caller).conversation(conversation_id)
-            turns = [turn for turn in found.turns if before is None or turn.number < before]
-            return {**describe(found, caller), "turns": [describe_turn(turn) for turn in turns[-limit:]]}
+            found, count = store(caller).page(conversation_id, before, limit)
+            return {**describe(found, count, caller), "turns": [describe_turn(turn) for turn in found.turns]}
 
         told = await asyncio.to_thread(read)
         return Json({**told, "stream": live.stream_of(Place(caller.tenant, conversation_id))})
 
-    def describe(found: Conversation, caller: Caller) -> dict[str, Any]:
+    def describe(found: Conversation, count: int, caller: Caller) -> dict[str, Any]:
         ancestors = list(found.metadata.get("ancestors", ()))
         attached = engine.index.attachments(Reach(caller.tenant, conversations=(found.id, *ancestors)))
         return {
@@ -197,7 +196,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
             "user": found.user_id or "",
             "created_at": found.created_at.timestamp(),
             "last_activity": found.last_activity.timestamp(),
-            "turn_count": len(found.turns),
+            "turn_count": count,
             "ancestors": ancestors,
             "attachments": [
                 {

@@ -282,7 +282,7 @@ def _with_attached(engine: Engine, caller: Caller, conversation_id: str) -> Reac
     """What the caller may see, and what is attached to a conversation of theirs and those that it branched from."""
     view = caller.view(engine.store)
     try:
-        ancestors = view.conversation(conversation_id).metadata.get("ancestors", ())
+        ancestors = view.page(conversation_id, limit=0)[0].metadata.get("ancestors", ())
     except ConversationNotFound:
         if view.hides(conversation_id):
             return caller.reach

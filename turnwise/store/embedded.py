@@ -28,7 +28,7 @@ class EmbeddedStore(Answering):
 
     def __init__(self, database: Database) -> None:
         super().__init__(OverSqlite(database))
-        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many, note_collections])
+        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each])
 
     def _place(self, conversation_id: str) -> str:
         return full_id(self._tenant, conversation_id)
@@ -107,3 +107,8 @@ def serve_many(tx: sqlite3.Connection) -> None:
 def note_collections(tx: sqlite3.Connection) -> None:
     """Which collections the turns of a conversation could draw on: NULL is all, as with those kept until now."""
     tx.execute("ALTER TABLE conversations ADD COLUMN collections TEXT")
+
+
+def mark_each(tx: sqlite3.Connection) -> None:
+    """What tells a conversation from one that had its id before."""
+    tx.execute("ALTER TABLE conversations ADD COLUMN mark TEXT")

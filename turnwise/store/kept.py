@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
+import secrets
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
@@ -16,13 +16,15 @@ from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
 from turnwise.postgres import storable
 from turnwise.store.keys import Keys
 from turnwise.store.profiles import UserProfiles
+from turnwise.store.recent import Recent
 from turnwise.store.requests import Requests
-from turnwise.store.rows import dump, dump_shown, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
+from turnwise.store.rows import dump, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
 from turnwise.store.sql import Do, Sql
 from turnwise.types import KeyRing, Profiles, RequestLog, Source
 
 AT_ONCE = 500  # rows of a query that goes on where it stopped
 MOST_WORDS = 16  # of a search
+LAST = 2**31 - 1  # of the numbers of turns
 LARGEST = 100_000  # characters of metadata; of what comes from elsewhere, more is not kept
 
 INTERRUPTED = dump(ConversationError("The program stopped before this message was answered.", "Ask again.").to_dict())
@@ -41,6 +43,7 @@ class Kept:
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._tenant = ""
+        self._recent = Recent()
         self._collections: tuple[str, ...] = ()  # that this view is limited to; none: it is not
         self.keys: KeyRing = Keys(sql)
         self.requests: RequestLog = Requests(sql)
@@ -85,6 +88,15 @@ class Kept:
         self._check_text(conversation_id)
         self._settle(conversation_id)
         return self._load(conversation_id)
+
+    def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
+        """The conversation with the latest so many of its turns, or of those before a number, and how many it has."""
+        self._check_text(conversation_id)
+        self._settle(conversation_id)
+        found = self._load(conversation_id, before=LAST if before is None else before, limit=limit)
+        place = self._place(conversation_id)
+        counted = self._sql.rows(f"SELECT count(*) AS turns FROM turns WHERE {self._of} = ?", place)
+        return found, counted[0]["turns"]
 
     def turn(self, conversation_id: str, number: int) -> Turn:
         """One turn of it with its record. Raises ConversationNotFound."""
@@ -259,35 +271,33 @@ class Kept:
         and what models were told in it. Raises ConversationError where its id is taken, and BadRequest where a source
         is none."""
         self._check_text(conversation.id)
-        for source in (each for turn in conversation.turns for each in (*turn.sources, *turn.evidence)):
-            plain.read(Source, dataclasses.asdict(source))
         told, now = conversation.to_dict(), time.time()
+        for source in (each for turn in told["turns"] for each in (*turn["sources"], *turn["evidence"])):
+            plain.read(Source, source)
         known = told["metadata"] if isinstance(told["metadata"], dict) else {}
         said = (text for turn in conversation.turns for text in (turn.prompt, turn.response))
         named = title or str(known.get("title") or "") or next(filter(None, said), "")
         noted = {name: value for name, value in known.items() if name not in ("title", "ancestors")}
         kept = _dumped({**noted, "imported": True}) or dump({"imported": True})
         place = self._place(conversation.id)
+        turns = [
+            _written(number, turn, as_told)
+            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1)
+        ]
         with self._sql.write(self._lock(place)) as do:
             begun = min(conversation.created_at.timestamp(), now)
             self._begin(do, conversation.id, _title(named), storable(conversation.user_id or ""), begun, (), kept)
             last = min(conversation.last_activity.timestamp(), now)
             do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", last, place)
-            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
-                pending = turn.status == "pending"
-                at = turn.timestamp.timestamp()
+            for values, noted_of_it in turns:
                 do(
-                    f"INSERT INTO turns ({self._of}, number, owner, prompt, response, status, created_at, answered_at,"
-                    " sources, error, record, shown) VALUES (?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    *(place, number, _storable(turn.prompt), _storable(turn.response)),
-                    *("interrupted" if pending else turn.status, at, at, dump(as_told["sources"])),
-                    *(INTERRUPTED if pending else dump(turn.error and as_told["error"]), dump(as_told["record"])),
-                    dump_shown(turn.evidence, ""),
+                    f"INSERT INTO turns ({self._of}, owner, number, prompt, response, status, created_at, answered_at,"
+                    " sources, error, record, shown) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    *(place, *values),
                 )
-                feedback = as_told["metadata"].pop("feedback", None)
                 do(
-                    f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata) VALUES (?, ?, 1, ?, ?)",
-                    *(place, number, _dumped(feedback), _dumped(as_told["metadata"])),
+                    f"INSERT INTO turn_facts ({self._of}, copied, number, feedback, metadata) VALUES (?, 1, ?, ?, ?)",
+                    *(place, *noted_of_it),
                 )
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
@@ -344,27 +354,34 @@ class Kept:
             place = self._place(conversation_id)
             do(f"UPDATE conversations SET collections = ? WHERE {self._key} = ?", self._drawn_on, place)
 
-    def _load(self, conversation_id: str, with_records: bool = True) -> Conversation:
-        """A conversation as it is kept. Feedback comes with the records: it is nothing that a turn reads."""
+    def _load(
+        self, conversation_id: str, with_records: bool = True, before: int = LAST, limit: int = LAST
+    ) -> Conversation:
+        """A conversation as it is kept, with the latest of the turns before a number. Feedback comes with the records:
+        it is nothing that a turn reads. Without them, turns that are known are not read again."""
         place, (seen, limits), (turn_seen, _) = self._place(conversation_id), self._seen, self._turn_seen
         found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?{seen}", place, *limits)
         if not found:
             raise not_found(conversation_id)
         ancestors = json.loads(found[0]["ancestors"] or "[]")
-        known = self._known(ancestors)
+        known, mark = self._known(ancestors), found[0]["mark"]
+        earlier = () if with_records else self._recent.turns(place, mark)
         rows = self._sql.rows(
             "SELECT number, prompt, response, status, created_at, sources, error, shown,"
-            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ?{turn_seen}"
-            " ORDER BY number",
-            *(place, *limits),
+            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ? AND number > ?"
+            f" AND number < ?{turn_seen} ORDER BY number DESC LIMIT ?",
+            *(place, earlier[-1].number if earlier else 0, before, *limits, limit),
         )
+        rows.reverse()
         noted = self._sql.rows(
             f"SELECT number, {'feedback' if with_records else 'NULL'} AS feedback, metadata FROM turn_facts"
-            f" WHERE {self._of} = ? AND (metadata IS NOT NULL OR feedback IS NOT NULL)",
-            place,
+            f" WHERE {self._of} = ? AND number BETWEEN ? AND ? AND (metadata IS NOT NULL OR feedback IS NOT NULL)",
+            *(place, rows[0]["number"] if rows else 0, rows[-1]["number"] if rows else 0),
         )
         notes = {row["number"]: (row["feedback"], row["metadata"]) for row in noted}
-        turns = (to_turn(row, *notes.get(row["number"], ())) for row in rows)
+        turns = [*earlier, *(to_turn(row, *notes.get(row["number"], ())) for row in rows)]
+        if not with_records:
+            self._recent.keep(place, mark, turns)
         return to_conversation(conversation_id, found[0], [each for each in ancestors if each in known], turns)
 
     def _begin(
@@ -382,6 +399,7 @@ class Kept:
         columns: dict[str, Any] = {self._key: place, "id": kept, "title": title, "tenant": self._tenant}
         columns |= {"user_id": user, "created_at": now, "last_activity": now, "metadata": metadata}
         columns |= {"ancestors": dump(list(ancestors)) if ancestors else None, "collections": self._drawn_on}
+        columns |= {"mark": secrets.token_hex(8)}
         if do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
             raise ConversationError(f"There is a conversation {conversation_id!r} already.", "Choose another id.")
         do(
@@ -433,6 +451,17 @@ def _counted(row: dict[str, Any]) -> dict[str, Any]:
         "user": row["user_id"],
         "feedback": json.loads(row["feedback"]) if row["feedback"] else None,
     }
+
+
+def _written(number: int, turn: Turn, told: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """A turn that comes from elsewhere as it is kept, and what is kept beside it. Nobody is at work on it."""
+    pending, at, evidence = turn.status == "pending", turn.timestamp.timestamp(), told["evidence"]
+    ended, error = ("interrupted", INTERRUPTED) if pending else (turn.status, dump(turn.error and told["error"]))
+    said = (_storable(turn.prompt), _storable(turn.response), ended, at, at)
+    shown = dump({"evidence": evidence, "note": ""}) if evidence else None
+    feedback = told["metadata"].pop("feedback", None)
+    kept = (number, *said, dump(told["sources"]), error, dump(told["record"]), shown)
+    return kept, (number, _dumped(feedback), _dumped(told["metadata"]))
 
 
 def _title(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ class PostgresStore(Answering):
         self._database = database
         self._lease = lease
         self._leases = Leases(database, lease, self._work)
-        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many, note_collections])
+        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each])
         found = {row["collname"] for row in database.rows("SELECT collname FROM pg_collation")}
         self._letters = next((f' COLLATE "{name}"' for name in UNICODE if name in found), "")
 
@@ -124,8 +125,9 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
     with database.write(lock=f"conversation {key.hex()}") as tx:
         tx.execute(
             "INSERT INTO conversations"
-            " (key, id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET title = excluded.title,"
+            " (key, id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections, mark)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (key) DO UPDATE SET title = excluded.title,"
             " collections = CASE WHEN conversations.collections::jsonb <@ excluded.collections::jsonb"
             " THEN excluded.collections WHEN excluded.collections::jsonb <@ conversations.collections::jsonb"
             " THEN conversations.collections END,"
@@ -141,6 +143,7 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
                 conversation["ancestors"],
                 conversation["metadata"],
                 conversation["collections"],
+                secrets.token_hex(8),
             ),
         )
         kept = list(turns)
@@ -238,6 +241,11 @@ def serve_many(tx: Connection) -> None:
 def note_collections(tx: Connection) -> None:
     """Which collections the turns of a conversation could draw on: NULL is all, as with those kept until now."""
     tx.execute("ALTER TABLE conversations ADD COLUMN collections text")
+
+
+def mark_each(tx: Connection) -> None:
+    """What tells a conversation from one that had its id before."""
+    tx.execute("ALTER TABLE conversations ADD COLUMN mark text")
 
 
 def key_of(conversation_id: str) -> bytes:
