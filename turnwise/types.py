@@ -995,6 +995,10 @@ class ConversationStore(Protocol):
         turns could draw on no others. A turn of a wider view takes a conversation out of the narrower ones."""
         ...
 
+    def begin(self, conversation_id: str) -> None:
+        """Have a conversation, without a title, that has no turn yet; nothing where there is one."""
+        ...
+
     def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
         """Append the prompt as a pending turn, on disk when this returns; it is the last turn of what comes back. Its
         metadata has `ancestors`, the ids of the conversations that it branched from, nearest first."""

@@ -272,6 +272,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
     async def attach(conversation_id: New, document: FileName, sent: Request, caller: Caller = ask) -> Response:
         await asyncio.to_thread(_require_seen, store(caller), conversation_id)
         found, outcome = await uploads.take(sent, document, caller, attached=conversation_id)
+        await asyncio.to_thread(store(caller).begin, conversation_id)
         return Json({**describe_document(found), "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.delete("/{conversation_id}/attachments/{document}", summary="Take an attached document out", **GONE)

@@ -84,7 +84,13 @@ class Answering(Kept):
             else:
                 self._draw_on(do, conversation_id, kept["collections"])
             last = do(self._last, place).fetchone()
-            if last is not None and last["status"] == "pending":
+            if last is None:
+                do(
+                    "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END,"
+                    f" user_id = CASE user_id WHEN '' THEN ? ELSE user_id END WHERE {self._key} = ?",
+                    *(title(prompt), user, place),
+                )
+            elif last["status"] == "pending":
                 if self._is_held(last) and (place, last["number"]) not in self._work.given_up:
                     raise ConversationBusy(
                         "Another message of this conversation is being answered.",

@@ -213,6 +213,14 @@ class Kept:
 
     # --- changing -------------------------------------------------------------------------------------------------
 
+    def begin(self, conversation_id: str) -> None:
+        """Have a conversation that has no turn yet; its first prompt gives it a title. Nothing where there is one."""
+        self._check_text(conversation_id)
+        place = self._place(conversation_id)
+        with self._sql.write(self._lock(place)) as do:
+            if not do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
+                self._begin(do, conversation_id, "", "", time.time())
+
     def rename(self, conversation_id: str, title: str) -> None:
         """Give a conversation another title. Raises ConversationNotFound, and BadRequest where the title is empty."""
         self._check_text(conversation_id, title)
