@@ -315,3 +315,14 @@ def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
     assert "2x  Who is the mayor of Lima?" in said()
     assert json.loads(said("--json"))["totals"]["turns"] == 2
     assert "Nothing was asked in this time." in said("--days", "1")
+
+
+def test_every_turn_of_a_day_is_counted_by_how_it_ended() -> None:
+    ends = ("answered", "answered", "failed", "blocked", "interrupted", "interrupted", "interrupted")
+    turns = [
+        {"conversation_id": "c", "number": number, "status": status, "created_at": 86_400.0 + number}
+        for number, status in enumerate(ends, 1)
+    ]
+    (day,) = report(turns).days
+    counted = {name: day[name] for name in ("turns", "answered", "failed", "blocked", "interrupted")}
+    assert counted == {"turns": 7, "answered": 2, "failed": 1, "blocked": 1, "interrupted": 3}

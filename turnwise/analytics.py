@@ -35,7 +35,7 @@ class Report:
     cannot be told (a share of nothing) is None."""
 
     totals: Row
-    days: list[Row]  # day, turns, conversations, follow_ups, unanswered, failed, blocked, repeated, up, down
+    days: list[Row]  # day, turns, conversations, follow_ups, how turns ended, repeated, up, down
     condense: list[Row]  # method, turns
     follow_up: list[Row]  # kind, turns
     intents: list[Row]  # intent, turns
@@ -369,9 +369,11 @@ class _Day:
             "conversations": len(self.conversations),
             "follow_ups": self.follow_ups,
             "switches": self.switches,
+            "answered": self.answered,
             "unanswered": self.unanswered,
             "failed": self.failed,
             "blocked": self.blocked,
+            "interrupted": self.interrupted,
             "repeated": self.mean_repeated,
             "up": self.up,
             "down": self.down,
