@@ -9,7 +9,7 @@ from typing import Any
 
 from turnwise.errors import NotText
 from turnwise.sqlite import Database
-from turnwise.store import keys, profiles, requests
+from turnwise.store import chores, keys, profiles, requests
 from turnwise.store.answering import Answering
 from turnwise.store.owner import at_work, this_process
 from turnwise.store.rows import full_id
@@ -28,7 +28,9 @@ class EmbeddedStore(Answering):
 
     def __init__(self, database: Database) -> None:
         super().__init__(OverSqlite(database))
-        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each])
+        database.migrate(
+            "store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each, share_chores]
+        )
 
     def _place(self, conversation_id: str) -> str:
         return full_id(self._tenant, conversation_id)
@@ -112,3 +114,7 @@ def note_collections(tx: sqlite3.Connection) -> None:
 def mark_each(tx: sqlite3.Connection) -> None:
     """What tells a conversation from one that had its id before."""
     tx.execute("ALTER TABLE conversations ADD COLUMN mark TEXT")
+
+
+def share_chores(tx: sqlite3.Connection) -> None:
+    tx.execute(chores.TABLE)

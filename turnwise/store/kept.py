@@ -14,13 +14,14 @@ from turnwise import plain
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
 from turnwise.postgres import storable
+from turnwise.store.chores import Chores
 from turnwise.store.keys import Keys
 from turnwise.store.profiles import UserProfiles
 from turnwise.store.recent import Recent
 from turnwise.store.requests import Requests
 from turnwise.store.rows import dump, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
 from turnwise.store.sql import Do, Sql
-from turnwise.types import KeyRing, Profiles, RequestLog, Source
+from turnwise.types import ChoreList, KeyRing, Profiles, RequestLog, Source, Standing
 
 AT_ONCE = 500  # rows of a query that goes on where it stopped
 MOST_WORDS = 16  # of a search
@@ -48,6 +49,7 @@ class Kept:
         self.keys: KeyRing = Keys(sql)
         self.requests: RequestLog = Requests(sql)
         self.profiles: Profiles = UserProfiles(sql)
+        self.chores: ChoreList = Chores(sql)
 
     def of(self, tenant: str, collections: Iterable[str] = ()) -> Self:
         """The same store as another tenant sees it; where collections are named, only those of its conversations whose
@@ -163,19 +165,31 @@ class Kept:
         """The number and the status of the last turn of each (0 and "" where it has none), and when it was last active,
         for those that there are."""
         places = {self._place(each): each for each in conversation_ids if storable(each) == each}
-        wanted, (seen, limits) = list(places), self._seen
-        found: dict[str, tuple[int, str, float]] = {}
-        for start in range(0, len(wanted), AT_ONCE):
-            some = wanted[start : start + AT_ONCE]
-            rows = self._sql.rows(
-                f"SELECT {self._key} AS place, last_activity, coalesce(number, 0) AS number,"
+        rows = self._last_turns(list(places))
+        return {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
+
+    def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
+        """How conversations stand, each named by its tenant and id, for those that there are."""
+        keys = {self.of(tenant)._place(each): (tenant, each) for tenant, each in places if storable(each) == each}
+        return {
+            keys[row["place"]]: Standing(
+                row["number"], row["status"], row["title"], tuple(json.loads(row["collections"] or "[]"))
+            )
+            for row in self.of("")._last_turns(list(keys))
+        }
+
+    def _last_turns(self, places: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """The conversations of these keys that this view sees, with the number and the status of their last turns."""
+        seen, limits = self._seen
+        for start in range(0, len(places), AT_ONCE):
+            some = places[start : start + AT_ONCE]
+            yield from self._sql.rows(
+                f"SELECT {self._key} AS place, last_activity, title, collections, coalesce(number, 0) AS number,"
                 f" coalesce(status, '') AS status FROM conversations LEFT JOIN turns ON {self._of} = {self._key}"
                 f" AND number = (SELECT max(number) FROM turns WHERE {self._of} = {self._key})"
                 f" WHERE {self._key} IN ({', '.join('?' * len(some))}){seen}",
                 *(*some, *limits),
             )
-            found |= {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
-        return found
 
     def hides(self, conversation_id: str) -> bool:
         """Whether there is a conversation of that id which this view, being limited, does not see."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import NotText, TurnwiseError
 from turnwise.postgres import Database, storable
-from turnwise.store import keys, profiles, requests
+from turnwise.store import chores, keys, profiles, requests
 from turnwise.store.answering import Answering, Work
 from turnwise.store.kept import INTERRUPTED
 from turnwise.store.owner import here, is_gone
@@ -46,7 +46,9 @@ class PostgresStore(Answering):
         self._database = database
         self._lease = lease
         self._leases = Leases(database, lease, self._work)
-        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each])
+        database.migrate(
+            "store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each, share_chores]
+        )
         found = {row["collname"] for row in database.rows("SELECT collname FROM pg_collation")}
         self._letters = next((f' COLLATE "{name}"' for name in UNICODE if name in found), "")
 
@@ -246,6 +248,10 @@ def note_collections(tx: Connection) -> None:
 def mark_each(tx: Connection) -> None:
     """What tells a conversation from one that had its id before."""
     tx.execute("ALTER TABLE conversations ADD COLUMN mark text")
+
+
+def share_chores(tx: Connection) -> None:
+    tx.execute(chores.TABLE)
 
 
 def key_of(conversation_id: str) -> bytes:
