@@ -195,7 +195,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
 
     @router.post(
         "/documents/{document}/reindex",
-        summary="Read a document again, or make its vectors again where it was uploaded",
+        summary="Read a file again, or make the vectors again of what was uploaded or fetched",
         responses={200: {"model": Reindexed}},
     )
     def reindex(document: DocumentId, caller: Caller = edit) -> Response:
