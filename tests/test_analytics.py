@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from invented import DAY, invented, keep
 
 from turnwise import analytics
-from turnwise.analytics import Report, as_csv, percentile, report
+from turnwise.analytics import COLUMNS, Report, as_csv, percentile, report
 from turnwise.app import build
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
@@ -298,8 +298,14 @@ def test_times_are_written_out_in_a_spreadsheet() -> None:
     ]
 
 
-def test_an_empty_table_is_an_empty_file() -> None:
+def test_an_empty_table_has_the_columns_of_a_filled_one() -> None:
     assert as_csv([]) == ""
+    assert as_csv([], ["topic", "turns"]) == "topic,turns\r\n"
+    assert {"totals", *COLUMNS} == set(Report.tables())
+    made = report(invented(SHELF, 1.79e9, days=20), SHELF)
+    filled = {name: list(rows[0]) for name in COLUMNS if (rows := getattr(made, name))}
+    assert len(filled) > 12
+    assert filled == {name: COLUMNS[name] for name in filled}
 
 
 def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
