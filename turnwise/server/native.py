@@ -17,6 +17,7 @@ from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import AnalyzeBody, ChatBody
 from turnwise.server.live import Live, Reader
 from turnwise.server.markdown import render
+from turnwise.server.once import IdempotencyKey
 from turnwise.server.problems import PROBLEMS, Json, Problem, encode
 from turnwise.server.sse import EVENTS, EventStream, frame
 from turnwise.types import (
@@ -46,9 +47,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
     async def chat(
         body: ChatBody,
         sent: Request,
-        idempotency_key: Annotated[  # noqa: ARG001  # read where it is claimed; here for who reads the description
-            str | None, Header(description="Sent again with it, the request gets the same answer and no second turn")
-        ] = None,
+        idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
         caller: Caller = ask,
     ) -> Response:
         request = caller.sends(body.to_request(), body.user)
