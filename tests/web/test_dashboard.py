@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from invented import invented, keep
 
@@ -218,6 +219,9 @@ def test_a_server_with_keys_asks_for_one_that_may_manage(page: Page, tmp_path: P
         _, manages = engine.store.keys.create("keeper", may="manage")
         with running(engine) as address:
             opened(page, address)
+            for where in (address, f"{address}/dashboard"):  # a password manager, and Chromium, look for it
+                form = httpx.get(where).text.split('type="password"')[0].rpartition("<form")[2]
+                assert 'autocomplete="username"' in form
             page.get_by_label("Key", exact=True).fill(asks)
             page.get_by_role("button", name="Open").click()
             page.get_by_text("needs one that may manage").wait_for()
