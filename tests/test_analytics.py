@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from invented import DAY, invented, keep
 
 from turnwise import analytics
-from turnwise.analytics import Report, as_csv, percentile, report
+from turnwise.analytics import COLUMNS, Report, as_csv, percentile, report
 from turnwise.app import build
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
@@ -298,8 +298,14 @@ def test_times_are_written_out_in_a_spreadsheet() -> None:
     ]
 
 
-def test_an_empty_table_is_an_empty_file() -> None:
+def test_an_empty_table_has_the_columns_of_a_filled_one() -> None:
     assert as_csv([]) == ""
+    assert as_csv([], ["topic", "turns"]) == "topic,turns\r\n"
+    assert {"totals", *COLUMNS} == set(Report.tables())
+    made = report(invented(SHELF, 1.79e9, days=20), SHELF)
+    filled = {name: list(rows[0]) for name in COLUMNS if (rows := getattr(made, name))}
+    assert len(filled) > 12
+    assert filled == {name: COLUMNS[name] for name in filled}
 
 
 def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
@@ -315,3 +321,14 @@ def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
     assert "2x  Who is the mayor of Lima?" in said()
     assert json.loads(said("--json"))["totals"]["turns"] == 2
     assert "Nothing was asked in this time." in said("--days", "1")
+
+
+def test_every_turn_of_a_day_is_counted_by_how_it_ended() -> None:
+    ends = ("answered", "answered", "failed", "blocked", "interrupted", "interrupted", "interrupted")
+    turns = [
+        {"conversation_id": "c", "number": number, "status": status, "created_at": 86_400.0 + number}
+        for number, status in enumerate(ends, 1)
+    ]
+    (day,) = report(turns).days
+    counted = {name: day[name] for name in ("turns", "answered", "failed", "blocked", "interrupted")}
+    assert counted == {"turns": 7, "answered": 2, "failed": 1, "blocked": 1, "interrupted": 3}

@@ -70,7 +70,11 @@ def test_an_assistant_searches_asks_and_follows_up(sample_library: Path) -> None
 
 def test_what_goes_wrong_is_told_in_plain_words(sample_library: Path) -> None:
     async def work(client: Client) -> None:
-        assert "empty" in await refused(client, "ask", question="   ")
+        for nothing_said in ("", "   "):
+            told = await refused(client, "ask", question=nothing_said)
+            assert told.endswith("The message is empty. Write a question.")
+            told = await refused(client, "search", query=nothing_said)
+            assert told.endswith("There is nothing to look for. Send words or a question.")
         assert "k" in await refused(client, "search", query="BERT", k=0)
         _, nothing = await call(client, "search", query="BERT", collection="there is none of that name")
         assert nothing["passages"] == []

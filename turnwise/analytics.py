@@ -29,30 +29,53 @@ LONGEST = 3_660  # days of a series
 LEVELS = {"confused": 0.0, "knows_basics": 1.0, "advanced": 2.0}
 
 
+_DAY = "day turns conversations follow_ups switches answered unanswered failed blocked interrupted repeated up down"
+COLUMNS = {  # of each table
+    "days": _DAY.split(),
+    "condense": ["method", "turns"],
+    "follow_up": ["kind", "turns"],
+    "intents": ["intent", "turns"],
+    "phases": ["phase", "turns"],
+    "languages": ["language", "turns"],
+    "moods": ["mood", "turns"],
+    "flow": ["from", "to", "turns"],
+    "topics": ["topic", "turns", "unanswered"],
+    "learning": ["topic", "conversations", "first", "last", "confused", "learned", "turns"],
+    "unanswered": ["question", "count", "first", "last", "conversation_id", "number", "also"],
+    "cited": ["source", "title", "turns", "last", "collection"],
+    "uncited": ["source", "title", "collection", "added_at"],
+    "guard": ["rail", "blocked", "redacted", "warned"],
+    "errors": ["code", "turns"],
+    "latency": ["stage", "turns", "p50", "p95"],
+    "models": ["model", "turns", "prompt_tokens", "answer_tokens"],
+    "feedback": ["rating", "comment", "question", "conversation_id", "number", "at"],
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was counted. `totals` is one row, each other field a table of rows; times are seconds since 1970, and what
-    cannot be told (a share of nothing) is None."""
+    """What was counted. `totals` is one row, each other field a table of rows (see COLUMNS); times are seconds since
+    1970, and what cannot be told (a share of nothing) is None."""
 
     totals: Row
-    days: list[Row]  # day, turns, conversations, follow_ups, unanswered, failed, blocked, repeated, up, down
-    condense: list[Row]  # method, turns
-    follow_up: list[Row]  # kind, turns
-    intents: list[Row]  # intent, turns
+    days: list[Row]
+    condense: list[Row]
+    follow_up: list[Row]
+    intents: list[Row]
     phases: list[Row]
     languages: list[Row]
     moods: list[Row]
-    flow: list[Row]  # from, to, turns
-    topics: list[Row]  # topic, turns, unanswered
-    learning: list[Row]  # topic, conversations, first, last, confused, learned, turns
-    unanswered: list[Row]  # question, count, first, last, conversation_id, number, also
-    cited: list[Row]  # source, title, collection, turns, last
-    uncited: list[Row]  # source, title, collection, added_at
-    guard: list[Row]  # rail, blocked, redacted, warned
-    errors: list[Row]  # code, turns
-    latency: list[Row]  # stage, turns, p50, p95 (milliseconds)
-    models: list[Row]  # model, turns, prompt_tokens, answer_tokens
-    feedback: list[Row]  # rating, comment, question, conversation_id, number, at
+    flow: list[Row]
+    topics: list[Row]
+    learning: list[Row]
+    unanswered: list[Row]
+    cited: list[Row]
+    uncited: list[Row]
+    guard: list[Row]
+    errors: list[Row]
+    latency: list[Row]  # milliseconds
+    models: list[Row]
+    feedback: list[Row]
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -91,9 +114,10 @@ def percentile(ordered: Sequence[float], share: float) -> float | None:
     return ordered[low] + (ordered[high] - ordered[low]) * part
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """A table for a spreadsheet. What one would take for a formula is marked as text; times are written out."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+def as_csv(rows: Sequence[Row], columns: Sequence[str] = ()) -> str:
+    """A table for a spreadsheet, with at least these columns. What one would take for a formula is marked as text;
+    times are written out."""
+    names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     lines = [names, *([_cell(name, row.get(name)) for name in names] for row in rows)]
     return "".join(",".join(map(_quoted, line)) + "\r\n" for line in lines if names)
 
@@ -369,9 +393,11 @@ class _Day:
             "conversations": len(self.conversations),
             "follow_ups": self.follow_ups,
             "switches": self.switches,
+            "answered": self.answered,
             "unanswered": self.unanswered,
             "failed": self.failed,
             "blocked": self.blocked,
+            "interrupted": self.interrupted,
             "repeated": self.mean_repeated,
             "up": self.up,
             "down": self.down,

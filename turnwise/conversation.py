@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from turnwise.errors import BadRequest
 from turnwise.guard.limits import Decision, Limit, Spent, spend
-from turnwise.types import Message, Source
+from turnwise.types import Message, Reference, Source
 
 TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
 DEEPEST = 32  # levels of metadata that are written out
@@ -51,7 +51,7 @@ class Turn:
         for name in ("metadata", "record", "error"):
             told[name] = _plain(told[name])
         for name in ("sources", "evidence"):
-            told[name] = [dataclasses.asdict(source) for source in told[name]]
+            told[name] = [_as_told(source) for source in told[name]]
         return {**told, "timestamp": self.timestamp.isoformat()}
 
     @classmethod
@@ -280,6 +280,13 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#|!~])", r"\\\1", text)
 
 
+def _as_told(source: Source) -> dict[str, Any]:
+    """What dataclasses.asdict gives, without copying each of its texts: an export has tens of thousands."""
+    told = {name: getattr(source, name) for name in _OF_SOURCE}
+    reference = source.reference
+    return {**told, "reference": dataclasses.asdict(reference) if isinstance(reference, Reference) else reference}
+
+
 def _named(source: Source) -> str:
     """A source as one line of a list: its number, its title, and where in it."""
     where = [f"p. {source.page}" if source.page is not None else "", source.heading]
@@ -334,6 +341,7 @@ _OF_TURN: dict[str, Any] = {  # the fields of each, and of what kind they may be
     "evidence": _LIST,
     "note": str,
 }
+_OF_SOURCE = tuple(each.name for each in dataclasses.fields(Source))
 _OF_CONVERSATION: dict[str, Any] = {
     "id": _TEXT,
     "user_id": _TEXT,

@@ -209,9 +209,9 @@ class Engine:
         return sum(self.index.remove(each.source) for each in found)
 
     def reindex(self, document_id: int, reach: Reach = LIBRARY) -> bool | None:
-        """Read a document again where its file or its address is still there, else have its vectors made again. Gives
-        whether it was read; None where there is none of that id within reach. Raises DocumentError where it cannot be
-        read any more."""
+        """Read a document again where its file is still there, else have its vectors made again: an address of the web
+        is asked by `add` alone. Gives whether it was read; None where there is none of that id within reach. Raises
+        DocumentError where it cannot be read any more."""
         found = self.index.document(document_id, reach)
         return None if found is None else ingest.read_again(self.index, found, self._parts.guard.instructions)
 

@@ -32,9 +32,11 @@ def parse(text: str | bytes) -> Any:
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
+    if kind in (str, int) and type(value) is kind:
+        return value
     if kind is Any:
         return value
+    origin, inner = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind):
         return _dataclass(kind, value, where)
     if origin is tuple and isinstance(value, list | tuple):

@@ -41,7 +41,7 @@ VECTORS_AT_ONCE = 2000
 PASSAGE = 'id, document_id, position, heading, page, start, "end", text'
 TURN = "prompt, response, status, created_at, answered_at, sources, error, record, shown"
 BESIDE = "copied, feedback, facts, turn_facts.metadata"  # of a turn
-CONVERSATION = "id, title, created_at, last_activity, tenant, user_id, ancestors, metadata"
+CONVERSATION = "id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections"
 KEY = "id, digest, name, tenant, collections, may, created_at, expires_at, hint"
 
 T = TypeVar("T")

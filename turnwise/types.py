@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from turnwise import plain
 
@@ -982,6 +982,28 @@ class ChatModel(Protocol):
     def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
 
 
+class Standing(NamedTuple):
+    """How a conversation stands: its last turn (0 and "" where it has none), its title, and the collections that its
+    turns could draw on (none: all of the tenant's)."""
+
+    number: int
+    status: str
+    title: str
+    collections: tuple[str, ...]
+
+
+class ChoreList(Protocol):
+    """Work on the library that one process does at a time."""
+
+    def take(self, name: str) -> bool:
+        """Whether the work is this process's from now on, for a while. False where another is at it."""
+        ...
+
+    def leave(self, name: str) -> None:
+        """Let others have the work."""
+        ...
+
+
 class ConversationStore(Protocol):
     """Conversations and what belongs to them. Ids are a tenant's own: what another tenant keeps under the same id is
     another conversation, of which nothing can be seen. The store itself is that of the library's own tenant, ""."""
@@ -989,9 +1011,15 @@ class ConversationStore(Protocol):
     keys: KeyRing
     requests: RequestLog
     profiles: Profiles
+    chores: ChoreList
 
-    def of(self, tenant: str) -> ConversationStore:
-        """The same store as another tenant sees it."""
+    def of(self, tenant: str, collections: Iterable[str] = ()) -> ConversationStore:
+        """The same store as another tenant sees it; where collections are named, only those of its conversations whose
+        turns could draw on no others. A turn of a wider view takes a conversation out of the narrower ones."""
+        ...
+
+    def begin(self, conversation_id: str) -> None:
+        """Have a conversation, without a title, that has no turn yet; nothing where there is one."""
         ...
 
     def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
@@ -1020,6 +1048,10 @@ class ConversationStore(Protocol):
         and that of a turn `feedback` where somebody gave it."""
         ...
 
+    def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
+        """The same with the latest so many of its turns, or of those before a number, and how many it has in all."""
+        ...
+
     def turn(self, conversation_id: str, number: int) -> Turn:
         """One turn of it with its record. Raises ConversationNotFound."""
         ...
@@ -1030,6 +1062,10 @@ class ConversationStore(Protocol):
         """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first,
         `branch_of` of those that are branches; with `search` those in whose title, prompts or answers all the words
         stand, each with a `snippet`."""
+        ...
+
+    def hides(self, conversation_id: str) -> bool:
+        """Whether there is a conversation of that id which is not in this view."""
         ...
 
     def rename(self, conversation_id: str, title: str) -> None: ...
@@ -1052,6 +1088,10 @@ class ConversationStore(Protocol):
 
     def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
         """The number and the status of the last turn of each, and when it was last active, for those that there are."""
+        ...
+
+    def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
+        """How conversations of any tenants stand, each named by its tenant and its id, for those that there are."""
         ...
 
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:

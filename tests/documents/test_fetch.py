@@ -4,11 +4,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.documents.conftest import Shelves
+from turnwise.app import build
+from turnwise.config import Settings
 from turnwise.documents import fetch as fetching
 from turnwise.documents.fetch import fetch
 from turnwise.documents.files import without_secrets
@@ -158,6 +161,19 @@ def test_an_address_is_a_document_like_any_other(site: SimpleNamespace, shelves:
     assert add(shelves, [address]).unchanged == 1
     assert remove(shelves, f"{address}#food")
     assert shelves.kept == {}
+
+
+def test_an_address_is_asked_when_it_is_added_and_at_no_other_time(site: SimpleNamespace, tmp_path: Path) -> None:
+    site.answers["/birds"] = (200, {"Content-Type": "text/html"}, b"<title>Herons</title><p>They eat fish.</p>")
+    with build(Settings(library=str(tmp_path)), create=True) as engine:
+        engine.add(f"{site.url}/birds")
+        (document,) = engine.index.documents()
+        site.asked.clear()
+        assert engine.reindex(document.id) is False
+        assert engine.pending() == document.passages, "its vectors are made again"
+        assert site.asked == []
+        engine.add(f"{site.url}/birds")
+        assert len(site.asked) == 1
 
 
 def test_a_password_in_an_address_is_not_kept() -> None:

@@ -6,9 +6,10 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from starlette.datastructures import Headers
 
 from tests.patience import until
 from tests.server.scripted import Client, ScriptedEngine, answers, serving
@@ -17,6 +18,7 @@ from turnwise.errors import ConfigError, NotAllowed
 from turnwise.server import run
 from turnwise.server.access import FRESH, Access, Caller
 from turnwise.server.app import create_app, origins_of
+from turnwise.server.gate import Gate
 from turnwise.types import Key, Permission, Reach
 
 KEYED = Settings(access="keys")
@@ -254,6 +256,32 @@ def test_a_page_of_another_site_changes_nothing(tmp_path: Path, site: str, metho
         assert answer.status == 403
         assert answer.json["code"] == "ForeignPage"
         assert client.send(method, "/api/conversations/c", sec_fetch_site="same-origin").status != 403
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost", ""])
+def test_nor_does_one_of_a_browser_that_only_names_it(tmp_path: Path, origin: str, method: str) -> None:
+    with serving(tmp_path) as client:
+        answer = client.send(method, "/api/conversations/c", origin=origin)
+        assert (answer.status, answer.json["code"]) == (403, "ForeignPage")
+        assert client.send(method, "/api/conversations/c", origin=client.address).status != 403, "our own page"
+        assert client.send(method, "/api/conversations/c").status != 403, "no page at all"
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "let_in"),
+    [
+        ("chat.example.org", "https://chat.example.org", True),
+        ("chat.example.org:443", "https://Chat.example.org", True),
+        ("chat.example.org", "https://example.org", False),
+        ("chat.example.org", "https://chat.example.org:8443", False),
+        ("chat.example.org", "https://other.example", True),
+    ],
+)
+def test_a_page_behind_a_proxy_is_ours_by_its_name(host: str, origin: str, let_in: bool) -> None:
+    gate = Gate(cast(Any, None), "0.0.0.0", 1000, origins=["https://other.example"])
+    refusal = gate._refusal("DELETE", "/api/conversations/c", Headers({"host": host, "origin": origin}))
+    assert (refusal is None) is let_in
 
 
 def test_the_description_says_where_a_key_is_needed(client: Client) -> None:

@@ -557,9 +557,31 @@ def test_what_another_process_does_is_seen(tmp_path: Path, monkeypatch: pytest.M
             assert page.until("turn") == {"number": number, "status": "pending", "stream": None}
             store.finish("c", number, "answered", "Yes.")
             assert page.until("turn") == {"number": number, "status": "answered", "stream": None}
+            store.rename("c", "Renamed elsewhere")
+            assert page.next() == ("renamed", {"title": "Renamed elsewhere"})
+            assert client.send("PATCH", "/api/conversations/c", {"title": "Renamed here"}).status == 200
+            assert page.next() == ("renamed", {"title": "Renamed here"})
             store.delete("c")
             assert page.next() == ("deleted", {})
             assert page.raw() == b""
+
+
+def test_one_look_at_the_store_is_for_all_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwise.server.hub.POLL", 0.1)
+    looked: list[set[tuple[str, str]]] = []
+    with serving(tmp_path, settings=Settings(access="keys")) as client, ExitStack() as pages:
+        store = client.engine.store
+        look = store.standings
+        monkeypatch.setattr(store, "standings", lambda places: look(looked.append(set(places)) or looked[-1]))
+        opened = []
+        for tenant in ("a", "b", "c"):
+            store.of(tenant).accept("c", "one")
+            secret = store.keys.create("k", tenant)[1]
+            page = Following(client, "GET", "/api/conversations/c/events", authorization=f"Bearer {secret}")
+            opened.append(pages.enter_context(page))
+        store.of("b").rename("c", "Renamed")
+        assert opened[1].until("renamed") == {"title": "Renamed"}
+        assert {("a", "c"), ("b", "c"), ("c", "c")} in looked
 
 
 def test_a_page_that_was_away_is_told_what_it_missed(tmp_path: Path) -> None:

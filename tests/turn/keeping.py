@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,8 +40,8 @@ class WithProfiles:
         self._store = store
         self.profiles = profiles
 
-    def of(self, tenant: str) -> WithProfiles:
-        return WithProfiles(self._store.of(tenant), self.profiles)
+    def of(self, tenant: str, collections: Iterable[str] = ()) -> WithProfiles:
+        return WithProfiles(self._store.of(tenant, collections), self.profiles)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -163,6 +163,8 @@ def test_a_file_for_this_conversation_alone(page: Page, address: str, tmp_path: 
     page.get_by_role("radio", name="Only for this conversation").check()
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("only in this conversation, 1 passage").wait_for()
+    page.reload()
+    expect(page.locator("#attached")).to_contain_text("Wombats")
     assert "cubes" in ask(page, "What shape are the droppings of a wombat?").locator(".answer").inner_text()
     page.locator("button.cite").first.click()
     assert "cubes" in page.locator("#source .cited mark").inner_text()

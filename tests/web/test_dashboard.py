@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from invented import invented, keep
 
@@ -97,6 +98,30 @@ def test_a_bar_a_day_as_high_as_its_turns(page: Page, address: str, engine: Engi
     scaled = [height / heights[highest] * turns[highest] for height in heights]
     assert scaled == pytest.approx(turns, abs=0.5)
     assert sum(turns) <= len(list(engine.store.facts()))
+
+
+def test_a_stopped_turn_is_neither_answered_nor_left_out(page: Page, tmp_path: Path) -> None:
+    with build(Settings(library=str(tmp_path)), create=True) as engine:
+        for status in ("answered", "interrupted"):
+            number = engine.store.accept("c", "thanks!").turns[-1].number
+            facts = {"intent": "social", "model": "no model" if status == "answered" else ""}
+            engine.store.finish("c", number, status, "You are welcome.", facts=facts)  # type: ignore[arg-type]
+        with running(engine) as address:
+            opened(page, address)
+            mark = card(page, "days").locator(".mark").last
+            assert mark.get_attribute("data-tip").endswith(": 2 turns, 1 stopped")  # type: ignore[union-attr]
+            bars = mark.locator("rect:not(.hit)").evaluate_all(
+                "all => all.map(bar => [bar.classList.value, Number(bar.getAttribute('height'))]).filter(bar => bar[1])"
+            )
+            (answered, high), (stopped, as_high) = sorted(bars)
+            assert ("s1" in answered, "s3" in stopped) == (True, True)
+            assert high == as_high
+            models = card(page, "models")
+            models.locator("svg.chart").wait_for(state="attached")
+            told = models.inner_text()
+            assert "No language model was asked" in told
+            assert told.count("Said without a model") == 1
+            assert "no model" not in told.replace("No language model", "")
 
 
 def test_a_question_without_an_answer_leads_into_its_conversation(page: Page, address: str) -> None:
@@ -194,6 +219,9 @@ def test_a_server_with_keys_asks_for_one_that_may_manage(page: Page, tmp_path: P
         _, manages = engine.store.keys.create("keeper", may="manage")
         with running(engine) as address:
             opened(page, address)
+            for where in (address, f"{address}/dashboard"):  # a password manager, and Chromium, look for it
+                form = httpx.get(where).text.split('type="password"')[0].rpartition("<form")[2]
+                assert 'autocomplete="username"' in form
             page.get_by_label("Key", exact=True).fill(asks)
             page.get_by_role("button", name="Open").click()
             page.get_by_text("needs one that may manage").wait_for()

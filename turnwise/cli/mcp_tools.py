@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from turnwise import __version__
 from turnwise.engine import Engine
-from turnwise.errors import TurnwiseError
+from turnwise.errors import EmptyMessage, TurnwiseError
 from turnwise.types import Filter, Passage, TurnRequest
 
 INSTRUCTIONS = (
@@ -26,6 +26,8 @@ INSTRUCTIONS = (
 MOST = 20  # passages of one search
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ANSWERS = ToolAnnotations(destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+
+FILLED: Any = {"json_schema_extra": {"minLength": 1}}  # said to who calls, and checked here, in words for them
 
 Collection = Annotated[str, Field(description="Only documents of this collection; empty: all")]
 Conversation = Annotated[
@@ -95,12 +97,14 @@ def tools_of(engine: Engine) -> MCPServer:
 
     @server.tool(title="Search the library", annotations=READS)
     async def search(
-        query: Annotated[str, Field(min_length=1, description="What to look for, in words or as a question")],
+        query: Annotated[str, Field(description="What to look for, in words or as a question", **FILLED)],
         k: Annotated[int, Field(ge=1, le=MOST, description="Most passages")] = 6,
         collection: Collection = "",
     ) -> Annotated[CallToolResult, Found]:
         """Find passages of the user's documents by words and by meaning, the best first. No answer is made of them."""
         with _told():
+            if not query.strip():
+                raise EmptyMessage("There is nothing to look for.", "Send words or a question.")
             hits = await asyncio.to_thread(engine.search, query, k, _only(collection))
             fine = [hit for hit in hits if not engine.is_suspect(hit.passage)]
         passages = [
@@ -114,7 +118,7 @@ def tools_of(engine: Engine) -> MCPServer:
 
     @server.tool(title="Ask the library", annotations=ANSWERS)
     async def ask(
-        question: Annotated[str, Field(min_length=1, description="The user's question, in their words")],
+        question: Annotated[str, Field(description="The user's question, in their words", **FILLED)],
         conversation_id: Conversation = "",
     ) -> Annotated[CallToolResult, Answer]:
         """Answer a question from the user's documents, with citations. A follow-up ("and the second one?") is

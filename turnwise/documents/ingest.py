@@ -82,16 +82,14 @@ def add(
 
 
 def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None = None) -> bool:
-    """Read a document of the index again where its file or its address is still there, and let its vectors be made
-    again where it is as it was. Gives whether it was read. Raises DocumentError where it can no more be read."""
+    """Read a document of the index again where its file is still there, and let its vectors be made again where it is
+    as it was. An address is not asked again: only `add` does that. Gives whether it was read. Raises DocumentError
+    where it can no more be read."""
     source, path = document.source, Path(document.source)
-    if is_address(source):
-        item = Item(source, source)
-    elif not is_upload(source) and path.is_absolute() and path.is_file():
-        item = Item(source, path.name, path)
-    else:
+    if is_address(source) or is_upload(source) or not (path.is_absolute() and path.is_file()):
         index.forget_vectors(document.id)
         return False
+    item = Item(source, path.name, path)
     if document.reference:  # a bibliography said more of it than it says itself
         item = replace(item, title=document.title, date=document.date, reference=document.reference)
     shelf = Shelf(document.collection, document.tags, document.tenant, document.attached)

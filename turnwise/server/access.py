@@ -21,7 +21,7 @@ from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
 from turnwise.server.caller import address_of
 from turnwise.server.gate import is_loopback
 from turnwise.server.problems import PROBLEMS, Json, log
-from turnwise.types import Key, Permission, Reach, TurnRequest
+from turnwise.types import ConversationStore, Key, Permission, Reach, TurnRequest
 
 MODES = ("auto", "keys", "open")
 FRESH = 1.0  # seconds that what is known of a key is believed: so soon it ends after it was revoked
@@ -53,6 +53,15 @@ class Caller:
     @property
     def reach(self) -> Reach:
         return Reach(self.tenant, self.collections)
+
+    def view(self, store: ConversationStore) -> ConversationStore:
+        """The conversations that the caller may see."""
+        return store.of(self.tenant, self.collections)
+
+    def sees(self, other: Caller) -> bool:
+        """Whether the caller may see what another was answered: who may see all of what that one may."""
+        own, theirs = set(self.collections), set(other.collections)
+        return self.tenant == other.tenant and (not own or (bool(theirs) and theirs <= own))
 
     @property
     def counted(self) -> str:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from turnwise.analytics import Report, as_csv, report
+from turnwise.analytics import COLUMNS, Report, as_csv, report
 from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Access, Caller
@@ -34,7 +34,7 @@ def analytics_router(engine: Engine, access: Access) -> APIRouter:
     wanted = Depends(span)
 
     def counted(caller: Caller, over: Span) -> Report:
-        turns = engine.store.of(caller.tenant).facts(over.since or 0.0, over.until)
+        turns = caller.view(engine.store).facts(over.since or 0.0, over.until)
         shelf = engine.index.documents(caller.reach)
         return report(turns, shelf, over.collection, over.since, over.until, over.zone)
 
@@ -49,7 +49,7 @@ def analytics_router(engine: Engine, access: Access) -> APIRouter:
         if table not in Report.tables():
             raise NotFound(f"There is no table {table!r}.", f"There are: {', '.join(Report.tables())}.")
         made: Any = getattr(counted(caller, over), table)
-        text = as_csv([made] if isinstance(made, dict) else made)
+        text = as_csv([made] if isinstance(made, dict) else made, COLUMNS.get(table, ()))
         named = {"Content-Disposition": f'attachment; filename="turnwise-{table}.csv"'}
         # A mark at the beginning tells spreadsheets that it is UTF-8.
         return Response(f"\ufeff{text}".encode("utf-8", "replace"), headers=named, media_type="text/csv; charset=utf-8")

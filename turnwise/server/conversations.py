@@ -143,7 +143,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
     ask = Depends(access.caller("ask"))
 
     def store(caller: Caller) -> ConversationStore:
-        return engine.store.of(caller.tenant)
+        return caller.view(engine.store)
 
     @router.get("", summary="The conversations kept here, latest first", responses={200: {"model": Lines}})
     def conversations(
@@ -181,14 +181,13 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         caller: Caller = ask,
     ) -> Response:
         def read() -> dict[str, Any]:
-            found = store(caller).conversation(conversation_id)
-            turns = [turn for turn in found.turns if before is None or turn.number < before]
-            return {**describe(found, caller), "turns": [describe_turn(turn) for turn in turns[-limit:]]}
+            found, count = store(caller).page(conversation_id, before, limit)
+            return {**describe(found, count, caller), "turns": [describe_turn(turn) for turn in found.turns]}
 
         told = await asyncio.to_thread(read)
         return Json({**told, "stream": live.stream_of(Place(caller.tenant, conversation_id))})
 
-    def describe(found: Conversation, caller: Caller) -> dict[str, Any]:
+    def describe(found: Conversation, count: int, caller: Caller) -> dict[str, Any]:
         ancestors = list(found.metadata.get("ancestors", ()))
         attached = engine.index.attachments(Reach(caller.tenant, conversations=(found.id, *ancestors)))
         return {
@@ -197,7 +196,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
             "user": found.user_id or "",
             "created_at": found.created_at.timestamp(),
             "last_activity": found.last_activity.timestamp(),
-            "turn_count": len(found.turns),
+            "turn_count": count,
             "ancestors": ancestors,
             "attachments": [
                 {
@@ -218,8 +217,9 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
     @router.delete("/{conversation_id}", summary="Delete a conversation and what is attached to it", **GONE)
     async def delete(conversation_id: Kept, caller: Caller = ask) -> Response:
         place = Place(caller.tenant, conversation_id)
+        await asyncio.to_thread(_require_seen, store(caller), conversation_id)
         if stream := live.stream_of(place):
-            await live.cancel(live.stream(stream, caller.tenant))
+            await live.cancel(live.stream(stream, caller))
         await asyncio.to_thread(_delete, engine, caller, conversation_id)
         live.hub.deleted(place)
         return Response(status_code=204)
@@ -270,11 +270,14 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         openapi_extra=RAW,
     )
     async def attach(conversation_id: New, document: FileName, sent: Request, caller: Caller = ask) -> Response:
+        await asyncio.to_thread(_require_seen, store(caller), conversation_id)
         found, outcome = await uploads.take(sent, document, caller, attached=conversation_id)
+        await asyncio.to_thread(store(caller).begin, conversation_id)
         return Json({**describe_document(found), "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.delete("/{conversation_id}/attachments/{document}", summary="Take an attached document out", **GONE)
     def detach(conversation_id: New, document: DocumentId, caller: Caller = ask) -> Response:
+        _require_seen(store(caller), conversation_id)
         reach = Reach(caller.tenant, conversations=(conversation_id,))
         found = engine.index.document(document, reach)
         if found is None or found.attached != conversation_id or not engine.remove_document(document, reach):
@@ -284,11 +287,18 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
     return router
 
 
+def _require_seen(store: ConversationStore, conversation_id: str) -> None:
+    """Raise ConversationNotFound where there is such a conversation, and the caller may not see it."""
+    if store.hides(conversation_id):
+        told = f"There is no conversation {conversation_id!r}."
+        raise ConversationNotFound(told, "Check its id, or start a new one.")
+
+
 def _delete(engine: Engine, caller: Caller, conversation_id: str) -> None:
     """Take out a conversation with its attachments; these may be all there is of it."""
     attached = engine.remove_attachments(conversation_id, caller.tenant)
     try:
-        engine.store.of(caller.tenant).delete(conversation_id)
+        caller.view(engine.store).delete(conversation_id)
     except ConversationNotFound:
         if not attached:
             raise

@@ -195,7 +195,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
 
     @router.post(
         "/documents/{document}/reindex",
-        summary="Read a document again, or make its vectors again where it was uploaded",
+        summary="Read a file again, or make the vectors again of what was uploaded or fetched",
         responses={200: {"model": Reindexed}},
     )
     def reindex(document: DocumentId, caller: Caller = edit) -> Response:
@@ -280,8 +280,11 @@ def describe_document(found: DocumentInfo, flagged: Collection[int] = ()) -> dic
 
 def _with_attached(engine: Engine, caller: Caller, conversation_id: str) -> Reach:
     """What the caller may see, and what is attached to a conversation of theirs and those that it branched from."""
+    view = caller.view(engine.store)
     try:
-        ancestors = engine.store.of(caller.tenant).conversation(conversation_id).metadata.get("ancestors", ())
+        ancestors = view.page(conversation_id, limit=0)[0].metadata.get("ancestors", ())
     except ConversationNotFound:
+        if view.hides(conversation_id):
+            return caller.reach
         ancestors = ()
     return dataclasses.replace(caller.reach, conversations=(conversation_id, *ancestors))

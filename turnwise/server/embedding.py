@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from turnwise.engine import Engine
 from turnwise.errors import TurnwiseError
 from turnwise.server.problems import log
 
-AGAIN = 30.0  # seconds after which it is tried again where no vectors could be made
+AGAIN = 30.0  # seconds after which it is tried again where no vectors could be made, or another process makes them
+HELD = 30.0  # seconds after which it is said again that this process makes them
+CHORE = "embedding"
 
 
 class Embedding:
@@ -19,6 +22,7 @@ class Embedding:
         self._stop = threading.Event()
         self._woken = threading.Event()
         self._thread: threading.Thread | None = None
+        self._held = 0.0
 
     def start(self) -> None:
         self._stop.clear()
@@ -45,10 +49,18 @@ class Embedding:
             failed = not self._stop.is_set() and not self._embed(failed)
 
     def _embed(self, said: bool) -> bool:
-        """Make what is missing. False where that could not be done, which is logged where it was not said before."""
+        """Make what is missing. False where that could not be done, which is logged where it was not said before, and
+        while another process does it: what it leaves is made here."""
+        chores = self._engine.store.chores
         try:
-            if self._engine.pending():
-                self._engine.embed(stop=self._stop)
+            if not self._engine.pending():
+                return True
+            if not chores.take(CHORE):
+                return False
+            try:
+                self._engine.embed(lambda *_: self._hold(), self._stop)
+            finally:
+                chores.leave(CHORE)
         except TurnwiseError as error:
             if not said:
                 log.error("Vectors are not being made: %s %s", error, error.hint)
@@ -57,3 +69,9 @@ class Embedding:
             log.exception("Vectors are not being made")
             return False
         return True
+
+    def _hold(self) -> None:
+        """Say now and then that this process is at work on it."""
+        if time.monotonic() > self._held + HELD:
+            self._held = time.monotonic()
+            self._engine.store.chores.take(CHORE)

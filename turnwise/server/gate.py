@@ -86,7 +86,7 @@ class Gate:
             return Problem(421, "WrongHost", "This server does not answer under that name.", f"Call it as {self.host}.")
         if method in ("GET", "HEAD", "OPTIONS"):
             return None
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("origin") not in self.origins:
+        if headers.get("origin") not in self.origins and _is_foreign(headers):
             return Problem(403, "ForeignPage", "A page of another site may not do that.", "Its site goes into cors.")
         if headers.get("content-encoding", "identity").lower() != "identity":
             return Problem(415, "PackedBody", "Compressed bodies are not taken.", "Send it as it is.")
@@ -102,6 +102,19 @@ class Gate:
         if is_upload(method, path):
             return self.max_upload
         return max(self.max_body, min(self.max_upload, EXPORTED)) if is_import(method, path) else self.max_body
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a page of another site sends this. Older browsers do not say so: then what they name must be this one."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:
+        return site in ("cross-site", "same-site")
+    return origin is not None and _without_port(origin.partition("://")[2]) != _without_port(headers.get("host", ""))
+
+
+def _without_port(name: str) -> str:
+    """The name of a site; the port only where it is not that of its scheme."""
+    return re.sub(r":(80|443)$", "", name.lower())
 
 
 def is_upload(method: str, path: str) -> bool:

@@ -88,7 +88,7 @@ def guard_router(engine: Engine, access: Access) -> APIRouter:
     ask = Depends(access.caller("ask"))
 
     def kept(conversation_id: str | None, caller: Caller) -> Conversation | None:
-        return engine.store.of(caller.tenant).conversation(conversation_id) if conversation_id is not None else None
+        return caller.view(engine.store).conversation(conversation_id) if conversation_id is not None else None
 
     def judge_input(body: InputBody, caller: Caller) -> GuardResult:
         conversation = kept(body.conversation_id, caller)

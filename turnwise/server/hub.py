@@ -6,15 +6,17 @@ import asyncio
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from turnwise.errors import ConversationNotFound, NotAllowed, TurnwiseError
+from turnwise.server.access import Caller
 from turnwise.server.problems import Problem, log
 from turnwise.server.sse import EVENTS, HEARTBEAT, STILL_HERE, frame
-from turnwise.types import ConversationStore
+from turnwise.types import ConversationStore, Standing
 
 POLL = 2.0  # seconds between two looks at what other processes have done
 MOST_PENDING = 50  # frames that a watcher may leave untaken
@@ -51,6 +53,7 @@ class Hub:
         self._closed = False
         self._watchers: dict[Place, set[Watching]] = defaultdict(set)
         self._known: dict[Place, Version] = {}
+        self._titles: dict[Place, str] = {}
         self._polled = self._beaten = 0.0
 
     def __len__(self) -> int:
@@ -58,21 +61,25 @@ class Hub:
 
     @property
     def keys(self) -> set[str]:
-        return {each.key_id for each in self._everyone()}
+        return {each.caller.key_id for each in self._everyone()}
 
-    async def watch(self, place: Place, key_id: str, seen: str, stream: Callable[[Place], str | None]) -> Watching:
+    async def watch(
+        self, conversation_id: str, caller: Caller, seen: str, stream: Callable[[Place], str | None]
+    ) -> Watching:
         """A response that tells what happens to a conversation. It begins with how far that is where a turn is under
         way, or where the watcher has `seen` (its Last-Event-ID) something else. Raises ConversationNotFound."""
-        found = await asyncio.to_thread(self._store.of(place.tenant).versions, [place.conversation_id])
-        if place.conversation_id not in found:
+        place = Place(caller.tenant, conversation_id)
+        found = (await asyncio.to_thread(self._store.standings, [place])).get(place)
+        if found is None or not _sees(caller, found):
             raise ConversationNotFound(
-                f"There is no conversation {place.conversation_id!r}.", "GET /api/conversations lists them."
+                f"There is no conversation {conversation_id!r}.", "GET /api/conversations lists them."
             )
-        version = Version(*found[place.conversation_id][:2])
+        version = Version(found.number, found.status)
         known = self._known.get(place, version)
         known = version if version.is_after(known) else known
         told = known.status == "pending" or (seen and seen != str(known))
-        return Watching(self, place, key_id, known, _turn(known, stream(place)) if told else b"")
+        self._titles.setdefault(place, found.title)
+        return Watching(self, place, caller, known, _turn(known, stream(place)) if told else b"")
 
     def turn(self, place: Place, number: int, status: str, stream: str | None = None) -> None:
         """A turn has begun or ended."""
@@ -82,6 +89,8 @@ class Hub:
             self._tell(place, _turn(version, stream))
 
     def renamed(self, place: Place, title: str) -> None:
+        if place in self._watchers:
+            self._titles[place] = title
         self._tell(place, frame({"title": title}, "renamed"))
 
     def deleted(self, place: Place) -> None:
@@ -92,7 +101,7 @@ class Hub:
         """Send away who came with a key that is no longer good."""
         error = frame(Problem.of_error(revoked()).to_dict(), "error")
         for each in self._everyone():
-            if each.key_id == key_id:
+            if each.caller.key_id == key_id:
                 each.push(error, last=True)
 
     def close(self) -> None:
@@ -113,6 +122,7 @@ class Hub:
         if not there:
             del self._watchers[watching.place]
             self._known.pop(watching.place, None)
+            self._titles.pop(watching.place, None)
 
     async def tick(self) -> None:
         """What is due: a heartbeat, a look at the store."""
@@ -123,24 +133,29 @@ class Hub:
                 each.push(STILL_HERE)
         if now >= self._polled + POLL:
             self._polled = now
-            for tenant in {place.tenant for place in self._watchers}:
-                await self._poll(tenant)
+            await self._poll()
 
-    async def _poll(self, tenant: str) -> None:
-        places = [place for place in self._watchers if place.tenant == tenant]
+    async def _poll(self) -> None:
+        """Look at all that is watched, of whatever tenants, at once."""
+        watching, titles = self._everyone(), dict(self._titles)
         try:
-            wanted = [place.conversation_id for place in places]
-            found = await asyncio.to_thread(self._store.of(tenant).versions, wanted)
+            found = await asyncio.to_thread(self._store.standings, {each.place for each in watching})
         except TurnwiseError as error:
             log.warning("What other processes do to conversations is not seen: %s", error)
             return
-        for place in places:
-            if place.conversation_id not in found:
-                self.deleted(place)
-            elif place in self._watchers:
-                version = Version(*found[place.conversation_id][:2])
-                if version.is_after(self._known.get(place, version)):
-                    self.turn(place, *version)
+        for each in watching:
+            if each.place not in found or not _sees(each.caller, found[each.place]):
+                each.push(frame({}, "deleted"), last=True)
+        for place, standing in found.items():
+            self._compare(Place(*place), standing, titles.get(Place(*place)))
+
+    def _compare(self, place: Place, standing: Standing, title: str | None) -> None:
+        """Tell what is new in what was read; `title` is what was known when that began."""
+        version = Version(standing.number, standing.status)
+        if place in self._watchers and version.is_after(self._known.get(place, version)):
+            self.turn(place, *version)
+        if title not in (None, standing.title) and title == self._titles.get(place):
+            self.renamed(place, standing.title)
 
     def _tell(self, place: Place, told: bytes) -> None:
         for each in tuple(self._watchers.get(place, ())):
@@ -148,6 +163,10 @@ class Hub:
 
     def _everyone(self) -> list[Watching]:
         return [each for there in self._watchers.values() for each in there]
+
+
+def _sees(caller: Caller, standing: Standing) -> bool:
+    return caller.sees(replace(caller, collections=standing.collections))
 
 
 def revoked() -> NotAllowed:
@@ -162,11 +181,11 @@ def _turn(version: Version, stream: str | None) -> bytes:
 class Watching(Response):
     """What a hub tells of one conversation, until the client leaves. While nothing is told, it only waits for that."""
 
-    def __init__(self, hub: Hub, place: Place, key_id: str, version: Version, first: bytes) -> None:
+    def __init__(self, hub: Hub, place: Place, caller: Caller, version: Version, first: bytes) -> None:
         super().__init__(headers={"X-Accel-Buffering": "no", "Content-Type": EVENTS})
         del self.headers["content-length"]
         self.place = place
-        self.key_id = key_id
+        self.caller = caller
         self.version = version  # when it began
         self._hub = hub
         self._pending = deque([first or STILL_HERE])

@@ -101,7 +101,7 @@ class Stream:
 
     def __init__(self, caller: Caller, form: Form, linger: float, resumable: bool) -> None:
         self.id = uuid.uuid4().hex
-        self.tenant, self.key_id = caller.tenant, caller.key_id
+        self.caller, self.key_id = caller, caller.key_id
         self.form = form
         self.resumable = resumable
         self.turn: Accepted | None = None
@@ -120,7 +120,7 @@ class Stream:
     @property
     def place(self) -> Place | None:
         kept = self.turn and self.turn.conversation_id
-        return Place(self.tenant, kept) if kept else None
+        return Place(self.caller.tenant, kept) if kept else None
 
     def put(self, written: bytes) -> None:
         if not written:
@@ -310,10 +310,10 @@ class Live:
         self._tick()
         return stream
 
-    def stream(self, stream_id: str, tenant: str) -> Stream:
+    def stream(self, stream_id: str, caller: Caller) -> Stream:
         """The stream of an id, running or over not long ago. Raises NotFound."""
         stream = self._streams.get(stream_id)
-        if stream is None or stream.tenant != tenant:
+        if stream is None or not caller.sees(stream.caller):
             raise NotFound("There is no such stream, or it is over.", "Load the conversation: its turns are kept.")
         return stream
 
@@ -327,11 +327,11 @@ class Live:
         if stream.task is not None:
             await asyncio.wait({stream.task})
 
-    async def watch(self, place: Place, key_id: str, seen: str = "") -> Watching:
+    async def watch(self, conversation_id: str, caller: Caller, seen: str = "") -> Watching:
         """A response that tells what happens to a conversation. Raises ConversationNotFound."""
         if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Come back in a moment.")
-        return await self.hub.watch(place, key_id, seen, self.stream_of)
+        return await self.hub.watch(conversation_id, caller, seen, self.stream_of)
 
     async def drain(self, seconds: float = 0.0) -> None:
         """Take no more turns, let those that run end for so long, and close the others, which are kept as they are.

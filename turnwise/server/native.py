@@ -15,9 +15,9 @@ from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import AnalyzeBody, ChatBody
-from turnwise.server.hub import Place
 from turnwise.server.live import Live, Reader
 from turnwise.server.markdown import render
+from turnwise.server.once import IdempotencyKey
 from turnwise.server.problems import PROBLEMS, Json, Problem, encode
 from turnwise.server.sse import EVENTS, EventStream, frame
 from turnwise.types import (
@@ -47,9 +47,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
     async def chat(
         body: ChatBody,
         sent: Request,
-        idempotency_key: Annotated[  # noqa: ARG001  # read where it is claimed; here for who reads the description
-            str | None, Header(description="Sent again with it, the request gets the same answer and no second turn")
-        ] = None,
+        idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
         caller: Caller = ask,
     ) -> Response:
         request = caller.sends(body.to_request(), body.user)
@@ -69,7 +67,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         last_event_id: Annotated[str | None, Header(description="The same, as the id of that event")] = None,
         caller: Caller = ask,
     ) -> Response:
-        found = live.stream(stream, caller.tenant)
+        found = live.stream(stream, caller)
         seen = min(after if last_event_id is None else _number(last_event_id, stream), found.count)
         if not found.has_after(seen):
             raise NotFound("What follows that event is not there any more.", "Load the conversation once it is over.")
@@ -79,7 +77,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
 
     @router.delete("/streams/{stream}", summary="Stop an answer; what there is of it is kept", status_code=204)
     async def cancel(stream: str, caller: Caller = ask) -> Response:
-        await live.cancel(live.stream(stream, caller.tenant))
+        await live.cancel(live.stream(stream, caller))
         return Response(status_code=204)
 
     @router.get(
@@ -92,7 +90,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         last_event_id: Annotated[str, Header(description="The last event that was seen")] = "",
         caller: Caller = ask,
     ) -> Response:
-        return await live.watch(Place(caller.tenant, conversation_id), caller.key_id, last_event_id)
+        return await live.watch(conversation_id, caller, last_event_id)
 
     @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
     async def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Header
 from starlette.requests import Request
 
 from turnwise.errors import BadRequest, TurnwiseError
@@ -14,6 +15,10 @@ from turnwise.server.problems import log
 from turnwise.types import RequestLog
 
 LONGEST = 200  # characters of a key
+
+IdempotencyKey = Annotated[
+    str | None, Header(description="Sent again with it, the request gets the same answer and no second turn")
+]
 
 
 class Claim:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
@@ -17,6 +17,7 @@ from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import FilterBody, Text, read_sources
 from turnwise.server.images import read_images
 from turnwise.server.live import Live
+from turnwise.server.once import IdempotencyKey
 from turnwise.server.problems import Json, Problem, encode
 from turnwise.server.sse import EVENTS, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
@@ -241,9 +242,7 @@ def openai_router(engine: Engine, access: Access, live: Live) -> APIRouter:  # n
     async def completions(
         body: CompletionBody,
         sent: Request,
-        idempotency_key: Annotated[  # noqa: ARG001  # read where it is claimed; here for who reads the description
-            str | None, Header(description="Sent again with it, the request gets the same answer and no second turn")
-        ] = None,
+        idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
         caller: Caller = ask,
     ) -> Response:
         request = caller.sends(body.to_request(), body.user or "")

@@ -78,10 +78,18 @@ class Answering(Kept):
         place = self._place(conversation_id)
         with self._sql.write(self._lock(place)) as do:
             now = time.time()
+            kept = do(f"SELECT collections FROM conversations WHERE {self._key} = ?", place).fetchone()
+            if kept is None:
+                self._begin(do, conversation_id, title(prompt), user, now)
+            else:
+                self._draw_on(do, conversation_id, kept["collections"])
             last = do(self._last, place).fetchone()
             if last is None:
-                if not do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
-                    self._begin(do, conversation_id, title(prompt), user, now)
+                do(
+                    "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END,"
+                    f" user_id = CASE user_id WHEN '' THEN ? ELSE user_id END WHERE {self._key} = ?",
+                    *(title(prompt), user, place),
+                )
             elif last["status"] == "pending":
                 if self._is_held(last) and (place, last["number"]) not in self._work.given_up:
                     raise ConversationBusy(

@@ -9,7 +9,7 @@ from typing import Any
 
 from turnwise.errors import NotText
 from turnwise.sqlite import Database
-from turnwise.store import keys, profiles, requests
+from turnwise.store import chores, keys, profiles, requests
 from turnwise.store.answering import Answering
 from turnwise.store.owner import at_work, this_process
 from turnwise.store.rows import full_id
@@ -20,11 +20,17 @@ class EmbeddedStore(Answering):
     """A store in a SQLite file. What it acknowledged is on disk."""
 
     _key, _of, _order = "id", "conversation_id", "rowid"
+    _within = (
+        "conversations.collections IS NOT NULL AND NOT EXISTS (SELECT 1 FROM json_each(conversations.collections)"
+        " WHERE value NOT IN (SELECT value FROM json_each(?)))"
+    )
     _last = "SELECT number, status, owner FROM turns WHERE conversation_id = ? ORDER BY number DESC LIMIT 1"
 
     def __init__(self, database: Database) -> None:
         super().__init__(OverSqlite(database))
-        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many])
+        database.migrate(
+            "store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each, share_chores]
+        )
 
     def _place(self, conversation_id: str) -> str:
         return full_id(self._tenant, conversation_id)
@@ -98,3 +104,17 @@ def serve_many(tx: sqlite3.Connection) -> None:
     )
     for statement in (keys.TABLE, requests.TABLE, requests.BY_TIME, profiles.TABLE):
         tx.execute(statement)
+
+
+def note_collections(tx: sqlite3.Connection) -> None:
+    """Which collections the turns of a conversation could draw on: NULL is all, as with those kept until now."""
+    tx.execute("ALTER TABLE conversations ADD COLUMN collections TEXT")
+
+
+def mark_each(tx: sqlite3.Connection) -> None:
+    """What tells a conversation from one that had its id before."""
+    tx.execute("ALTER TABLE conversations ADD COLUMN mark TEXT")
+
+
+def share_chores(tx: sqlite3.Connection) -> None:
+    tx.execute(chores.TABLE)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
+import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from turnwise import facts as counting
@@ -14,15 +14,18 @@ from turnwise import plain
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
 from turnwise.postgres import storable
+from turnwise.store.chores import Chores
 from turnwise.store.keys import Keys
 from turnwise.store.profiles import UserProfiles
+from turnwise.store.recent import Recent
 from turnwise.store.requests import Requests
-from turnwise.store.rows import dump, dump_shown, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
+from turnwise.store.rows import dump, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
 from turnwise.store.sql import Do, Sql
-from turnwise.types import KeyRing, Profiles, RequestLog, Source
+from turnwise.types import ChoreList, KeyRing, Profiles, RequestLog, Source, Standing
 
 AT_ONCE = 500  # rows of a query that goes on where it stopped
 MOST_WORDS = 16  # of a search
+LAST = 2**31 - 1  # of the numbers of turns
 LARGEST = 100_000  # characters of metadata; of what comes from elsewhere, more is not kept
 
 INTERRUPTED = dump(ConversationError("The program stopped before this message was answered.", "Ask again.").to_dict())
@@ -41,14 +44,19 @@ class Kept:
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._tenant = ""
+        self._recent = Recent()
+        self._collections: tuple[str, ...] = ()  # that this view is limited to; none: it is not
         self.keys: KeyRing = Keys(sql)
         self.requests: RequestLog = Requests(sql)
         self.profiles: Profiles = UserProfiles(sql)
+        self.chores: ChoreList = Chores(sql)
 
-    def of(self, tenant: str) -> Self:
-        """The same store as another tenant sees it. Raises BadRequest where that cannot be a tenant's name."""
+    def of(self, tenant: str, collections: Iterable[str] = ()) -> Self:
+        """The same store as another tenant sees it; where collections are named, only those of its conversations whose
+        turns could draw on no others. Raises BadRequest where that cannot be a tenant's name."""
         view = copy.copy(self)
         view._tenant = tenant_name(tenant)
+        view._collections = tuple(sorted(set(collections)))
         return view
 
     # --- what the databases do in their own ways ------------------------------------------------------------------
@@ -73,6 +81,8 @@ class Kept:
         """The condition that a text holds a word, in small or capital letters, and its values."""
         raise NotImplementedError
 
+    _within: ClassVar[str]  # the condition that the collections of a conversation are among those of a JSON list
+
     # --- reading --------------------------------------------------------------------------------------------------
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -81,16 +91,25 @@ class Kept:
         self._settle(conversation_id)
         return self._load(conversation_id)
 
+    def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
+        """The conversation with the latest so many of its turns, or of those before a number, and how many it has."""
+        self._check_text(conversation_id)
+        self._settle(conversation_id)
+        found = self._load(conversation_id, before=LAST if before is None else before, limit=limit)
+        place = self._place(conversation_id)
+        counted = self._sql.rows(f"SELECT count(*) AS turns FROM turns WHERE {self._of} = ?", place)
+        return found, counted[0]["turns"]
+
     def turn(self, conversation_id: str, number: int) -> Turn:
         """One turn of it with its record. Raises ConversationNotFound."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
+        seen, limits = self._turn_seen
         rows = self._sql.rows(
             "SELECT turns.number, prompt, response, status, created_at, sources, error, shown, record, feedback,"
             f" metadata FROM turns LEFT JOIN turn_facts ON {self._same_turn} WHERE turns.{self._of} = ?"
-            " AND turns.number = ?",
-            self._place(conversation_id),
-            number,
+            f" AND turns.number = ?{seen}",
+            *(self._place(conversation_id), number, *limits),
         )
         if not rows:
             raise _no_turn(conversation_id, number)
@@ -129,50 +148,76 @@ class Kept:
         if before is not None:
             conditions.append("last_activity < ?")
             values.append(before)
+        seen, limits = self._seen
         rows = self._sql.rows(
             f"SELECT {', '.join(columns)}, (SELECT count(*) FROM turns WHERE {of_it}) AS turns FROM conversations"
-            f" WHERE {' AND '.join(conditions)} ORDER BY last_activity DESC, {order} DESC LIMIT ?",
-            *values,
-            limit,
+            f" WHERE {' AND '.join(conditions)}{seen} ORDER BY last_activity DESC, {order} DESC LIMIT ?",
+            *(*values, *limits, limit),
         )
-        return [_listed(row, words) for row in rows]
+        origins = [json.loads(row["ancestors"] or "[]")[:1] for row in rows]
+        known = self._known(each for origin in origins for each in origin)
+        return [
+            _listed(row, [each for each in origin if each in known], words)
+            for row, origin in zip(rows, origins, strict=True)
+        ]
 
     def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
         """The number and the status of the last turn of each (0 and "" where it has none), and when it was last active,
         for those that there are."""
         places = {self._place(each): each for each in conversation_ids if storable(each) == each}
-        wanted = list(places)
-        found: dict[str, tuple[int, str, float]] = {}
-        for start in range(0, len(wanted), AT_ONCE):
-            some = wanted[start : start + AT_ONCE]
-            rows = self._sql.rows(
-                f"SELECT {self._key} AS place, last_activity, coalesce(number, 0) AS number,"
+        rows = self._last_turns(list(places))
+        return {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
+
+    def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
+        """How conversations stand, each named by its tenant and id, for those that there are."""
+        keys = {self.of(tenant)._place(each): (tenant, each) for tenant, each in places if storable(each) == each}
+        return {
+            keys[row["place"]]: Standing(
+                row["number"], row["status"], row["title"], tuple(json.loads(row["collections"] or "[]"))
+            )
+            for row in self.of("")._last_turns(list(keys))
+        }
+
+    def _last_turns(self, places: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """The conversations of these keys that this view sees, with the number and the status of their last turns."""
+        seen, limits = self._seen
+        for start in range(0, len(places), AT_ONCE):
+            some = places[start : start + AT_ONCE]
+            yield from self._sql.rows(
+                f"SELECT {self._key} AS place, last_activity, title, collections, coalesce(number, 0) AS number,"
                 f" coalesce(status, '') AS status FROM conversations LEFT JOIN turns ON {self._of} = {self._key}"
                 f" AND number = (SELECT max(number) FROM turns WHERE {self._of} = {self._key})"
-                f" WHERE {self._key} IN ({', '.join('?' * len(some))})",
-                *some,
+                f" WHERE {self._key} IN ({', '.join('?' * len(some))}){seen}",
+                *(*some, *limits),
             )
-            found |= {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
-        return found
+
+    def hides(self, conversation_id: str) -> bool:
+        """Whether there is a conversation of that id which this view, being limited, does not see."""
+        if not self._collections or storable(conversation_id) != conversation_id:
+            return False
+        place = self._place(conversation_id)
+        there = self._sql.rows(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place)
+        return bool(there) and not self.versions([conversation_id])
 
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
         """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
         conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
         of_old = ("response", "record", "sources", "error")
         place = f"turns.created_at, turns.{self._of}, turns.number"
+        seen, limits = self._seen
         statement = (
             f"SELECT turns.{self._of} AS place, id, user_id, turns.number, status, turns.created_at, feedback, facts,"
             f" {', '.join(f'CASE WHEN facts IS NULL THEN turns.{name} END AS {name}' for name in of_old)}"
             f" FROM turns JOIN conversations ON conversations.{self._key} = turns.{self._of}"
             f" LEFT JOIN turn_facts ON {self._same_turn}"
             " WHERE tenant || '' = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
-            f" AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
+            f"{seen} AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
         )
         after: tuple[Any, ...] = ()
         while True:
             rows = self._sql.rows(
                 statement.format(after=f"({place}) > (?, ?, ?)" if after else "1 = 1"),
-                *(self._tenant, since, float("inf") if until is None else until, *after),
+                *(self._tenant, since, float("inf") if until is None else until, *limits, *after),
             )
             yield from map(_counted, rows)
             if len(rows) < AT_ONCE:
@@ -182,14 +227,23 @@ class Kept:
 
     # --- changing -------------------------------------------------------------------------------------------------
 
+    def begin(self, conversation_id: str) -> None:
+        """Have a conversation that has no turn yet; its first prompt gives it a title. Nothing where there is one."""
+        self._check_text(conversation_id)
+        place = self._place(conversation_id)
+        with self._sql.write(self._lock(place)) as do:
+            if not do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
+                self._begin(do, conversation_id, "", "", time.time())
+
     def rename(self, conversation_id: str, title: str) -> None:
         """Give a conversation another title. Raises ConversationNotFound, and BadRequest where the title is empty."""
         self._check_text(conversation_id, title)
         if not title.strip():
             raise BadRequest("A title has at least one letter.", "Send the new title.")
-        place = self._place(conversation_id)
+        place, (seen, limits) = self._place(conversation_id), self._seen
         with self._sql.write() as do:
-            renamed = do(f"UPDATE conversations SET title = ? WHERE {self._key} = ?", _title(title), place).rowcount
+            named = f"UPDATE conversations SET title = ? WHERE {self._key} = ?{seen}"
+            renamed = do(named, _title(title), place, *limits).rowcount
         if not renamed:
             raise not_found(conversation_id)
 
@@ -197,20 +251,21 @@ class Kept:
         """Take a conversation out, with its turns and what was said of them; a turn that is being answered cannot be
         finished any more. Raises ConversationNotFound."""
         self._check_text(conversation_id)
-        place = self._place(conversation_id)
+        place, (seen, limits) = self._place(conversation_id), self._seen
         with self._sql.write(self._lock(place)) as do:
+            if not do(f"SELECT 1 FROM conversations WHERE {self._key} = ?{seen}", place, *limits).fetchone():
+                raise not_found(conversation_id)
             do(f"DELETE FROM turns WHERE {self._of} = ?", place)
-            deleted = do(f"DELETE FROM conversations WHERE {self._key} = ?", place).rowcount
-        if not deleted:
-            raise not_found(conversation_id)
+            do(f"DELETE FROM conversations WHERE {self._key} = ?", place)
 
     def branch(self, conversation_id: str, before: int, new_id: str) -> None:
         """Begin a new conversation with the turns of another that come before a number. Raises ConversationNotFound
         where there is no such conversation, and ConversationError where the new id is taken."""
         self._check_text(conversation_id, new_id)
         place, new = self._place(conversation_id), self._place(new_id)
+        seen, limits = self._seen
         with self._sql.write(self._lock(new)) as do:
-            found = do(f"SELECT * FROM conversations WHERE {self._key} = ?", place).fetchone()
+            found = do(f"SELECT * FROM conversations WHERE {self._key} = ?{seen}", place, *limits).fetchone()
             if found is None:
                 raise not_found(conversation_id)
             ancestors = [conversation_id, *json.loads(found["ancestors"] or "[]")]
@@ -229,49 +284,51 @@ class Kept:
                 f" WHERE turns.{self._of} = ?",
                 *(place, new),
             )
+            # Read after the turns were: whoever added one has noted first what it could draw on.
+            drawn_on = f"SELECT collections FROM conversations WHERE {self._key} = ?"
+            do(f"UPDATE conversations SET collections = ({drawn_on}) WHERE {self._key} = ?", place, new)
 
     def put(self, conversation: Conversation, title: str = "") -> None:
         """Keep a conversation that was written elsewhere, without what it says of the conversations it branched from
         and what models were told in it. Raises ConversationError where its id is taken, and BadRequest where a source
         is none."""
         self._check_text(conversation.id)
-        for source in (each for turn in conversation.turns for each in (*turn.sources, *turn.evidence)):
-            plain.read(Source, dataclasses.asdict(source))
         told, now = conversation.to_dict(), time.time()
+        for source in (each for turn in told["turns"] for each in (*turn["sources"], *turn["evidence"])):
+            plain.read(Source, source)
         known = told["metadata"] if isinstance(told["metadata"], dict) else {}
         said = (text for turn in conversation.turns for text in (turn.prompt, turn.response))
         named = title or str(known.get("title") or "") or next(filter(None, said), "")
         noted = {name: value for name, value in known.items() if name not in ("title", "ancestors")}
         kept = _dumped({**noted, "imported": True}) or dump({"imported": True})
         place = self._place(conversation.id)
+        turns = [
+            _written(number, turn, as_told)
+            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1)
+        ]
         with self._sql.write(self._lock(place)) as do:
             begun = min(conversation.created_at.timestamp(), now)
             self._begin(do, conversation.id, _title(named), storable(conversation.user_id or ""), begun, (), kept)
             last = min(conversation.last_activity.timestamp(), now)
             do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", last, place)
-            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1):
-                pending = turn.status == "pending"
-                at = turn.timestamp.timestamp()
+            for values, noted_of_it in turns:
                 do(
-                    f"INSERT INTO turns ({self._of}, number, owner, prompt, response, status, created_at, answered_at,"
-                    " sources, error, record, shown) VALUES (?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    *(place, number, _storable(turn.prompt), _storable(turn.response)),
-                    *("interrupted" if pending else turn.status, at, at, dump(as_told["sources"])),
-                    *(INTERRUPTED if pending else dump(turn.error and as_told["error"]), dump(as_told["record"])),
-                    dump_shown(turn.evidence, ""),
+                    f"INSERT INTO turns ({self._of}, owner, number, prompt, response, status, created_at, answered_at,"
+                    " sources, error, record, shown) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    *(place, *values),
                 )
-                feedback = as_told["metadata"].pop("feedback", None)
                 do(
-                    f"INSERT INTO turn_facts ({self._of}, number, copied, feedback, metadata) VALUES (?, ?, 1, ?, ?)",
-                    *(place, number, _dumped(feedback), _dumped(as_told["metadata"])),
+                    f"INSERT INTO turn_facts ({self._of}, copied, number, feedback, metadata) VALUES (?, 1, ?, ?, ?)",
+                    *(place, *noted_of_it),
                 )
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
         """Keep what somebody says of an answer, or take it back. Raises ConversationNotFound."""
         self._check_text(conversation_id)
-        place = self._place(conversation_id)
+        place, (seen, limits) = self._place(conversation_id), self._turn_seen
         with self._sql.write(self._lock(place)) as do:
-            if not do(f"SELECT 1 FROM turns WHERE {self._of} = ? AND number = ?", place, number).fetchone():
+            found = f"SELECT 1 FROM turns WHERE {self._of} = ? AND number = ?{seen}"
+            if not do(found, place, number, *limits).fetchone():
                 raise _no_turn(conversation_id, number)
             do(
                 f"INSERT INTO turn_facts ({self._of}, number, feedback) VALUES (?, ?, ?)"
@@ -287,25 +344,67 @@ class Kept:
 
     _order: ClassVar[str]  # what tells which of two conversations began later
 
-    def _load(self, conversation_id: str, with_records: bool = True) -> Conversation:
-        """A conversation as it is kept. Feedback comes with the records: it is nothing that a turn reads."""
-        place = self._place(conversation_id)
-        found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?", place)
+    @property
+    def _drawn_on(self) -> str | None:
+        """The collections that a turn of this view can draw on, as they are kept: None is all of the tenant's."""
+        return dump(self._collections) if self._collections else None
+
+    @property
+    def _seen(self) -> tuple[str, tuple[str, ...]]:
+        """The further condition that a conversation is one of this view, and its values."""
+        return (f" AND {self._within}", (json.dumps(self._collections),)) if self._collections else ("", ())
+
+    @property
+    def _turn_seen(self) -> tuple[str, tuple[str, ...]]:
+        """The same of a turn."""
+        seen, limits = self._seen
+        of_it = f"SELECT 1 FROM conversations WHERE {self._key} = turns.{self._of}{seen}"
+        return f" AND EXISTS ({of_it})" if seen else "", limits
+
+    def _known(self, conversation_ids: Iterable[str]) -> Container[str]:
+        """Which of these may be named in this view: all of them, where it is not limited."""
+        wanted = set(conversation_ids)
+        return self.versions(wanted) if self._collections else wanted
+
+    def _draw_on(self, do: Do, conversation_id: str, kept: str | None) -> None:
+        """Note that a turn of this view is added to a conversation with such collections. Raises ConversationNotFound
+        where that is not in this view."""
+        before = None if kept is None else set(json.loads(kept))
+        if self._collections and (before is None or not before <= set(self._collections)):
+            raise not_found(conversation_id)
+        if before is not None and before != set(self._collections):
+            place = self._place(conversation_id)
+            do(f"UPDATE conversations SET collections = ? WHERE {self._key} = ?", self._drawn_on, place)
+
+    def _load(
+        self, conversation_id: str, with_records: bool = True, before: int = LAST, limit: int = LAST
+    ) -> Conversation:
+        """A conversation as it is kept, with the latest of the turns before a number. Feedback comes with the records:
+        it is nothing that a turn reads. Without them, turns that are known are not read again."""
+        place, (seen, limits), (turn_seen, _) = self._place(conversation_id), self._seen, self._turn_seen
+        found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?{seen}", place, *limits)
         if not found:
             raise not_found(conversation_id)
+        ancestors = json.loads(found[0]["ancestors"] or "[]")
+        known, mark = self._known(ancestors), found[0]["mark"]
+        earlier = () if with_records else self._recent.turns(place, mark)
         rows = self._sql.rows(
             "SELECT number, prompt, response, status, created_at, sources, error, shown,"
-            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ? ORDER BY number",
-            place,
+            f" {'record' if with_records else 'NULL AS record'} FROM turns WHERE {self._of} = ? AND number > ?"
+            f" AND number < ?{turn_seen} ORDER BY number DESC LIMIT ?",
+            *(place, earlier[-1].number if earlier else 0, before, *limits, limit),
         )
+        rows.reverse()
         noted = self._sql.rows(
             f"SELECT number, {'feedback' if with_records else 'NULL'} AS feedback, metadata FROM turn_facts"
-            f" WHERE {self._of} = ? AND (metadata IS NOT NULL OR feedback IS NOT NULL)",
-            place,
+            f" WHERE {self._of} = ? AND number BETWEEN ? AND ? AND (metadata IS NOT NULL OR feedback IS NOT NULL)",
+            *(place, rows[0]["number"] if rows else 0, rows[-1]["number"] if rows else 0),
         )
         notes = {row["number"]: (row["feedback"], row["metadata"]) for row in noted}
-        turns = (to_turn(row, *notes.get(row["number"], ())) for row in rows)
-        return to_conversation(conversation_id, found[0], turns)
+        turns = [*earlier, *(to_turn(row, *notes.get(row["number"], ())) for row in rows)]
+        if not with_records:
+            self._recent.keep(place, mark, turns)
+        return to_conversation(conversation_id, found[0], [each for each in ancestors if each in known], turns)
 
     def _begin(
         self,
@@ -321,7 +420,8 @@ class Kept:
         place, kept = self._place(conversation_id), full_id(self._tenant, conversation_id)
         columns: dict[str, Any] = {self._key: place, "id": kept, "title": title, "tenant": self._tenant}
         columns |= {"user_id": user, "created_at": now, "last_activity": now, "metadata": metadata}
-        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None}
+        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None, "collections": self._drawn_on}
+        columns |= {"mark": secrets.token_hex(8)}
         if do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
             raise ConversationError(f"There is a conversation {conversation_id!r} already.", "Choose another id.")
         do(
@@ -342,7 +442,7 @@ def _no_turn(conversation_id: str, number: int) -> ConversationNotFound:
     return ConversationNotFound(f"Conversation {conversation_id!r} has no turn {number}.", "Check its id and number.")
 
 
-def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+def _listed(row: dict[str, Any], origin: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
     told = {
         "id": own_id(row["id"]),
         "title": row["title"],
@@ -351,8 +451,8 @@ def _listed(row: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
         "created_at": row["created_at"],
         "last_activity": row["last_activity"],
     }
-    if ancestors := json.loads(row["ancestors"] or "[]"):
-        told["branch_of"] = ancestors[0]
+    if origin:
+        told["branch_of"] = origin[0]
     return {**told, "snippet": snippet(row["found"] or row["title"], words)} if words else told
 
 
@@ -373,6 +473,17 @@ def _counted(row: dict[str, Any]) -> dict[str, Any]:
         "user": row["user_id"],
         "feedback": json.loads(row["feedback"]) if row["feedback"] else None,
     }
+
+
+def _written(number: int, turn: Turn, told: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """A turn that comes from elsewhere as it is kept, and what is kept beside it. Nobody is at work on it."""
+    pending, at, evidence = turn.status == "pending", turn.timestamp.timestamp(), told["evidence"]
+    ended, error = ("interrupted", INTERRUPTED) if pending else (turn.status, dump(turn.error and told["error"]))
+    said = (_storable(turn.prompt), _storable(turn.response), ended, at, at)
+    shown = dump({"evidence": evidence, "note": ""}) if evidence else None
+    feedback = told["metadata"].pop("feedback", None)
+    kept = (number, *said, dump(told["sources"]), error, dump(told["record"]), shown)
+    return kept, (number, _dumped(feedback), _dumped(told["metadata"]))
 
 
 def _title(text: str) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import NotText, TurnwiseError
 from turnwise.postgres import Database, storable
-from turnwise.store import keys, profiles, requests
+from turnwise.store import chores, keys, profiles, requests
 from turnwise.store.answering import Answering, Work
 from turnwise.store.kept import INTERRUPTED
 from turnwise.store.owner import here, is_gone
@@ -34,6 +35,7 @@ class PostgresStore(Answering):
     """A store in a database. What it acknowledged is in it."""
 
     _key, _of, _order = "key", "conversation", "place"
+    _within = "conversations.collections::jsonb <@ ?::jsonb"
     _last = (
         "SELECT number, status, owner, held_until > clock_timestamp() AS held FROM turns WHERE conversation = ?"
         " ORDER BY number DESC LIMIT 1"
@@ -44,7 +46,9 @@ class PostgresStore(Answering):
         self._database = database
         self._lease = lease
         self._leases = Leases(database, lease, self._work)
-        database.migrate("store", [create_conversations, keep_what_was_shown, serve_many])
+        database.migrate(
+            "store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each, share_chores]
+        )
         found = {row["collname"] for row in database.rows("SELECT collname FROM pg_collation")}
         self._letters = next((f' COLLATE "{name}"' for name in UNICODE if name in found), "")
 
@@ -123,8 +127,12 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
     with database.write(lock=f"conversation {key.hex()}") as tx:
         tx.execute(
             "INSERT INTO conversations"
-            " (key, id, title, created_at, last_activity, tenant, user_id, ancestors, metadata)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET title = excluded.title,"
+            " (key, id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections, mark)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (key) DO UPDATE SET title = excluded.title,"
+            " collections = CASE WHEN conversations.collections::jsonb <@ excluded.collections::jsonb"
+            " THEN excluded.collections WHEN excluded.collections::jsonb <@ conversations.collections::jsonb"
+            " THEN conversations.collections END,"
             " last_activity = greatest(conversations.last_activity, excluded.last_activity)",
             (
                 key,
@@ -136,6 +144,8 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
                 storable(conversation["user_id"]),
                 conversation["ancestors"],
                 conversation["metadata"],
+                conversation["collections"],
+                secrets.token_hex(8),
             ),
         )
         kept = list(turns)
@@ -228,6 +238,20 @@ def serve_many(tx: Connection) -> None:
     )
     for statement in (keys.TABLE, requests.TABLE, requests.BY_TIME, profiles.TABLE):
         tx.execute(statement)
+
+
+def note_collections(tx: Connection) -> None:
+    """Which collections the turns of a conversation could draw on: NULL is all, as with those kept until now."""
+    tx.execute("ALTER TABLE conversations ADD COLUMN collections text")
+
+
+def mark_each(tx: Connection) -> None:
+    """What tells a conversation from one that had its id before."""
+    tx.execute("ALTER TABLE conversations ADD COLUMN mark text")
+
+
+def share_chores(tx: Connection) -> None:
+    tx.execute(chores.TABLE)
 
 
 def key_of(conversation_id: str) -> bytes:

@@ -38,8 +38,10 @@ def own_id(kept: str) -> str:
     return kept.partition(DIVIDER)[2] if DIVIDER in kept else kept
 
 
-def to_conversation(conversation_id: str, row: Mapping[str, Any], turns: Iterable[Turn]) -> Conversation:
-    noted = {"title": row["title"], "ancestors": json.loads(row["ancestors"] or "[]")}
+def to_conversation(
+    conversation_id: str, row: Mapping[str, Any], ancestors: Sequence[str], turns: Iterable[Turn]
+) -> Conversation:
+    noted = {"title": row["title"], "ancestors": list(ancestors)}
     return Conversation(
         conversation_id,
         user_id=row["user_id"] or None,

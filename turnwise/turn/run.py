@@ -302,7 +302,8 @@ def _and_attached(reach: Reach, conversations: Sequence[str]) -> Reach:
 
 def store_for(request: TurnRequest, parts: Parts) -> ConversationStore:
     """The store as the caller sees it."""
-    return parts.store.of(request.reach.tenant) if request.reach.tenant else parts.store
+    reach = request.reach
+    return parts.store.of(reach.tenant, reach.collections) if reach.tenant or reach.collections else parts.store
 
 
 def tools_for(request: TurnRequest, parts: Parts) -> Sequence[Tool]:

@@ -1,7 +1,7 @@
 // What goes with the next questions: files for this conversation alone, and pictures for one message.
 
 import { conversationPath, send, upload } from "./api.js";
-import { current } from "./current.js";
+import { current, remember } from "./current.js";
 import { announce, at, count, draw, iconButton, make, percent, toast } from "./dom.js";
 import { newKey } from "./stream.js";
 
@@ -73,6 +73,8 @@ export async function attach(file) {
       status.textContent = share < 1 ? `sending, ${percent(share)}` : "reading";
     });
     line.replaceWith(attachment(document));
+    if (id === current.id) remember(id); // a reload finds it
+    dispatchEvent(new Event("conversations"));
     announce(`${document.title} is attached to this conversation.`);
   } catch (error) {
     line.classList.add("failed");

@@ -16,6 +16,7 @@ const STAGES = {
   retrieve: "Retrieve", compose: "Compose", generate: "Generate", "guard out": "Guard, answer", verify: "Verify", remember: "Remember",
 };
 const RAILS = { pii: "Personal data", injection: "Instructions to the assistant", exchange: "The exchange as a whole", leak: "Leaks of the prompt", secrets: "Secrets", links: "Links", topics: "Topics", limits: "Limits", shape: "Form of the request" };
+const SPEAKERS = { extractive: "Sentences of the library", "no model": "Said without a model" };
 const MOODS = { neutral: "Calm", confused: "Confused", frustrated: "Frustrated" };
 const LEVELS = ["Confused", "Knows the basics", "Advanced"];
 const SERIES = { answered: "s1", unanswered: "s2", stopped: "s3" };
@@ -61,16 +62,17 @@ export const SECTIONS = [
           const busiest = days.reduce((one, other) => (other.turns > one.turns ? other : one));
           return `${plural(totals.turns, "turn")} in ${plural(days.length, "day")}; the most, ${number(busiest.turns)}, on ${day(busiest.day, true)}.`;
         },
-        legend: [["s1", "answered"], ["s2", "library had no answer"], ["s3", "failed or blocked"]],
+        legend: [["s1", "answered"], ["s2", "library had no answer"], ["s3", "failed, blocked or stopped"]],
         draw: ({ days }, width) => {
-          const rows = series(days, ["turns", "unanswered", "failed", "blocked", "conversations"]).map((row) => {
-            const stopped = row.failed + row.blocked, answered = row.turns - row.unanswered - stopped;
-            const more = [row.unanswered ? `${row.unanswered} without an answer` : "", stopped ? `${stopped} failed or blocked` : ""].filter(Boolean);
+          const rows = series(days, ["turns", "answered", "unanswered", "failed", "blocked", "interrupted", "conversations"]).map((row) => {
+            const stopped = row.failed + row.blocked + row.interrupted, answered = row.answered - row.unanswered;
+            const ended = { "without an answer": row.unanswered, failed: row.failed, blocked: row.blocked, stopped: row.interrupted };
+            const more = Object.entries(ended).filter(([, turns]) => turns).map(([how, turns]) => `${turns} ${how}`);
             return { label: row.label, parts: [answered, row.unanswered, stopped], tip: [`${row.long}: ${plural(row.turns, "turn")}`, ...more].join(", ") };
           });
           return charts.columns({ rows, series: Object.values(SERIES).map((style) => ({ style })), format: number }, width);
         },
-        columns: { day: "Day", turns: "Turns", conversations: "Conversations", follow_ups: "Follow-ups", unanswered: "No answer", failed: "Failed", blocked: "Blocked" },
+        columns: { day: "Day", turns: "Turns", conversations: "Conversations", follow_ups: "Follow-ups", unanswered: "No answer", failed: "Failed", blocked: "Blocked", interrupted: "Stopped" },
       },
       {
         table: "follow_up", title: "Follow-ups", name: "follow_up",
@@ -238,19 +240,19 @@ export const SECTIONS = [
       {
         table: "models", title: "Tokens by model", half: true,
         empty: "Who answered, and with how many tokens, is counted here.",
-        message: ({ totals, models }) => (totals.prompt_tokens + totals.answer_tokens
+        message: ({ totals }) => (totals.prompt_tokens + totals.answer_tokens
           ? `${compact(totals.prompt_tokens)} tokens were sent to models and ${compact(totals.answer_tokens)} came back (estimated).`
-          : `${tidy(models[0].model)} answered without a language model: nothing was sent anywhere.`),
+          : "No language model was asked: nothing was sent anywhere."),
         draw: ({ models }, width) => {
           const spent = models.some((row) => row.prompt_tokens + row.answer_tokens);
           const parts = (row) => (spent ? [row.prompt_tokens, row.answer_tokens] : [row.turns]);
           return charts.bars({
-            rows: models.slice(0, FEW).map((row) => ({ label: row.model, parts: parts(row), note: spent && row.prompt_tokens + row.answer_tokens ? compact(row.prompt_tokens + row.answer_tokens) : plural(row.turns, "turn"), tip: `${row.model}: ${plural(row.turns, "turn")}, ${number(row.prompt_tokens)} tokens sent, ${number(row.answer_tokens)} came back` })),
+            rows: models.slice(0, FEW).map((row) => ({ label: SPEAKERS[row.model] ?? row.model, parts: parts(row), note: spent && row.prompt_tokens + row.answer_tokens ? compact(row.prompt_tokens + row.answer_tokens) : plural(row.turns, "turn"), tip: `${SPEAKERS[row.model] ?? row.model}: ${plural(row.turns, "turn")}, ${number(row.prompt_tokens)} tokens sent, ${number(row.answer_tokens)} came back` })),
             series: [{ style: "s3" }, { style: "s1" }], format: compact,
           }, width);
         },
         legend: [["s3", "sent"], ["s1", "came back"]],
-        columns: { model: "Model", turns: "Turns", prompt_tokens: "Tokens sent", answer_tokens: "Tokens back" },
+        columns: { model: "Model", turns: "Turns", prompt_tokens: "Tokens sent", answer_tokens: "Tokens back" }, words: { model: SPEAKERS },
       },
       {
         table: "errors", title: "Turns that came to nothing", wide: true, optional: true,
