@@ -112,7 +112,7 @@ def is_content(word: str) -> bool:
 
 
 def content_words(text: str) -> list[str]:
-    return [base for word in words(text) if is_content(base := re.split("['’]", word)[0])]
+    return [base for word in words(text) if is_content(base := word.partition("'")[0].partition("’")[0])]
 
 
 def content_stems(text: str) -> set[str]:

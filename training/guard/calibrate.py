@@ -36,7 +36,7 @@ def main(folder: Path, models: Path) -> None:
     odds: dict[str, dict[int, list[float]]] = {name: {0: [], 1: []} for name in FLAGGED}
     for row in rows["messages"][: 2 * MOST]:
         text, label = row["text"], row["label"]
-        odds["quick"][label].append(_odds(guard.quick(text)[0]))
+        odds["quick"][label].append(_odds(guard.quickly([text])[0]))
         odds[kind_of(text)][label].append(guard.odds(text)[0])
     for row in rows["passages"][:MOST]:
         odds["planted"][row["label"]].append(_odds(guard.planted([row["text"]])[0][0]))

@@ -19,10 +19,11 @@ SHORTEST = 12  # characters of base64 that are looked at
 CERTAIN = 24  # characters of base64 from which what they hold need not have a known word
 
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_PLUS = re.compile(r"(?<=\w)\+(?=\w)")
+_PLUS = re.compile(r"\+(?<=\w\+)(?=\w)")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,30};)")
 _ESCAPE = re.compile(
-    r"(?:\\u[0-9A-Fa-f]{4})+|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|(?:\\[0-3][0-7]{2})+"
+    r"\\(?:u[0-9A-Fa-f]{4}(?:\\u[0-9A-Fa-f]{4})*|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}(?:\\x[0-9A-Fa-f]{2})*"
+    r"|[0-3][0-7]{2}(?:\\[0-3][0-7]{2})*)"
 )
 _BASE64 = re.compile(
     rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{SHORTEST},}}(?:[ \t]{{0,4}}\n[ \t]{{0,4}}[A-Za-z0-9+/_-]{{2,}})*={{0,2}}"

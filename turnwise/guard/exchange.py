@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -32,6 +32,7 @@ BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what 
 ASKING = frozenset({"extract", "override", "persona", "role token"})
 
 Score = Callable[[str], float]
+Scores = Callable[[Sequence[str]], Sequence[float]]
 T = TypeVar("T")
 
 
@@ -67,7 +68,7 @@ class ExchangeRail:
     def __init__(
         self,
         options: Mapping[str, Any],
-        quick: Score | None = None,
+        quick: Scores | None = None,
         refused: Callable[[str, float], bool] | None = None,
         full: Score | None = None,
     ) -> None:
@@ -80,7 +81,7 @@ class ExchangeRail:
         self._gain = float(options.get("gain", 0.7))
         self._blocked = float(options.get("blocked", 0.6))
         self._warn = float(options.get("warn", 0.6))
-        self._quick = quick or rule_score
+        self._quick = quick or rule_scores
         self._full = full  # a slower and better score, for the present message and what it may be a part of
         self._refused = refused  # whether the other rails stop a text of this score by itself
         self._measures: Remembered[Measure] = Remembered(REMEMBERED)
@@ -121,12 +122,15 @@ class ExchangeRail:
         earlier: list[Measure] = []  # that were let through
         asked: list[frozenset[str]] = []  # and refused, by us or in words
         risk, stopped = 0.0, False
-        for place, role, text, known in _told(case):
+        told = _told(case)
+        measures = self._measures.of_all([text for _, role, text, _ in told if role == "user"], self._measured)
+        for place, role, text, known in told:
             if role == "user":
                 present = place == len(case.history)
-                measure = self._measure(text)
+                measure = measures[text]
                 if present:
-                    step = self._judged(self._read_again(text, measure), earlier, asked, steps, risk, False, False)
+                    again = self._read_again(case.reading.plain, measure)
+                    step = self._judged(again, earlier, asked, steps, risk, False, False)
                 else:
                     stopped = known or (
                         not case.trusted and self._would_stop(text, measure, earlier, asked, steps, risk)
@@ -210,43 +214,36 @@ class ExchangeRail:
         before = earlier[-JOINED + 1 :]
         parts = [each.fragment[-LONGEST_PART:] for each in before if each.fragment]
         own = present.fragment[:LONGEST_PART]
-        alone = max((present.score, *(each.score for each in before), *map(self._score, parts)))
-        if not own:  # it only says: now put them together
-            best = self._best(parts)
-        else:
-            best = self._best([*parts, own], whole=False)
-            alone = max(alone, self._best(parts), self._score(own))
+        tries = _joinings([*parts, own], whole=False) if own else _joinings(parts)
+        without = _joinings(parts) if own else set()
+        score = self._scored({*tries, *without, *parts, own} - {""})
+        best = max((score[each] for each in tries), default=0.0)
+        alone = max((present.score, *(each.score for each in before), *(score[each] for each in parts)))
+        if own:  # else it only says: now put them together
+            alone = max(alone, score[own], *(score[each] for each in without))
             part = len(own.split()) > COURTESY and len(present.fragment) <= LONGEST_PART
             if self._full is not None and parts and part and is_cut(parts[-1]):
                 best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
 
-    def _best(self, parts: Sequence[str], whole: bool = True) -> float:
-        """The highest score of the last two or more of these as one text; `whole`: of all beginnings of them too."""
-        tries = {
-            between.join(parts[start:end])
-            for end in (range(2, len(parts) + 1) if whole else (len(parts),))
-            for start in range(max(0, end - 1))
-            for between in (" ", "")
-        }
-        return max((self._score(each) for each in tries), default=0.0)
-
     def _read(self, text: str) -> float:
         """The better score of a text."""
         return self._read_before.of(text, self._full) if self._full is not None else 0.0
 
-    def _score(self, text: str) -> float:
-        return self._scores.of(text, self._quick)
+    def _scored(self, texts: Iterable[str]) -> dict[str, float]:
+        return self._scores.of_all(list(texts), self._quick)
 
-    def _measure(self, text: str) -> Measure:
-        return self._measures.of(text, self._measured)
-
-    def _measured(self, text: str) -> Measure:
-        words = plain_words(text)
-        text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
-        part = "" if puts_together(words) else fragment(text)
-        return Measure(self._score(text), signs_in(words), frozenset(content_stems(words[:LONGEST_SAID])), part)
+    def _measured(self, texts: Sequence[str]) -> list[Measure]:
+        cut = [text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}" for text in texts]
+        score = self._scored(cut)
+        found = []
+        for text, read in zip(texts, cut, strict=True):
+            words = plain_words(text)
+            part = "" if puts_together(words) else fragment(read)
+            stems = frozenset(content_stems(words[:LONGEST_SAID]))
+            found.append(Measure(score[read], signs_in(words), stems, part))
+        return found
 
     def _refuses(self, text: str, measure: Measure) -> bool:
         """Whether the other rails stop this text by itself."""
@@ -263,21 +260,30 @@ class Remembered(Generic[T]):
         self._lock = threading.Lock()
 
     def of(self, text: str, make: Callable[[str], T]) -> T:
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return self.of_all([text], lambda texts: [make(each) for each in texts])[text]
+
+    def of_all(self, texts: Sequence[str], make: Callable[[Sequence[str]], Sequence[T]]) -> dict[str, T]:
+        """What was made of each, with what is not known yet made in one go."""
+        keys = {text: hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts}
         with self._lock:
-            if key in self._kept:
-                return self._kept[key]
-        made = make(text)
+            known = {text: self._kept[key] for text, key in keys.items() if key in self._kept}
+        new = [text for text in keys if text not in known]
+        made = dict(zip(new, make(new), strict=True)) if new else {}
         with self._lock:
-            while len(self._kept) >= self._most:
+            for text, each in made.items():
+                self._kept[keys[text]] = each
+            while len(self._kept) > self._most:
                 del self._kept[next(iter(self._kept))]
-            self._kept[key] = made
-        return made
+        return known | made
 
 
 def is_cut(before: str) -> bool:
     """Whether a message may end in the middle of a sentence."""
     return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
+
+
+def rule_scores(texts: Sequence[str]) -> list[float]:
+    return [rule_score(text) for text in texts]
 
 
 def rule_score(text: str) -> float:
@@ -310,6 +316,16 @@ def _told(case: Case) -> list[tuple[int, str, str, bool]]:
             told.append((place, history[place].role, history[place].content, False))
             users += history[place].role == "user"
     return told[::-1]
+
+
+def _joinings(parts: Sequence[str], whole: bool = True) -> set[str]:
+    """The last two or more of these as one text, in all ways; `whole`: of all beginnings of them too."""
+    return {
+        between.join(parts[start:end])
+        for end in (range(2, len(parts) + 1) if whole else (len(parts),))
+        for start in range(max(0, end - 1))
+        for between in (" ", "")
+    }
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -183,7 +183,7 @@ def _translated(tape: Tape, characters: set[str], signs: Counter[str] | None) ->
     table = {ord(each): new for each in characters if (new := folded_character(each)) != each}
     forms = {chr(point) for point, new in table.items() if point > 127 and new.isalnum()}
     if forms and signs is not None:
-        signs["forms"] += sum(map(forms.__contains__, text))
+        signs["forms"] += sum(map(text.count, forms) if len(forms) <= FEW else map(forms.__contains__, text))
     return _mapped(tape, table) if table else tape
 
 

@@ -4,8 +4,8 @@ for the plain ones, and a trained classifier for the rest. Quoting an attack or 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.reading import Reading, View
@@ -31,7 +31,42 @@ _LEAK = re.compile(
     r"(?:system prompt|system message|initial instructions)",
     re.I,
 )
-_RULES = ((_COMMAND, "asks to drop the instructions"), (_LEAK, "asks for the hidden instructions"))
+
+
+class _Rule(NamedTuple):
+    """A pattern, what it means, words of which it needs one, and how far from these it may begin and end."""
+
+    pattern: re.Pattern[str]
+    meaning: str
+    needs: tuple[str, ...]
+    before: int
+    after: int
+
+    def search(self, text: str, lower: str) -> re.Match[str] | None:
+        """The first match: only around those words is looked, which are rare."""
+        places = sorted({place for word in self.needs for place in _places(lower, word)})
+        if len(lower) != len(text):  # a letter whose small form is longer: places would be wrong
+            return self.pattern.search(text) if places else None
+        tried = (self.pattern.search(text, max(0, place - self.before), place + self.after) for place in places)
+        return next(filter(None, tried), None)
+
+
+_RULES = (
+    _Rule(
+        _COMMAND,
+        "asks to drop the instructions",
+        ("ignore", "disregard", "forget", "override", "bypass"),
+        before=20,
+        after=200,
+    ),
+    _Rule(
+        _LEAK,
+        "asks for the hidden instructions",
+        ("system prompt", "system message", "initial instructions"),
+        before=200,
+        after=20,
+    ),
+)
 
 
 class Classifier(Protocol):
@@ -93,13 +128,24 @@ def is_wish_to_be_forgotten(text: str) -> bool:
 def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
     """A plain command in any form of the message, outside of quotation marks: where it stands, and what it wants."""
     for view in reading.views:
+        lower = view.text.lower().replace("\n", " ")
+        if not any(word in lower for rule in _RULES for word in rule.needs):
+            continue
         # Quoted words are blanked out, and white space is one blank, so that places stay what they are.
         own = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), view.text)
         for text in (own, own.replace("\n", " ")):  # a command may begin on a new line, or be broken over lines
-            for pattern, meaning in _RULES:
-                if found := pattern.search(text):
-                    return reading.place(view, *found.span()), meaning
+            lower = text.lower().replace("\n", " ")
+            for rule in _RULES:
+                if found := rule.search(text, lower):
+                    return reading.place(view, *found.span()), rule.meaning
     return None
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + 1)
 
 
 def _words(text: str, span: tuple[int, int]) -> str:

@@ -4,6 +4,7 @@ that are wholly of another script stay as they are."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from turnwise.guard.vocabulary import WORDS
 
@@ -27,9 +28,12 @@ _TO_GREEK = str.maketrans("ABEZHIKMNOoTXYPpvu", "ΑΒΕΖΗΙΚΜΝΟοΤΧΥΡ�
 
 _LATIN = "A-Za-z\u00c0-\u024f"
 _OTHER = "".join(sorted(_STRONG)) + "".join(_WEAKLY_ALIKE.values())
-_MEETING = re.compile(f"[{_LATIN}][{_OTHER}]|[{_OTHER}][{_LATIN}]")
-_WHOLLY = re.compile(rf"(?<!\w)[{''.join(sorted(_STRONG))}]+(?!\w)")
-_LETTERS = re.compile(r"(?<![^\W\d_])[A-Za-z]*+(?=[^\x00-\x7f])[^\W\d_]+")  # a word that is not all of ASCII
+_ALONE = "".join(sorted(_STRONG))
+_ONE = re.compile(f"[{_OTHER}]")
+# Both begin with what is rare, so that a long text is soon looked through.
+_MEETING = re.compile(rf"[{_OTHER}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].))", re.S)
+_WHOLLY = re.compile(rf"[{_ALONE}](?<!\w.)[{_ALONE}]*(?!\w)", re.S)
+_LETTERS = re.compile(r"[^\W\d_]+")
 _IS_LATIN = re.compile(f"[{_LATIN}]")
 _BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
 _AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
@@ -44,13 +48,6 @@ def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
         return text, 0
     changed = 0
 
-    def word(found: re.Match[str]) -> str:
-        nonlocal changed
-        old = found[0]
-        new = _unmixed(old)
-        changed += sum(one != other for one, other in zip(old, new, strict=True)) if new != old else 0
-        return new
-
     def alone(found: re.Match[str]) -> str:
         nonlocal changed
         start, end = found.span()
@@ -62,11 +59,30 @@ def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
         changed += len(latin)
         return latin
 
-    if _MEETING.search(text):
-        text = _LETTERS.sub(word, text)
+    pieces, last = [], 0
+    for start, end in _mixed(text):
+        old, new = text[start:end], _unmixed(text[start:end])
+        changed += sum(map(str.__ne__, old, new))
+        pieces += (text[last:start], new)
+        last = end
+    text = "".join([*pieces, text[last:]])
     if not characters.isdisjoint(_STRONG):
         text = _WHOLLY.sub(alone, text)
     return text, changed
+
+
+def _mixed(text: str) -> Iterator[tuple[int, int]]:
+    """Where the words with such letters stand, in a text in which they meet Latin ones."""
+    end = 0
+    for other in _ONE.finditer(text) if _MEETING.search(text) else ():
+        start = other.start()
+        if start < end:
+            continue
+        while start > end and _LETTERS.match(text, start - 1, start):
+            start -= 1
+        found = _LETTERS.match(text, other.start())
+        end = found.end() if found else other.end()
+        yield start, end
 
 
 def _unmixed(word: str) -> str:

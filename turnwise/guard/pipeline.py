@@ -322,10 +322,12 @@ def _full(classifier: Classifier) -> Callable[[str], float]:
     return lambda text: classifier.attack(text)[0]
 
 
-def _quick(classifier: Classifier) -> Callable[[str], float] | None:
+def _quick(classifier: Classifier) -> Callable[[Sequence[str]], list[float]] | None:
     """The quick half of the classifier, where it has one."""
-    quick = getattr(classifier, "quick", None)
-    return None if quick is None else lambda text: max(rule_score(text), quick(text)[0])
+    quickly = getattr(classifier, "quickly", None)
+    if quickly is None:
+        return None
+    return lambda texts: [max(rule_score(text), each) for text, each in zip(texts, quickly(texts), strict=True)]
 
 
 def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float], bool]:

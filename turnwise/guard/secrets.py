@@ -12,9 +12,12 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from turnwise.guard.pii import readable
 from turnwise.guard.verdict import Span
+
+Runs = Sequence[tuple[int, int]]
 
 _W = r"[A-Za-z0-9_-]"
 # kind: what the key looks like from its published beginning on
@@ -65,6 +68,12 @@ _SAID = re.compile(
     r"(?:bearer\s|basic\s)?[\"'`*]{0,3}([^\s\"'`,;<>(){}\[\]|*]{6,500})(?![\w(\[])|\b(bearer)\s{1,2}([\w.~+/=-]{16,500})",
     re.I,
 )
+# What _SAID begins with.
+_NAMES = (
+    "pass", "contrase", "mot de", "pwd", "secret", "api", "access", "account", "auth", "private", "signing",
+    "encryption", "session", "master", "token", "credential", "client", "bearer",
+)  # fmt: skip
+_RUN = re.compile(r"\S{10,}")  # as long as the shortest of what has no gaps
 _PLACEHOLDER = re.compile(
     r"^[@~/.]|your|example|change.?me|placeholder|dummy|redacted|secret$|password|passw0rd$|xxx|\*\*|\.\.\.|…|<|\$|%[sd(]|\{|"
     r"foo|bar(?![a-z0-9])|(.)\1{4}|1234567|abcdef|env|process\.|config|settings|get\(|none$|null$|true$|false$|https?:",
@@ -78,9 +87,9 @@ LEAST_BITS = 2.5  # of entropy a character, below which a value is a word or a p
 def find_secrets(text: str) -> list[Span]:
     """The secrets in a text, in order, none overlapping. Placeholders, hashes and identifiers are none."""
     plain, places = readable(text)
-    found = sorted(
-        (*_blocks(plain), *_named(plain), *_tokens(plain), *_passwords(plain)), key=lambda span: (span.start, -span.end)
-    )
+    runs = [each.span() for each in _RUN.finditer(plain)]
+    spans = (*_blocks(plain), *_named(plain, runs), *_tokens(plain, runs), *_passwords(plain, runs))
+    found = sorted(spans, key=lambda span: (span.start, -span.end))
     kept: list[Span] = []
     for span in found:
         if not kept or span.start >= kept[-1].end:
@@ -92,18 +101,25 @@ def _blocks(text: str) -> list[Span]:
     return [Span(*each.span(), "private key") for each in _PEM.finditer(text)] if "-----BEGIN" in text else []
 
 
-def _named(text: str) -> list[Span]:
+def _named(text: str, runs: Runs) -> list[Span]:
     kinds = list(PREFIXES)
     spans = [
         Span(*each.span(), kinds[(each.lastindex or 1) - 1])
-        for each in _NAMED.finditer(text)
+        for each in _within(_NAMED, text, runs)
         if not _FILLED.search(each[0]) and len(set(each[0][4:])) > 5
     ]
     return spans + [Span(*each.span(), "Slack token") for each in _HOOK.finditer(text) if not _FILLED.search(each[0])]
 
 
-def _tokens(text: str) -> list[Span]:
-    return [Span(*each.span(), "access token") for each in _JWT.finditer(text) if _is_header(each[1])]
+def _tokens(text: str, runs: Runs) -> list[Span]:
+    if "eyJ" not in text:
+        return []
+    return [Span(*each.span(), "access token") for each in _within(_JWT, text, runs) if _is_header(each[1])]
+
+
+def _within(pattern: re.Pattern[str], text: str, runs: Runs) -> Iterator[re.Match[str]]:
+    """Where a pattern that has no gaps is found: only what stands without gaps for long is looked at."""
+    return (found for start, end in runs for found in pattern.finditer(text, start, end))
 
 
 def _is_header(part: str) -> bool:
@@ -113,16 +129,40 @@ def _is_header(part: str) -> bool:
         return False
 
 
-def _passwords(text: str) -> list[Span]:
-    in_addresses = [Span(*each.span(1), "password") for each in _ADDRESS.finditer(text) if not _is_placeholder(each[1])]
-    said = []
-    for each in _SAID.finditer(text):
+def _passwords(text: str, runs: Runs) -> list[Span]:
+    addresses = [run for run in runs if text.find("://", *run) >= 0]
+    found = [
+        Span(*each.span(1), "password")
+        for each in _within(_ADDRESS, text, addresses)
+        if not _is_placeholder(each[1])
+    ]
+    for each in _said(text):
         group = 2 if each[2] else 4
         value = each[group].rstrip(".:!?")
         if len(value) >= 6 and is_secret(value):
             kind = "password" if re.match("pass|pwd|contra|mot", each[group - 1], re.I) else "secret key"
-            said.append(Span(each.start(group), each.start(group) + len(value), kind))
-    return in_addresses + said
+            found.append(Span(each.start(group), each.start(group) + len(value), kind))
+    return found
+
+
+def _said(text: str) -> Iterator[re.Match[str]]:
+    """What is called a password or a key. Only where such a name begins is looked at, which is a tenth of the work."""
+    lower = text.lower().replace("ſ", "s").replace("ı", "i")  # as the pattern takes them
+    if len(lower) != len(text):  # a letter whose small form is longer: places would be wrong
+        yield from _SAID.finditer(text)
+        return
+    end = 0
+    for place in sorted({place for name in _NAMES for place in _places(lower, name)}):
+        if place >= end and (found := _SAID.match(text, place)):
+            end = found.end()
+            yield found
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + 1)
 
 
 def _is_placeholder(value: str) -> bool:

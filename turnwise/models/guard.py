@@ -1,7 +1,7 @@
 """The trained part of the guard: whether a message attacks the assistant, and whether a passage gives it orders.
 
 Two networks of our own: a linear one over pieces of text, which reads anything in a moment, and an encoder that reads
-what is decisive. `quick` is the first alone, for what was said before.
+what is decisive. `quickly` is the first alone, for what was said before.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from turnwise.models.weights import OWN, OWN_HINT, own_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 MAX_TOKENS = 256
 SHORT = 400  # characters of a message that is judged as a whole; a longer one is judged by its stretches
 STRETCH = 350
 READ = 6  # stretches of a long message that the encoder reads: those that are most suspicious to the linear network
+FIRST, HONEST = 2, -2.0  # where the first so many are below these odds, the others are not read: none is worse
 COUNTED = 3  # of them that decide: a long message is an attack where more than one of its stretches is
 PIECES = 0.5  # how much the linear network counts beside the encoder
 SMOOTH = 5  # tokens over which the score of a passage is averaged
@@ -60,20 +61,18 @@ class OnnxGuard:
         self._threads = threads
         self._lock = threading.Lock()
         self._loaded: _Networks | None = None
-        self.quick = lru_cache(CACHED)(self._quick)
         self.attack = lru_cache(CACHED)(self._attack)
-
-    def _quick(self, text: str) -> Suspicion:
-        """Whether a message is an attack, by its pieces alone."""
-        networks = self._networks()
-        odds, span = networks.messages.score(text)
-        return Suspicion(_chance(odds, networks.card["quick"]), span)
 
     def _attack(self, text: str) -> Suspicion:
         """Whether a message is an attack."""
         networks = self._networks()
         odds, span = self.odds(text)
         return Suspicion(_chance(odds, networks.card[kind_of(text)]), span)
+
+    def quickly(self, texts: Sequence[str]) -> list[float]:
+        """How likely each of these is an attack, by its pieces alone; many take little longer than one."""
+        networks = self._networks()
+        return [_chance(odds, networks.card["quick"]) for odds in networks.messages.scores(texts)]
 
     def odds(self, text: str) -> tuple[float, tuple[int, int]]:
         """The log-odds that a message is an attack, as they come, and the stretch that speaks for it."""
@@ -82,9 +81,13 @@ class OnnxGuard:
             by_pieces, span = networks.messages.score(text)
             return networks.read_message(text) + PIECES * by_pieces, span
         spans = stretches(text)
-        pieces = [networks.messages.score(text[start:end])[0] for start, end in spans]
+        pieces = networks.messages.scores([text[start:end] for start, end in spans])
         read = np.argsort(pieces)[::-1][:READ]
-        said = [networks.read_message(text[slice(*spans[at])]) + PIECES * pieces[at] for at in read]
+        said: list[float] = []
+        for at in read:
+            if len(said) == FIRST and max(said) < HONEST:
+                break
+            said.append(networks.read_message(text[slice(*spans[at])]) + PIECES * pieces[at])
         return float(np.mean(sorted(said, reverse=True)[:COUNTED])), spans[read[int(np.argmax(said))]]
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
@@ -109,21 +112,24 @@ class _Networks(NamedTuple):
     card: dict[str, Any]
 
     def read_message(self, text: str) -> float:
-        return float(self.read(text, "attack")[1][0])
+        """The log-odds of the encoder that a text is an attack."""
+        return float(self._read(text, "attack")[1].ravel()[0])
 
-    def read(self, text: str, output: str) -> tuple[list[tuple[int, int]], npt.NDArray[np.float32]]:
-        """What the encoder says of a text, and where the tokens stand that it says it of."""
+    def read_passage(self, text: str) -> tuple[list[tuple[int, int]], npt.NDArray[np.float32]]:
+        """Where the tokens of a text stand, and the log-odds of each to be part of an order."""
+        encoding, said = self._read(text, "planted")
+        offsets = encoding.offsets
+        return [offsets[at] for at in _kept(len(offsets))[1:-1]], said.ravel()[1:-1]
+
+    def _read(self, text: str, output: str) -> tuple[Encoding, npt.NDArray[np.float32]]:
         encodable = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would make the tokenizer raise
         encoding = self.tokenizer.encode(encodable)
-        kept = _kept(len(encoding.ids))
-        ids = np.array([encoding.ids], np.int64)[:, kept]
-        said = self.session.run([output], {"input_ids": ids})[0].ravel()
-        inner = kept[1:-1]
-        return [encoding.offsets[at] for at in inner], said[1:-1] if output == "planted" else said
+        ids = np.array([encoding.ids], np.int64)
+        return encoding, self.session.run([output], {"input_ids": ids[:, _kept(ids.shape[1])]})[0]
 
 
 def _planted(text: str, networks: _Networks) -> Suspicion:
-    offsets, said = networks.read(text, "planted")
+    offsets, said = networks.read_passage(text)
     if not len(said):
         return Suspicion(0.0, (0, 0))
     run = np.ones(min(SMOOTH, len(said)))
@@ -153,11 +159,13 @@ def kind_of(text: str) -> str:
 
 def is_foreign(text: str) -> bool:
     """Whether a message is plainly not English: in other letters, or of some length without English function words."""
-    letters = [letter for letter in text[:2000] if letter.isalpha()]
-    if sum(not letter.isascii() for letter in letters) > 0.1 * len(letters):
-        return True
-    words = _WORD.findall(text[:2000].lower())
-    return len(words) > 5 and sum(word in ENGLISH for word in words) < 0.15 * len(words)
+    text = text[:2000]
+    if not text.isascii():
+        letters = [letter for letter in text if letter.isalpha()]
+        if sum(not letter.isascii() for letter in letters) > 0.1 * len(letters):
+            return True
+    words = _WORD.findall(text.lower())
+    return len(words) > 5 and sum(map(ENGLISH.__contains__, words)) < 0.15 * len(words)
 
 
 def stretches(text: str) -> list[tuple[int, int]]:
