@@ -238,11 +238,11 @@ class ExchangeRail:
         cut = [text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}" for text in texts]
         score = self._scored(cut)
         found = []
-        for text, read in zip(texts, cut, strict=True):
+        for text, scored in zip(texts, cut, strict=True):
             words = plain_words(text)
-            part = "" if puts_together(words) else fragment(read)
+            part = "" if puts_together(words) else fragment(scored)
             stems = frozenset(content_stems(words[:LONGEST_SAID]))
-            found.append(Measure(score[read], signs_in(words), stems, part))
+            found.append(Measure(score[scored], signs_in(words), stems, part))
         return found
 
     def _refuses(self, text: str, measure: Measure) -> bool:

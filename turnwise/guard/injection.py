@@ -47,8 +47,14 @@ class _Rule(NamedTuple):
         places = sorted({place for word in self.needs for place in _places(lower, word)})
         if len(lower) != len(text):  # a letter whose small form is longer: places would be wrong
             return self.pattern.search(text) if places else None
-        tried = (self.pattern.search(text, max(0, place - self.before), place + self.after) for place in places)
-        return next(filter(None, tried), None)
+        start = end = -1
+        for place in places:
+            if place - self.before > end:
+                if end > 0 and (found := self.pattern.search(text, start, end)):
+                    return found
+                start = max(0, place - self.before)
+            end = place + self.after
+        return self.pattern.search(text, start, end) if end > 0 else None
 
 
 _RULES = (

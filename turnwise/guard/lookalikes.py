@@ -59,9 +59,11 @@ def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
         changed += len(latin)
         return latin
 
-    pieces, last = [], 0
+    pieces: list[str] = []
+    last, known = 0, dict[str, str]()
     for start, end in _mixed(text):
-        old, new = text[start:end], _unmixed(text[start:end])
+        old = text[start:end]
+        new = known[old] = known.get(old) or _unmixed(old)
         changed += sum(map(str.__ne__, old, new))
         pieces += (text[last:start], new)
         last = end
@@ -78,7 +80,7 @@ def _mixed(text: str) -> Iterator[tuple[int, int]]:
         start = other.start()
         if start < end:
             continue
-        while start > end and _LETTERS.match(text, start - 1, start):
+        while start > end and (text[start - 1].isalpha() or _LETTERS.match(text, start - 1, start)):
             start -= 1
         found = _LETTERS.match(text, other.start())
         end = found.end() if found else other.end()

@@ -132,9 +132,7 @@ def _is_header(part: str) -> bool:
 def _passwords(text: str, runs: Runs) -> list[Span]:
     addresses = [run for run in runs if text.find("://", *run) >= 0]
     found = [
-        Span(*each.span(1), "password")
-        for each in _within(_ADDRESS, text, addresses)
-        if not _is_placeholder(each[1])
+        Span(*each.span(1), "password") for each in _within(_ADDRESS, text, addresses) if not _is_placeholder(each[1])
     ]
     for each in _said(text):
         group = 2 if each[2] else 4

@@ -72,15 +72,17 @@ class Linear:
         which, different = _numbered(list(chain.from_iterable(texts)))
         known = [self._short(word) if len(word) <= LONGEST else self._weighed(word) for word in different]
         hashes, sums, runs = zip(*known, strict=True) if known else ((), (), ())
-        counts = np.array([len(pieces) for pieces in texts])
+        counts = np.array([len(pieces) for pieces in texts], np.int64)
         ends = np.cumsum(counts)
         buckets = _buckets(np.array(hashes, np.uint64)[which], np.repeat(ends, counts))
         given = self._weights[buckets].sum(0) + np.array(sums, np.float64)[which]
         sizes = (buckets >= 0).sum(0) + np.array(runs, np.int64)[which]
         total, number = (np.concatenate([[0.0], np.cumsum(part)]) for part in (given, sizes))
         windows = [_windows(count) for count in counts.tolist()]
-        first = np.repeat(ends - counts, [len(each) for each in windows])
-        starts, stops = (first + side for side in np.array([each for part in windows for each in part]).reshape(-1, 2).T)
+        first = np.repeat(ends - counts, np.array([len(each) for each in windows], np.int64))
+        starts, stops = (
+            first + side for side in np.array([each for part in windows for each in part]).reshape(-1, 2).T
+        )
         odds = (total[stops] - total[starts]) / np.sqrt(np.maximum(number[stops] - number[starts], 1)) + self._bias
         found, at = [], 0
         for each in windows:
