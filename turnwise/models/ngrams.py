@@ -80,9 +80,7 @@ class Linear:
         total, number = (np.concatenate([[0.0], np.cumsum(part)]) for part in (given, sizes))
         windows = [_windows(count) for count in counts.tolist()]
         first = np.repeat(ends - counts, np.array([len(each) for each in windows], np.int64))
-        starts, stops = (
-            first + side for side in np.array([each for part in windows for each in part]).reshape(-1, 2).T
-        )
+        starts, stops = np.array(list(chain.from_iterable(windows)), np.int64).reshape(-1, 2).T + first
         odds = (total[stops] - total[starts]) / np.sqrt(np.maximum(number[stops] - number[starts], 1)) + self._bias
         found, at = [], 0
         for each in windows:
