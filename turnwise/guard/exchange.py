@@ -297,7 +297,12 @@ def rule_score(text: str) -> float:
     return BY_RULE if by_rule(Reading(text, plain, (view,), {})) else 0.0
 
 
-_OBJECT = re.compile("instruction|prompt|rule|direction|guideline|message", re.I)  # what all of them are about
+# What all of them are about.
+_OBJECT = re.compile(
+    "instruction|prompt|rule|direction|guideline|message|programming|training|filter|restriction|safeguard|guardrail|polic|law"
+    "|mode",
+    re.I,
+)
 
 
 def _told(case: Case) -> list[tuple[int, str, str, bool]]:

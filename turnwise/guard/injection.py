@@ -8,27 +8,47 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from turnwise.dialogue.wishes import read_wishes
+from turnwise.guard.innocence import is_plainly_innocent, without_mentions
 from turnwise.guard.reading import Reading, View
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
 EVASION = 0.5  # power of the chance of what was disguised: honest messages have no need to hide their words
 BY_RULE = 0.99
+INNOCENT = 0.2  # the most that is said of a text which cannot be an attack: no rail acts on it
 THRESHOLD = 0.5
 KIND = "an attack on the assistant"
 
 _QUOTED = re.compile(r"[\"“«„][^\"”»“]{0,400}[\"”»“]|(?<!\w)['‘][^'’]{0,400}['’](?!\w)|`[^`]{0,400}`")
 _BEGINS = r"(?:^|[.!?:;,\n] ?|\b(?:please|now|just|then|you (?:must|should|will|can)|you to|let['’]s) )"
+_EARLIER = r"(?:previous|prior|above|earlier|preceding)"
+_OWN = (
+    r"your (?:(?:own|safety|content|system|internal|ethical|moral|usual) ){0,2}"
+    r"(?:instructions|guidelines|rules|programming|training|filters?|restrictions|safeguards|guardrails|polic(?:y|ies))"
+)
+_ELSEWHERE = r"(?! (?:on|for|about|regarding|of|in|at|from|to)\b)"  # rules for something are not the assistant's own
+# One message that was sent is not meant: "please ignore the previous message" is said after a slip.
 _COMMAND = re.compile(
-    rf"{_BEGINS}(?:ignore|disregard|forget|override|bypass) (?:all |any |every |the |your |of |these |those )*"
-    r"(?:previous|prior|above|earlier|preceding|existing|original|initial|system) "
-    r"(?:instructions?|prompts?|rules?|directions?|guidelines?|messages?)",
+    rf"{_BEGINS}(?:ignore|disregard|forget|override|bypass) (?:(?:all |any |every |the |your |of |these |those )*"
+    rf"(?:(?:{_EARLIER}|existing|original|initial|system) (?:instructions?|prompts?|rules?|directions?|guidelines?)"
+    rf"|system messages?)|all (?:of )?(?:the |your )?{_EARLIER} messages|(?:all )?(?:of )?{_OWN}\b{_ELSEWHERE})",
     re.I,
 )
 _LEAK = re.compile(
-    rf"{_BEGINS}(?:reveal|print|show|output|repeat|tell|give) (?:me |us )?"
-    r"(?:your |the )(?:(?:full|entire|exact|hidden|secret|original) )*"
-    r"(?:system prompt|system message|initial instructions)",
+    rf"(?:{_BEGINS}(?:reveal|print|show|output|repeat|tell|give) (?:me |us )?(?:your |the )"
+    r"|(?:^|[.!?:;,\n] ?)what(?:['’]s| is| are| was| were) your )(?:(?:full|entire|exact|hidden|secret|original) )*"
+    r"(?:system prompt|system message|initial instructions|hidden instructions)"
+    # of a paper, of a machine: not of this assistant
+    r"(?! (?:that|which|of|from|in|for|about|on|when|used|shown|described|quoted)\b)",
+    re.I,
+)
+_FREED = re.compile(
+    r"\byou(?:['’]re| are) (?:no longer|not) bound by (?:your|any|the|these|those) (?:\w+ )?"
+    r"(?:rules|instructions|guidelines|programming|restrictions|filters|policies|laws)\b"
+    r"|\byou (?:no longer|do not|don['’]t) (?:have|need) to (?:follow|obey) (?:your|these|those|any) (?:\w+ )?"
+    r"(?:rules|instructions|guidelines|programming|restrictions|policies)\b"
+    rf"|{_BEGINS}(?:enter|enable|activate|switch to|turn on|go into|start) (?:the |your )?(?:jailbreak|dan|god|unrestricted|"
+    r"unfiltered|uncensored) mode\b",
     re.I,
 )
 
@@ -68,9 +88,16 @@ _RULES = (
     _Rule(
         _LEAK,
         "asks for the hidden instructions",
-        ("system prompt", "system message", "initial instructions"),
+        ("system prompt", "system message", "initial instructions", "hidden instructions"),
         before=200,
-        after=20,
+        after=40,
+    ),
+    _Rule(
+        _FREED,
+        "says that no rules hold",
+        (" bound by", "to follow", "to obey", "jailbreak mode", "dan mode", "god mode", "ed mode"),
+        before=60,
+        after=80,
     ),
 )
 
@@ -114,7 +141,7 @@ class InjectionRail:
         assert self._classifier is not None
         found = []
         for view in reading.views[:VIEWS]:
-            chance, (start, end) = self._classifier.attack(view.text)
+            chance, (start, end) = suspicion(self._classifier, view.text)
             chance = chance if view.kind == "plain" else chance**EVASION
             found.append((chance, view, reading.place(view, start, end)))
         return max(found, key=lambda each: each[0])
@@ -122,6 +149,17 @@ class InjectionRail:
     def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
         action: Action = self._action if score >= self._threshold else "warn"
         return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
+
+
+def suspicion(classifier: Classifier, text: str) -> tuple[float, tuple[int, int]]:
+    """What the classifier says of a text, unless it is plainly innocent by what it says."""
+    chance, span = classifier.attack(text)
+    if chance < INNOCENT:
+        return chance, span
+    rest = without_mentions(text)
+    if is_plainly_innocent(text if rest is None else rest):
+        return INNOCENT, span
+    return (chance if rest is None else min(chance, classifier.attack(rest)[0])), span
 
 
 def is_wish_to_be_forgotten(text: str) -> bool:

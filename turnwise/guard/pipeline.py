@@ -14,7 +14,7 @@ from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
 from turnwise.guard.documents import InstructionRail, Sieve
 from turnwise.guard.exchange import SUSPECT, ExchangeRail, rule_score
-from turnwise.guard.injection import Classifier, InjectionRail
+from turnwise.guard.injection import Classifier, InjectionRail, suspicion
 from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.planted import Detect
@@ -319,7 +319,7 @@ def _input_rails(preset: GuardPreset, embedder: Embedder | None, classifier: Cla
 
 
 def _full(classifier: Classifier) -> Callable[[str], float]:
-    return lambda text: classifier.attack(text)[0]
+    return lambda text: suspicion(classifier, text)[0]
 
 
 def _quick(classifier: Classifier) -> Callable[[Sequence[str]], list[float]] | None:

@@ -1,0 +1,78 @@
+"""What cannot be an attack on the assistant by what it says, however it sounds to the classifier: a short message that
+names nothing an attack is aimed at, a question about things, and a phrase that is asked about."""
+
+from __future__ import annotations
+
+import re
+
+from turnwise.guard.vocabulary import WORDS
+from turnwise.text import STOP_WORDS
+
+LONGEST = 400  # characters; a longer message has room for both
+LEAST_KNOWN = 0.5  # share of the words that must be known, so that one in another language is not taken for harmless
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_QUOTED = r"[\"“«„‘][^\"”»“’]{1,200}[\"”»“’]"
+
+# Whom an attack speaks to, what it is after, what it bids, and whose data it wants: by the beginnings of the words.
+_ASSISTANT = r"(?:you|u|ur|your\w*|yourself|thy\w*|assistants?|a\.?i|ais|bots?|chat\w*|gpt\w*|llms?|models?|dan|machine|computer)"
+_INSIDES = (
+    r"(?:prompt|instruc|istruz|anweis|rule|guid|polic|restrict|limit|filter|safe|ethic|moral|censor|modera|program|config|"
+    r"system|mode$|role|persona|character|context|conversation|messag|text|words?$|line|sentence|above|previous|prior|"
+    r"earlier|preceding|before|begin|start|hidden|confiden|intern|initial|original|developer|admin|root|sudo|debug|"
+    r"jailb|hack|pwn|unlock|unrestric|unfilter|uncens)"
+)
+_BIDS = (
+    r"(?:ignor|disreg|forget|overrid|overrul|bypass|circumv|disabl|pretend|imagin|act|behav|simul|roleplay|play|obey|"
+    r"compl[iy]|follow|reveal|disclos|leak|expos|repeat|print|output|say|respond|repl|answer|execut|run|dump|echo|spell|"
+    r"write|tell|translat)"
+)
+_PRESSES = r"(?:now$|instead|must|never|always|new$)"
+_SECRET = r"(?:secret|pass(?:word|phrase|code|key|wd)|key|token|credential|pin$|access|flag)"
+_OTHERS = r"(?:user|account|owner|holder|customer|client|patient|colleague|operator|upload|phone|address|birth|born|live)"
+_TARGET = re.compile(rf"{_ASSISTANT}$|{_INSIDES}|{_BIDS}|{_PRESSES}|{_SECRET}|{_OTHERS}")
+_ADDRESSED = re.compile(rf"{_ASSISTANT}$|prompt|instruc|jailb|hidden|secret|confiden|{_BIDS}|{_OTHERS}")
+
+_ASKS = re.compile(
+    r"(?:what|which|who|whose|where|when|why|how|is|are|was|were|does|do|did|has|have|may|must|should|can|will)\b", re.I
+)
+# Asked for itself, a secret is asked for: "what is the password", "what's the secret key".
+_ASKS_FOR_IT = re.compile(rf"what(?:['’]s|s| is| was| are| were)\b.{{0,40}}?\b{_SECRET}", re.I)
+_MENTIONED = re.compile(
+    r"\b(?:phrases?|expressions?|terms?|words?|slogan|title|saying|quote|called|named|meant by|meaning of|mean by)\s"
+    rf"(?={_QUOTED})|{_QUOTED}(?=\s(?:means?|meant)\b)",
+    re.I,
+)
+_EXPLAINS = re.compile(r"(?:please |can you |could you )?(?:explain|define|describe|discuss)\b", re.I)
+_ANY_QUOTE = re.compile(_QUOTED)
+
+
+def is_plainly_innocent(text: str) -> bool:
+    """Whether a short message in English is aimed at nothing that an attack is, or asks about things alone."""
+    if len(text) > LONGEST:
+        return False
+    text = text.strip()
+    words = [word.lower() for word in _WORD.findall(text)]
+    if not words or not _is_english(words):
+        return False
+    if not any(map(_TARGET.match, words)):
+        return True
+    return is_question(text) and not any(map(_ADDRESSED.match, words)) and not _ASKS_FOR_IT.match(text)
+
+
+def is_question(text: str) -> bool:
+    """Whether a text is one question and nothing else."""
+    return bool(_ASKS.match(text)) and text.endswith("?") and not re.search(r"[?!.;:\n]\s", text)
+
+
+def without_mentions(text: str) -> str | None:
+    """The text without a phrase that it asks about, or None where it asks about none."""
+    text = text.strip()
+    if len(text) > LONGEST or not (_ASKS.match(text) or _EXPLAINS.match(text)) or not _MENTIONED.search(text):
+        return None
+    return _ANY_QUOTE.sub(" ", text)
+
+
+def _is_english(words: list[str]) -> bool:
+    known = sum(word in WORDS for word in words)
+    return known >= LEAST_KNOWN * len(words) and any(word in STOP_WORDS for word in words)
