@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from turnwise.guard.injection import BY_RULE, by_rule
+from turnwise.guard.injection import BY_RULE, INNOCENT, by_rule
+from turnwise.guard.innocence import is_plainly_innocent
 from turnwise.guard.reading import Reading, View, read
 from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
@@ -242,7 +243,10 @@ class ExchangeRail:
             words = plain_words(text)
             part = "" if puts_together(words) else fragment(scored)
             stems = frozenset(content_stems(words[:LONGEST_SAID]))
-            found.append(Measure(score[scored], signs_in(words), stems, part))
+            if is_plainly_innocent(text):
+                found.append(Measure(min(score[scored], INNOCENT), frozenset(), stems, part))
+            else:
+                found.append(Measure(score[scored], signs_in(words), stems, part))
         return found
 
     def _refuses(self, text: str, measure: Measure) -> bool:

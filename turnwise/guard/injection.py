@@ -47,8 +47,8 @@ _FREED = re.compile(
     r"(?:rules|instructions|guidelines|programming|restrictions|filters|policies|laws)\b"
     r"|\byou (?:no longer|do not|don['’]t) (?:have|need) to (?:follow|obey) (?:your|these|those|any) (?:\w+ )?"
     r"(?:rules|instructions|guidelines|programming|restrictions|policies)\b"
-    rf"|{_BEGINS}(?:enter|enable|activate|switch to|turn on|go into|start) (?:the |your )?(?:jailbreak|dan|god|unrestricted|"
-    r"unfiltered|uncensored) mode\b",
+    rf"|{_BEGINS}(?:enter|enable|activate|switch to|turn on|go into|start) (?:the |your )?"
+    r"(?:jailbreak|dan|god|unrestricted|unfiltered|uncensored) mode\b",
     re.I,
 )
 

@@ -1,5 +1,6 @@
 """What cannot be an attack on the assistant by what it says, however it sounds to the classifier: a short message that
-names nothing an attack is aimed at, a question about things, and a phrase that is asked about."""
+names nothing an attack is aimed at, a question about things, what stands in a document, and a phrase that is asked
+about."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _QUOTED = r"[\"“«„‘][^\"”»“’]{1,200}[\"”»“’]"
 
 # Whom an attack speaks to, what it is after, what it bids, and whose data it wants: by the beginnings of the words.
-_ASSISTANT = r"(?:you|u|ur|your\w*|yourself|thy\w*|assistants?|a\.?i|ais|bots?|chat\w*|gpt\w*|llms?|models?|dan|machine|computer)"
+_ASSISTANT = r"(?:you|u|ur|your\w*|thy\w*|assistants?|ais?|bots?|chat\w*|gpt\w*|llms?|models?|dan|machine|computer)"
 _INSIDES = (
     r"(?:prompt|instruc|istruz|anweis|rule|guid|polic|restrict|limit|filter|safe|ethic|moral|censor|modera|program|config|"
     r"system|mode$|role|persona|character|context|conversation|messag|text|words?$|line|sentence|above|previous|prior|"
@@ -27,11 +28,25 @@ _BIDS = (
     r"compl[iy]|follow|reveal|disclos|leak|expos|repeat|print|output|say|respond|repl|answer|execut|run|dump|echo|spell|"
     r"write|tell|translat)"
 )
-_PRESSES = r"(?:now$|instead|must|never|always|new$)"
+_PRESSES = r"(?:now$|instead|must|never|always|new$|note$)"
 _SECRET = r"(?:secret|pass(?:word|phrase|code|key|wd)|key|token|credential|pin$|access|flag)"
-_OTHERS = r"(?:user|account|owner|holder|customer|client|patient|colleague|operator|upload|phone|address|birth|born|live)"
+_OTHERS = r"(?:user|account|owner|holder|customer|client|patient|colleague|operator|tenant|upload|phone|address|birth|born|live)"
 _TARGET = re.compile(rf"{_ASSISTANT}$|{_INSIDES}|{_BIDS}|{_PRESSES}|{_SECRET}|{_OTHERS}")
 _ADDRESSED = re.compile(rf"{_ASSISTANT}$|prompt|instruc|jailb|hidden|secret|confiden|{_BIDS}|{_OTHERS}")
+
+# Where what is asked for stands: in a document, or in a numbered part of one.
+_PLACED = re.compile(
+    r"\b(?:in|of|from|on) (?:the|this|that|my|our|an?) (?:\w+ ){0,2}(?:paper|report|manual|article|book|handbook|"
+    r"textbook|course|study|survey|wiki|lecture|slides?|guide|documentation|contract|thesis|library)\b"
+    r"|\b(?:rule|section|chapter|page|step|lesson|paragraph|article|figure|table|item|question|appendix|clause) "
+    r"(?:\d+|[ivx]{2,}|one|two|three|four|five|[a-d])\b",
+    re.I,
+)
+_TURNED = re.compile(
+    rf"{_ASSISTANT}$|ignor|disreg|forget|overrid|overrul|bypass|circumv|disabl|pretend|imagin|act|behav|simul|roleplay"
+    r"|play|obey|compl[iy]|follow|hidden|initial|previous|above|prior|earlier|preceding|develop|admin"
+    rf"|{_PRESSES}|{_SECRET}|{_OTHERS}"
+)
 
 _ASKS = re.compile(
     r"(?:what|which|who|whose|where|when|why|how|is|are|was|were|does|do|did|has|have|may|must|should|can|will)\b", re.I
@@ -44,11 +59,13 @@ _MENTIONED = re.compile(
     re.I,
 )
 _EXPLAINS = re.compile(r"(?:please |can you |could you )?(?:explain|define|describe|discuss)\b", re.I)
+_SEVERAL = re.compile(r"[?!.;:\n]\s")  # more than one sentence
 _ANY_QUOTE = re.compile(_QUOTED)
 
 
 def is_plainly_innocent(text: str) -> bool:
-    """Whether a short message in English is aimed at nothing that an attack is, or asks about things alone."""
+    """Whether a short message in English is aimed at nothing that an attack is, or asks about things or documents
+    alone."""
     if len(text) > LONGEST:
         return False
     text = text.strip()
@@ -57,12 +74,15 @@ def is_plainly_innocent(text: str) -> bool:
         return False
     if not any(map(_TARGET.match, words)):
         return True
+    if _SEVERAL.search(text):
+        return False
+    if _PLACED.search(text) and not any(map(_TURNED.match, words)):
+        return True
     return is_question(text) and not any(map(_ADDRESSED.match, words)) and not _ASKS_FOR_IT.match(text)
 
 
 def is_question(text: str) -> bool:
-    """Whether a text is one question and nothing else."""
-    return bool(_ASKS.match(text)) and text.endswith("?") and not re.search(r"[?!.;:\n]\s", text)
+    return bool(_ASKS.match(text)) and text.endswith("?")
 
 
 def without_mentions(text: str) -> str | None:
