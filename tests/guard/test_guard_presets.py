@@ -122,3 +122,21 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="cannot be read"):
         load_guard(str(file))
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ('[input.pii]\nkinds = ["emial address"]', "no kind 'emial address'"),
+        ("[input.pii]\nkinds = [3]", "'kinds' in .* should be a list of texts"),
+        ('[output.pii]\nregions = ["XX"]', "no region 'XX'"),
+        ('[input.topics]\nblocked = {"money" = "stocks"}', "the topic 'money' should be a list"),
+        ("[output.leak]\ncanaries = [1]", "'canaries' in .* should be a list of texts"),
+        ("[input.exchange]\nthreshold = nan", "'threshold' in .* cannot be nan"),
+    ],
+)
+def test_what_a_rail_cannot_be_built_from_is_told(written: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(written)
+    with pytest.raises(ConfigError, match=told):
+        GuardrailPipeline(str(path))

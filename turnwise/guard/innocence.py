@@ -30,7 +30,7 @@ _BIDS = (
 )
 _PRESSES = r"(?:now$|instead|must|never|always|new$|note$)"
 _SECRET = r"(?:secret|pass(?:word|phrase|code|key|wd)|key|token|credential|pin$|access|flag)"
-_OTHERS = r"(?:user|account|owner|holder|customer|client|patient|colleague|operator|tenant|upload|phone|address|birth|born|live)"
+_OTHERS = r"(?:user|account|owner|holder|customer|client|patient|colleague|tenant|upload|phone|address|birth|born|live)"
 _TARGET = re.compile(rf"{_ASSISTANT}$|{_INSIDES}|{_BIDS}|{_PRESSES}|{_SECRET}|{_OTHERS}")
 _ADDRESSED = re.compile(rf"{_ASSISTANT}$|prompt|instruc|jailb|hidden|secret|confiden|{_BIDS}|{_OTHERS}")
 

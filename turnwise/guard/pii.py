@@ -133,6 +133,14 @@ def checked_kinds(kinds: Collection[str] | None, known: Collection[str]) -> froz
     return frozenset(known if kinds is None else kinds)
 
 
+def checked_regions(regions: Collection[str]) -> tuple[str, ...]:
+    """These regions. ValueError where one is unknown: none of its phone numbers would be found."""
+    for region in regions:
+        if region not in phonenumbers.SUPPORTED_REGIONS:
+            raise ValueError(f"there is no region {region!r}; take codes of two letters, such as 'US' or 'DE'")
+    return tuple(regions)
+
+
 def readable(text: str) -> tuple[str, list[int] | None]:
     """The text without invisible marks and with full-width letters as plain ones, and for each character its place in
     the text; no places where the text is the same."""

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
+from turnwise.errors import ConfigError
 from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
 from turnwise.guard.documents import InstructionRail, Sieve
@@ -52,9 +53,12 @@ class GuardrailPipeline:
         self._max_message = max_message
         self._keep_turns = keep_turns
         self._embedder = embedder
-        self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
         classifier = trained() if classifier is None else classifier
-        self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
+        try:
+            self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
+            self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
+        except ValueError as error:
+            raise ConfigError(f"The guard preset {self.preset.name}: {error}.", "Compare it with general.") from error
         options = self.preset.options("documents", "instructions")
         # The rail on documents; None where they are not checked.
         self.instructions = None

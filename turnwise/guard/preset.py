@@ -122,6 +122,8 @@ def _rail(side: str, rail: str, options: Any, place: str) -> None:
     _known(options, kinds, where)
     for name, value in options.items():
         _fits(value, kinds[name], name, where)
+        if kinds[name] is list and not all(isinstance(each, str) for each in value):
+            raise ConfigError(f"'{name}' in {where} should be a list of texts.", f"It holds {value!r}.")
         if kinds[name] is float and not 0 <= value <= 1:
             raise ConfigError(f"'{name}' in {where} cannot be {value}.", "Take a number from 0 to 1.")
     for name, allowed in (("action", ACTIONS[side]), ("fails", ("open", "closed"))):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from turnwise.guard.pii import ALL, REGIONS, checked_kinds, find_pii
+from turnwise.guard.pii import ALL, REGIONS, checked_kinds, checked_regions, find_pii
 from turnwise.guard.secrets import KINDS, find_secrets
 from turnwise.guard.stream import Reader, Shown, Words
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
@@ -45,7 +45,7 @@ class PrivateRail:
 
 def pii_rail(options: Mapping[str, Any]) -> PrivateRail:
     kinds = checked_kinds(options.get("kinds"), ALL)
-    regions = tuple(options.get("regions", REGIONS))
+    regions = checked_regions(options.get("regions", REGIONS))
     return PrivateRail("pii", lambda text: find_pii(text, kinds, regions), re.compile(r"[\d@＠]"), options)
 
 
