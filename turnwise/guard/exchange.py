@@ -20,6 +20,7 @@ from turnwise.guard.verdict import Case, Fails, Finding
 from turnwise.text import content_stems
 
 WINDOW = 20  # user messages that are looked back at
+SENT = 60  # the same of a history that is not ours: what stands before them is not judged, and so not read
 JOINED = 4  # of them that are also read as one
 LONGEST_PART = 400  # characters of each, at the seam, that are joined
 LONGEST_SAID = 1000  # characters whose words are compared with what was refused
@@ -123,7 +124,9 @@ class ExchangeRail:
         earlier: list[Measure] = []  # that were let through
         asked: list[frozenset[str]] = []  # and refused, by us or in words
         risk, stopped = 0.0, False
-        told = _told(case)
+        told = _told(case, WINDOW if case.trusted else SENT)
+        if not case.trusted:
+            left_out += range(min(place for place, *_ in told if place >= 0))
         measures = self._measures.of_all([text for _, role, text, _ in told if role == "user"], self._measured)
         for place, role, text, known in told:
             if role == "user":
@@ -309,14 +312,14 @@ _OBJECT = re.compile(
 )
 
 
-def _told(case: Case) -> list[tuple[int, str, str, bool]]:
+def _told(case: Case, window: int) -> list[tuple[int, str, str, bool]]:
     """The last of what was said, oldest first, the present message last: its place, who said it, the text, and whether
     it was blocked. Where one was blocked is taken for the beginning if it is not told."""
     history, places = case.history, case.places or (0,) * len(case.blocked)
     refused = sorted(zip(places, range(len(places)), case.blocked, strict=True))
     place = len(history)
     told, users = [(place, "user", case.text, False)], 1
-    while users <= WINDOW and len(told) < 4 * WINDOW and (place or refused):
+    while users <= window and len(told) < 4 * window and (place or refused):
         if refused and refused[-1][0] >= place:
             told.append((-1, "user", refused.pop()[2], True))
             users += 1

@@ -114,7 +114,10 @@ class GuardrailPipeline:
     def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
         """What these findings and the rails that read the history come to."""
         reading = [rail for rail in self._input if getattr(rail, "reads_history", False)]
-        return self._result("input", case.text, [*found, *run_rails(reading, case, self.preset.deadline)])
+        exchange = run_rails(reading, case, self.preset.deadline)
+        if not case.trusted:
+            exchange = [_unread(each, len(case.history)) for each in exchange]
+        return self._result("input", case.text, [*found, *exchange])
 
     def check_output(
         self,
@@ -232,6 +235,13 @@ SIDE = {"document": "documents"}  # what the presets call the side of a result
 def cleaned(content: str, findings: Iterable[Finding]) -> str:
     """The text without what these findings ask to take out."""
     return redacted(content, [span for each in findings if each.action == "redact" for span in each.spans])
+
+
+def _unread(found: Finding, history: int) -> Finding:
+    """The finding; where the rail on the exchange could not judge a history that is not ours, all of it is left out."""
+    if found.rail != ExchangeRail.name or found.state not in ("failed", "timed out"):
+        return found
+    return dataclasses.replace(found, facts={**found.facts, "left_out": list(range(history))})
 
 
 def _log_watched(found: Finding, action: Action) -> None:

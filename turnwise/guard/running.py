@@ -83,7 +83,9 @@ def _judged(rail: Rail, case: Case) -> Finding:
     start = time.perf_counter()
     try:
         found = rail.check(case)
-    except Exception as error:
+        if not isinstance(found, Finding):
+            raise TypeError(f"a rail should give a Finding, not {found!r}")
+    except (Exception, SystemExit) as error:
         log.exception("the rail %s failed", rail.name)
         found = _unjudged(rail, "failed", f"failed ({type(error).__name__})", 0.0)
     took = (time.perf_counter() - start) * 1000
