@@ -359,4 +359,4 @@ def test_of_a_sent_history_nothing_is_read_that_was_not_judged() -> None:
 
 class Failing:
     def attack(self, text: str) -> tuple[float, tuple[int, int]]:
-        raise RuntimeError("no weights")
+        raise RuntimeError(f"there are no weights to read {text!r}")
