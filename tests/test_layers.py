@@ -66,6 +66,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard"},
     "transfer": {*CONTRACTS, "sqlite", "postgres", "index", "store", "app"},
+    "__main__": {"cli"},
     "cli": {*CONTRACTS, "analytics", "app", "citations", "engine", "guard", "server", "evaluation", "transfer"},
     "evaluation": {
         *CONTRACTS,
