@@ -10,8 +10,9 @@ from pathlib import Path
 
 from peer_common import BEST, SameEmbedder, SameModel, System, Task, Way
 
-from turnwise.app import engine_over, reranker_of, senses_of
+from turnwise.app import engine_over, guard_of, reranker_of, senses_of
 from turnwise.config import Settings
+from turnwise.documents.ingest import inspect_pending
 from turnwise.engine import Engine
 from turnwise.evaluation.library import Libraries
 from turnwise.evaluation.suites import Product
@@ -31,6 +32,9 @@ class Turnwise:
         libraries = Libraries(cache, embedder, lambda _what, _done, _total: None)
         self._opened = libraries.of_passages("peers", task.entries)
         self._index = self._opened.__enter__()
+        checked = guard_of(settings, embedder).instructions
+        if checked is not None:  # as when documents are added
+            inspect_pending(self._index, checked)
         self._product = Product(settings, senses, reranker)
         store = EmbeddedStore(Database(cache / "talks.db"))
         self._engine: Engine = engine_over(settings, self._index, store, senses, reranker)
