@@ -132,7 +132,7 @@ def test_an_answer_with_its_source_and_its_reason(page: Page, client: Client) ->
     assert page.evaluate("document.activeElement.className") == "cite"
     assert turn.locator(".notice").inner_text() == "By the rules."
     turn.locator("summary").click()
-    assert "1 passage" in turn.locator(".why").inner_text()
+    assert "1 passage" in turn.locator(".why ol").inner_text()
 
 
 def test_where_the_conversation_stands_is_told_in_a_line_that_unfolds(page: Page, client: Client) -> None:
@@ -164,6 +164,7 @@ def test_the_steps_of_a_plan_are_shown_with_what_came_of_them(page: Page, client
     assert turn.locator(".searched").inner_text().startswith("Searched for “What is BERT?” Edit")
     assert turn.locator(".steps").is_hidden()
     turn.locator("summary").click()
+    turn.locator(".steps").wait_for()  # the fold is filled when it opens
     assert turn.locator(".steps li").all_inner_texts() == [
         "search “What is BERT?” → 0 passages12 ms",
         "calculator “15% of 80” → It is <b>12</b>.0.5 ms",

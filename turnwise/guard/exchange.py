@@ -18,9 +18,10 @@ from turnwise.guard.reading import Reading, View, read
 from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
 from turnwise.text import content_stems
+from turnwise.types import Message
 
 WINDOW = 20  # user messages that are looked back at
-SENT = 60  # the same of a history that is not ours: what stands before them is not judged, and so not read
+SENT = 60  # the same of a history that is not ours: what stands before them is judged message by message
 JOINED = 4  # of them that are also read as one
 LONGEST_PART = 400  # characters of each, at the seam, that are joined
 LONGEST_SAID = 1000  # characters whose words are compared with what was refused
@@ -126,7 +127,7 @@ class ExchangeRail:
         risk, stopped = 0.0, False
         told = _told(case, WINDOW if case.trusted else SENT)
         if not case.trusted:
-            left_out += range(min(place for place, *_ in told if place >= 0))
+            left_out += self._attacks(case.history[: min(place for place, *_ in told if place >= 0)])
         measures = self._measures.of_all([text for _, role, text, _ in told if role == "user"], self._measured)
         for place, role, text, known in told:
             if role == "user":
@@ -156,6 +157,18 @@ class ExchangeRail:
             elif role == "assistant" and not stopped and steps and steps[-1].own >= WEIGHTS["probe"] and refuses(text):
                 asked.append(earlier[-1].stems)
         return steps, left_out
+
+    def _attacks(self, history: Sequence[Message]) -> list[int]:
+        """The places in a history that is not ours of messages that are attacks by themselves with the answers to them,
+        and of answers that we would not have given."""
+        measures = self._measures.of_all([each.content for each in history if each.role == "user"], self._measured)
+        left_out, stopped = [], False
+        for place, message in enumerate(history):
+            if message.role == "user":
+                stopped = self._would_stop(message.content, measures[message.content], (), (), (), 0.0)
+            if stopped or (message.role != "user" and self._planted.of(message.content, planted)):
+                left_out.append(place)
+        return left_out
 
     def _judged(
         self,
