@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import Stemmer
@@ -237,6 +238,14 @@ def uncited(text: str) -> str:
 
 def without_citations(text: str) -> str:
     return re.sub(r"[ \t]{1,3}(?=[.,;!?])", "", re.sub(r"[ \t]{0,3}\[\d{1,4}\]", "", text))
+
+
+def standing_at(text: str, part: str) -> Iterator[int]:
+    """Where a part stands in a text, also where it overlaps itself."""
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + 1)
 
 
 def one_line(text: str, limit: int = 80) -> str:

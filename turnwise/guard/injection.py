@@ -4,13 +4,14 @@ for the plain ones, and a trained classifier for the rest. Quoting an attack or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
 from turnwise.guard.reading import Reading, View
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
+from turnwise.text import standing_at
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
 EVASION = 0.5  # power of the chance of what was disguised: honest messages have no need to hide their words
@@ -64,7 +65,7 @@ class _Rule(NamedTuple):
 
     def search(self, text: str, lower: str) -> re.Match[str] | None:
         """The first match: only around those words is looked, which are rare."""
-        places = sorted({place for word in self.needs for place in _places(lower, word)})
+        places = sorted({place for word in self.needs for place in standing_at(lower, word)})
         if len(lower) != len(text):  # a letter whose small form is longer: places would be wrong
             return self.pattern.search(text) if places else None
         start = end = -1
@@ -183,13 +184,6 @@ def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
                 if found := rule.search(text, lower):
                     return reading.place(view, *found.span()), rule.meaning
     return None
-
-
-def _places(text: str, part: str) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + 1)
 
 
 def _words(text: str, span: tuple[int, int]) -> str:

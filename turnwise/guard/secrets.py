@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.guard.pii import readable
 from turnwise.guard.verdict import Span
+from turnwise.text import standing_at
 
 Runs = Sequence[tuple[int, int]]
 
@@ -150,17 +151,10 @@ def _said(text: str) -> Iterator[re.Match[str]]:
         yield from _SAID.finditer(text)
         return
     end = 0
-    for place in sorted({place for name in _NAMES for place in _places(lower, name)}):
+    for place in sorted({place for name in _NAMES for place in standing_at(lower, name)}):
         if place >= end and (found := _SAID.match(text, place)):
             end = found.end()
             yield found
-
-
-def _places(text: str, part: str) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + 1)
 
 
 def _is_placeholder(value: str) -> bool:
