@@ -4,10 +4,12 @@
 
 A server in a process of its own over the bundled sample (or the documents of a folder) is asked by so many
 conversations at the same time, each sending its next message when the last was answered; timed are the first event of a
-stream and its end. Then so many connections follow a conversation in silence, and the server's memory is read. With
---peer the same questions go to LlamaIndex's chat engine behind FastAPI, over the same documents, with the same embedder
-and BM25 and a re-ranker, first the one that it can have (12 layers), then Turnwise's own, borrowed; and no language
-model on either side: pip install --no-deps llama-index-retrievers-bm25 bm25s. The asking runs on the same cores.
+stream and its end. The same questions are then only searched for (POST /api/search). Then so many connections follow a
+conversation in silence, and the server's memory is read. With --peer the same questions go to LlamaIndex's chat engine
+behind FastAPI, over the same documents, with the same embedder and BM25 and a re-ranker, first the one that it can have
+(12 layers), then Turnwise's own, borrowed; and no language model on either side: pip install --no-deps
+llama-index-retrievers-bm25 bm25s. A turn of the peer searches and remembers; one of Turnwise also judges, understands,
+answers, checks and keeps: what is like for like is the search. The asking runs on the same cores.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +65,7 @@ def main() -> None:
         print(f"{'server':34} {'first p50':>10} {'p95':>8} {'whole p50':>10} {'p95':>8} {'turns/s':>8} {'failed':>7}")
         with served([sys.executable, "-c", COMMAND, "serve", "--library", folder, "--port", "0"]) as (port, process):
             ours = both("turnwise", port, options.conversations, options.turns)
+            found = both("turnwise, search alone", port, options.conversations, options.turns, _search)
             if options.idle:
                 idle(port, process.pid, options.idle)
     if options.peer:
@@ -70,8 +73,9 @@ def main() -> None:
             peer = [sys.executable, str(Path(__file__).parent / "peer_server.py"), str(options.documents), *borrowed]
             with served(peer) as (port, _):
                 theirs = both(name, port, options.conversations, options.turns)
-            ratios = [f"{one / other:.1f}" for one, other in zip(ours, theirs, strict=True)]
-            print(f"  turns a second beside it: {ratios[0]} times, {ratios[1]} where questions recur", flush=True)
+            for what, rates in (("turns", ours), ("searches", found)):
+                ratios = [f"{one / other:.1f}" for one, other in zip(rates, theirs, strict=True)]
+                print(f"  {what} a second beside it: {ratios[0]} times, {ratios[1]} where questions recur", flush=True)
 
 
 @contextmanager
@@ -87,18 +91,30 @@ def served(command: list[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
         process.wait(30)
 
 
-def both(name: str, port: int, conversations: int, turns: int) -> tuple[float, float]:
+Request = Callable[[str, str], bytes]  # of a conversation's name and a message
+
+
+def _chat(conversation: str, message: str) -> bytes:
+    return _request("POST", "/api/chat", {"message": message, "conversation_id": conversation})
+
+
+def _search(conversation: str, message: str) -> bytes:  # noqa: ARG001  (a search knows no conversation)
+    return _request("POST", "/api/search", {"query": message})
+
+
+def both(name: str, port: int, conversations: int, turns: int, of: Request = _chat) -> tuple[float, float]:
     """Questions of which no two are the same, then such as many ask."""
-    asyncio.run(_talk(port, "warm", ("What is BERT?", "how is it trained?"), Times()))
-    alone = asked(name, port, conversations, turns, "load")
-    return alone, asked(f"{name}, recurring", port, conversations, turns, "")
+    asyncio.run(_talk(port, "warm", ("What is BERT?", "how is it trained?"), Times(), of))
+    apart = "load" if of is _chat else "looked for"
+    alone = asked(name, port, conversations, turns, apart, of)
+    return alone, asked(f"{name}, recurring", port, conversations, turns, "", of)
 
 
-def asked(name: str, port: int, conversations: int, turns: int, apart: str) -> float:
+def asked(name: str, port: int, conversations: int, turns: int, apart: str, of: Request) -> float:
     """Print a line of the table. Gives the turns a second."""
     times = Times()
     started = time.perf_counter()
-    asyncio.run(_all(port, conversations, turns, times, apart))
+    asyncio.run(_all(port, conversations, turns, times, apart, of))
     passed = time.perf_counter() - started
     rate = len(times.whole) / passed
     print(
@@ -109,21 +125,21 @@ def asked(name: str, port: int, conversations: int, turns: int, apart: str) -> f
     return rate
 
 
-async def _all(port: int, conversations: int, turns: int, times: Times, apart: str) -> None:
+async def _all(port: int, conversations: int, turns: int, times: Times, apart: str, of: Request) -> None:
     talks = [
         tuple(f"{message} ({apart} {number})" if apart else message for message in QUESTIONS[number % len(QUESTIONS)])
         for number in range(conversations)
     ]
     names = [f"load-{apart}{number}" for number in range(conversations)]
-    await asyncio.gather(*(_talk(port, *each, times) for each in zip(names, (t[:turns] for t in talks), strict=True)))
+    talking = zip(names, (talk[:turns] for talk in talks), strict=True)
+    await asyncio.gather(*(_talk(port, *each, times, of) for each in talking))
 
 
-async def _talk(port: int, conversation: str, messages: tuple[str, ...], times: Times) -> None:
+async def _talk(port: int, conversation: str, messages: tuple[str, ...], times: Times, of: Request) -> None:
     for message in messages:
-        body = json.dumps({"message": message, "conversation_id": conversation}).encode()
         started = time.perf_counter()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(_request("POST", "/api/chat", body))
+        writer.write(of(conversation, message))
         await writer.drain()
         head = await reader.readuntil(b"\r\n\r\n")
         begun = False
@@ -135,7 +151,9 @@ async def _talk(port: int, conversation: str, messages: tuple[str, ...], times: 
             received += piece
         writer.close()
         times.whole.append((time.perf_counter() - started) * 1000)
-        times.failed += b" 200 " not in head.splitlines()[0] or b"event: answer" not in received
+        times.failed += b" 200 " not in head.splitlines()[0] or not (
+            b"event: answer" in received or b'"hits"' in received
+        )
 
 
 def idle(port: int, pid: int, count: int) -> None:
@@ -150,7 +168,7 @@ async def _follow(port: int, pid: int, count: int) -> tuple[float, int]:
     streams = []
     for _ in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(_request("GET", "/api/conversations/load-load0/events", b""))
+        writer.write(_request("GET", "/api/conversations/load-load0/events"))
         await writer.drain()
         streams.append((reader, writer))
     await asyncio.sleep(20)  # a heartbeat comes every 15 seconds
@@ -163,7 +181,8 @@ async def _follow(port: int, pid: int, count: int) -> tuple[float, int]:
     return memory, heard
 
 
-def _request(method: str, path: str, body: bytes) -> bytes:
+def _request(method: str, path: str, sent: object = None) -> bytes:
+    body = b"" if sent is None else json.dumps(sent).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 

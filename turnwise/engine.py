@@ -19,7 +19,7 @@ from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
-from turnwise.guard.shape import check_filter
+from turnwise.guard.shape import check_filter, check_shape
 from turnwise.tools.function import as_tool
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn, sent_in
@@ -266,6 +266,7 @@ class Engine:
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING, reach: Reach = LIBRARY) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them. Those
         that a turn leaves out, for they instruct the assistant, are among them: see `is_suspect`."""
+        check_shape(query, self.settings.max_message)
         check_filter(where)
         hits = find(SearchQuery(query, where=where, reach=reach), k, self.index.search, self._parts.reranker)
         rail = self._parts.guard.instructions

@@ -101,6 +101,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("PUT", "/api/memory"): Case({"preferences": ["mine"]}, query=lambda _: "?user=ada", hides=False),
     ("DELETE", "/api/memory"): Case(query=lambda _: "?user=ada", hides=False),
     ("POST", "/api/analyze"): Case({"messages": [{"role": "user", "content": "When?"}]}, hides=False),
+    ("POST", "/api/search"): Case({"query": "zeppelin"}, hides=False),
     ("GET", "/api/analytics"): Case(hides=False),
     ("GET", "/api/analytics/{table}.csv"): Case(hides=False),
     ("GET", "/v1/models"): Case(hides=False),

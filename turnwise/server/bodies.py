@@ -20,9 +20,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from turnwise.server.images import MOST, read_images
-from turnwise.types import Filter, Message, Role, Source, TurnRequest
+from turnwise.types import Filter, Hit, Message, Role, Source, TurnRequest
 
 MILLISECONDS = 1e11  # a number above this counts those: as seconds it would lie in the year 5138
+MOST_FOUND = 50  # passages of one search
 HIGHEST = 9999  # number of a source: citations have no more digits
 
 
@@ -110,6 +111,27 @@ class FilterBody(BaseModel):
 
     def to_filter(self) -> Filter:
         return Filter(tuple(self.collections), tuple(self.tags), self.source, self.since, self.until)
+
+
+class SearchBody(BaseModel):
+    """What to look for, and among which documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: Text = Field(description="Words or a question, taken as they are: no conversation is looked at")
+    limit: int = Field(6, ge=1, le=MOST_FOUND, description="Most passages")
+    filter: FilterBody = FilterBody()
+    user: Text = Field("", description="Who looks for it, for the rate limit of a user")
+
+    def to_request(self) -> TurnRequest:
+        return TurnRequest(self.query, where=self.filter.to_filter())
+
+
+class Found(BaseModel):
+    """What a search found, the best first, as `turnwise search --json` prints it."""
+
+    hits: list[Hit]
+    left_out: int = Field(description="Passages that are not shown, for they seem to instruct the assistant")
 
 
 class ImageBody(BaseModel):

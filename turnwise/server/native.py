@@ -1,4 +1,4 @@
-"""The native API under /api: chat as typed events or one object, its streams, and what a message is."""
+"""The native API under /api: chat as typed events or one object, its streams, what a message is, and the search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwise.citations import bibliography, find_style
 from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Access, Caller
-from turnwise.server.bodies import AnalyzeBody, ChatBody
+from turnwise.server.bodies import AnalyzeBody, ChatBody, Found, SearchBody
 from turnwise.server.live import Live, Reader
 from turnwise.server.markdown import render
 from turnwise.server.once import IdempotencyKey
@@ -97,6 +97,16 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
         request = caller.sends(body.to_request(), "")
         await engine.admit(request)
         return Json((await asyncio.to_thread(engine.analyze, request)).to_dict())
+
+    @router.post(
+        "/search", summary="Find passages as a turn does: no answer, nothing is kept", responses={200: {"model": Found}}
+    )
+    async def search(body: SearchBody, caller: Caller = ask) -> Response:
+        request = caller.sends(body.to_request(), body.user)
+        await engine.admit(request)
+        hits = await asyncio.to_thread(engine.search, body.query, body.limit, request.where, request.reach)
+        fine = [dataclasses.asdict(hit) for hit in hits if not engine.is_suspect(hit.passage)]
+        return Json({"hits": fine, "left_out": len(hits) - len(fine)})
 
     return router
 
