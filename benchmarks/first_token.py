@@ -4,8 +4,8 @@
 
 A server on this machine, in a process of its own, waits a fixed time before each word. It is asked in turns by a bare
 HTTP connection, by the official client, by Turnwise's chat model, and by a whole turn on the sample library; each row
-is the time to the first word, and what it is over the bare connection of the same round. A turn holds the last word back
-until it is clear that it is no part of a secret or a citation: it is compared with the bare connection's second word.
+is the time to the first word, and what it is over the bare connection of the same round. A turn holds the last word
+back until it is clear that it is no part of a secret or a citation: it is compared with the second word there.
 """
 
 from __future__ import annotations
