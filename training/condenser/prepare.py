@@ -32,6 +32,7 @@ from turnwise.types import Message
 
 Row = dict[str, Any]
 SEED = 7
+TALKS = Path(__file__).parent / "talks"  # conversations of our own
 LEANS = re.compile(
     r"\b(it|its|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|one|ones|there|else|other|same)\b",
     re.I,
@@ -84,13 +85,14 @@ def load(folder: Path) -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
     sets |= {name: read(folder / f"rewrite/{name}.jsonl") for name in ("cast19", "ikat23")}
     sets["labels"] = read(folder / "followup/cast19_labels.jsonl")
     sets["more"] = spread(read(folder / "rewrite/canard_train.jsonl.gz"))
+    sets["talks"] = [row for file in sorted(TALKS.glob("*.jsonl")) for row in talked(read(file))]
     judged = {(row["conversation_id"], row["turn"]): row["needs_context"] for row in sets["labels"]}
     for name, rows in sets.items():
         for row in rows:
             if name == "cast19":  # where people judged it, their judgement counts, not whether the rewrite differs
                 key = (row["conversation_id"].removeprefix("cast19-"), row["turn"])
                 row["needs_context"] = judged.get(key, row["needs_context"])
-            elif name not in ("labels", "ikat23") and (unsure(row) or (name == "qrecc" and not row["needs_context"])):
+            elif name not in ("labels", "ikat23", "talks") and (unsure(row) or (name == "qrecc" and not row["needs_context"])):
                 row["needs_context"] = None
     kept = {name: [row for row in rows if held_out(name, row)] for name, rows in sets.items() if name != "more"}
     known = {key for rows in kept.values() for row in rows for key in keys(row)}
@@ -102,6 +104,18 @@ def load(folder: Path) -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
         for name, rows in sets.items()
     }
     return train, kept
+
+
+def talked(conversations: list[Row]) -> list[Row]:
+    """The turns of conversations that were written for this."""
+    rows = []
+    for conversation in conversations:
+        history: list[dict[str, str]] = []
+        for number, turn in enumerate(conversation["turns"], 1):
+            row = {key: turn[key] for key in ("question", "rewrite", "needs_context")}
+            rows.append(row | {"conversation_id": conversation["conversation_id"], "turn": number, "history": list(history)})
+            history += [of("user", turn["question"]), of("assistant", turn["answer"])]
+    return rows
 
 
 def unsure(row: Row) -> bool:
@@ -168,7 +182,7 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
     """The rows to train on by pool: as they are, and changed in ways that keep the labels known."""
     later = {name: [row for row in rows if row["history"]] for name, rows in train.items()}
     small = later["cast19"] + later["ikat23"]
-    gold = later["canard"] + later["qrecc"] + small
+    gold = later["canard"] + later["qrecc"] + small + later["talks"]
     rewritten = gold + later["more"]
     full = {(row["conversation_id"], row["question"]): row["rewrite"] for row in rewritten}
     bank = {said["content"] for row in gold for said in row["history"] if said["role"] == "assistant"}
@@ -223,14 +237,15 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
             history.append(said)
         return row | {"history": history}
 
-    near = small + later["qrecc"]  # closest to how people ask an assistant; CANARD is about persons, out of Wikipedia
+    near = small + later["qrecc"] + later["talks"]  # closest to how people ask an assistant; CANARD is about persons, out of Wikipedia
     complete = [row for row in rewritten if stands_alone(row["rewrite"]) and missing(row)]
     complete_near = [row for row in near if stands_alone(row["rewrite"]) and missing(row)]
     pools = {
         "canard": later["canard"],
         "qrecc": later["qrecc"],
         "small": small,
-        "varied": [varied(row) for row in small + later["qrecc"]],
+        "talks": later["talks"],
+        "varied": [varied(row) for row in near],
         "more": later["more"],
         "labels": later["labels"],
         "labels_answered": [answered(row) for row in later["labels"] * 2],
@@ -321,7 +336,7 @@ def pack(pools: dict[str, list[Row]]) -> dict[str, np.ndarray]:
 
 
 JUDGED = {"labels", "labels_answered", "small", "small_answered", "varied", "switch", "complete", "held_labels"}
-JUDGED |= {"paired", "held_paired", "held_cast19", "held_ikat23", "held_switch"}
+JUDGED |= {"talks", "held_talks", "paired", "held_paired", "held_cast19", "held_ikat23", "held_switch"}
 
 
 def add(columns: dict[str, list[int]], layout: Layout, row: Row, pool: int, name: str) -> None:
@@ -358,7 +373,7 @@ def examples(folder: Path, out: Path) -> None:
     print({name: (len(train[name]), len(kept.get(name, ()))) for name in train})
     pools = make(train, rnd)
     later = {name: [row for row in rows if row["history"]] for name, rows in kept.items()}
-    histories = later["canard"] + later["qrecc"] + later["ikat23"] * 3 + later["cast19"]
+    histories = later["canard"] + later["qrecc"] + later["ikat23"] * 3 + later["cast19"] + later["talks"]
     held = {f"held_{name}": rows for name, rows in later.items()}
     held["held_switch"] = switched(kept, histories, 2000, rnd)
     held["held_paired"] = paired(kept, histories, 500, rnd)

@@ -23,7 +23,7 @@ import torch
 from model import EDITS, FACTS, Batch, Condenser, pack
 from torch import Tensor, nn
 
-REPEATED = {"qrecc": 2, "small": 5, "labels": 3}  # how often a pool is seen in an epoch
+REPEATED = {"qrecc": 2, "small": 5, "talks": 3, "labels": 3}  # how often a pool is seen in an epoch
 FOLDS = 3
 
 
@@ -103,11 +103,17 @@ def train(
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, fused=device == "cuda")
     steps = sum(len(chosen) // args.batch + 1 for chosen in drawn)
     guides = [Condenser.start(Path(file), 99).to(device).eval().requires_grad_(False) for file in args.guides]
+    started = time.time()
+
+    def over(step: int) -> float:
+        """The share of the training that is over, in steps or in the time it may take."""
+        return max(step / steps, (time.time() - started) / args.seconds)
+
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min(1.0, step / (0.06 * steps + 1)) * max(0.0, (steps - step) / steps)
+        optimizer, lambda step: min(1.0, step / (0.06 * steps + 1)) * max(0.0, 1 - over(step))
     )
     net.train()
-    started = time.time()
+    done_steps = 0
     for epoch, chosen in enumerate(drawn):
         order = rng.permutation(chosen)
         total = torch.zeros(4, device=device)
@@ -118,6 +124,9 @@ def train(
             for batch in np.array_split(group[np.argsort(data.sizes[group])], max(1, len(group) // args.batch))
         ]
         for number in rng.permutation(len(batches)):
+            if over(done_steps) >= 1:
+                break
+            done_steps += 1
             inputs, label = data.batch(batches[number])
             at = torch.from_numpy(batches[number]).to(device)
             inputs.facts = inputs.facts * (torch.rand(len(at), 1, 1, device=device) > 0.1)
@@ -143,7 +152,8 @@ def train(
             schedule.step()
             total += torch.stack([each.detach() for each in (loss_context, loss_missing, loss_edit, near)])
         losses = [round(value, 4) for value in (total / len(batches)).tolist()]
-        print(f"{args.out.name} epoch {epoch}: {losses}, {time.time() - started:.0f} s", flush=True)
+        passed = f"{done_steps} of {steps} steps, {time.time() - started:.0f} s"
+        print(f"{args.out.name} epoch {epoch}: {losses}, {passed}", flush=True)
 
 
 def astray(net: Condenser, guides: list[Condenser], inputs: Batch, args: argparse.Namespace) -> Tensor:
@@ -227,7 +237,7 @@ def scores(data: Examples, held: dict[str, tuple[np.ndarray, ...]]) -> dict[str,
     return {name: round(value, 4) for name, value in figures.items()}
 
 
-REWRITTEN = ("held_qrecc", "held_cast19", "held_ikat23", "held_canard")
+REWRITTEN = ("held_qrecc", "held_cast19", "held_ikat23", "held_canard", "held_talks")
 
 
 def changes(context: np.ndarray, missing: np.ndarray, gate: float, threshold: float) -> np.ndarray:
@@ -250,6 +260,8 @@ def main() -> None:
     parser.add_argument("--guides", nargs="*", default=[])
     parser.add_argument("--wide", type=int, default=99, help="layers that read all tokens; the others a third of them")
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1e9, help="the time that the training may take")
+    parser.add_argument("--often", type=int, default=REPEATED["talks"], help="how often an epoch has our own talks")
     parser.add_argument("--batch", type=int, default=96)
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--missing", type=float, default=4.0)
@@ -262,7 +274,8 @@ def main() -> None:
     np.random.seed(args.seed)
     data = Examples(args.examples, device)
     drawn = []
-    whole = {name: REPEATED.get(name, 1) for name in data.pools if not name.startswith("held_")}
+    repeated = REPEATED | {"talks": args.often}
+    whole = {name: repeated.get(name, 1) for name in data.pools if not name.startswith("held_")}
     for _ in range(args.epochs):
         chosen = np.concatenate([np.repeat(data.of(name), number) for name, number in whole.items()])
         if args.leave_out is not None:

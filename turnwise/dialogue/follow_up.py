@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnwise.dialogue.intent import asks_documents
+from turnwise.dialogue.intent import asks_documents, without_courtesy
 from turnwise.dialogue.language import named
-from turnwise.dialogue.signs import by_pattern
+from turnwise.dialogue.signs import asks_for_more, by_pattern
 from turnwise.dialogue.topics import plain
 from turnwise.text import content_stems, is_specific, phrases, stem, words
 from turnwise.types import FollowUp, Message
@@ -78,7 +78,7 @@ def read_follow_up(message: str, recent: Sequence[Message], known: Known) -> Fol
 # each question also asked after the history of another conversation; the first row is for where there is no model.
 MIX = {
     False: {"bias": 0.3, "pattern": 1.0, "far": 3.5, "model": 0.0},
-    True: {"bias": 0.12, "pattern": 0.32, "far": 1.26, "model": 0.81},
+    True: {"bias": 0.38, "pattern": 0.14, "far": 1.41, "model": 0.88},
 }
 
 
@@ -112,7 +112,8 @@ SHORTEST = 5  # characters from which a message says enough to be compared
 
 def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | None:
     """How likely a message belongs to what was said, by its meaning: 0.3 to 0.9; None where it is too short to tell."""
-    asked = [each.content[:LONGEST] for each in recent if each.role == "user" and asks_documents(each.content)]
+    said = [without_courtesy(each.content[:LONGEST]) for each in recent if each.role == "user"]
+    asked = [text for text in said if asks_documents(text) and not asks_for_more(text)]
     if len(message.strip()) < SHORTEST or not asked:
         return None
     vector = embed(message[:LONGEST])

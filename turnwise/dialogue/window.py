@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from turnwise.dialogue.intent import asks_documents, read_intent
+from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.signs import opens_subject
 from turnwise.dialogue.topics import plain
 from turnwise.text import is_specific, said_stems, stem, words, words_like
@@ -55,8 +55,9 @@ def last_change(message: str, history: Sequence[Message], embed: Embed | None = 
         return 0
     asked = [place for place in range(max(0, len(history) - RECENT), len(history)) if _asks(history[place])]
     for number in range(len(asked) - 1, 0, -1):
-        question = history[asked[number]].content[:LONGEST]
-        before = [history[place].content[:LONGEST] for place in asked[:number]]
+        question, *before = (
+            without_courtesy(history[place].content[:LONGEST]) for place in (asked[number], *asked[:number])
+        )
         if read_intent(question).intent is None and opens_subject(question) and _apart(question, before, embed):
             return asked[number]
     return 0
