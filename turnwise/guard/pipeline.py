@@ -54,6 +54,7 @@ class GuardrailPipeline:
         self._keep_turns = keep_turns
         self._embedder = embedder
         classifier = trained() if classifier is None else classifier
+        rails = tuple(map(_whole, rails))
         try:
             self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
             self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
@@ -163,6 +164,20 @@ class GuardrailPipeline:
         what the user wrote, is no leak."""
         return OutputGuard(citable, self._output, Shown(system_prompt, tuple(canaries), Allowed(allowed_text)))
 
+    def found_in(self, answer: OutputGuard) -> list[Finding]:
+        """What the rails found in a streamed answer that has ended. Of one that only watches, what it would have done is
+        told in its facts, and logged."""
+        return [self._asked(each) for each in answer.findings()]
+
+    def _asked(self, found: Finding) -> Finding:
+        options = self.preset.options("output", found.rail) or {}
+        watches = self.preset.shadow or options.get("shadow", False)
+        if not watches or found.state != "found":
+            return found
+        action = options.get("action", "redact")
+        _log_watched(found, action)
+        return dataclasses.replace(found, action="allow", facts={**found.facts, "shadow": action})
+
     def check_passage(self, text: str) -> GuardResult:
         """Judge a passage of a document: blocked is one that is left out, for it gives the assistant instructions."""
         if text is None:
@@ -230,6 +245,13 @@ class InputCheck:
 
 
 SIDE = {"document": "documents"}  # what the presets call the side of a result
+
+
+def _whole(rail: Rail) -> Rail:
+    """The rail, if it has all that one needs: what is missing would come to light only when it fails."""
+    if not callable(getattr(rail, "check", None)) or getattr(rail, "fails", None) not in ("open", "closed"):
+        raise TypeError(f"{rail!r} is no rail: it needs a name, check(case), and fails, which is 'open' or 'closed'.")
+    return rail
 
 
 def cleaned(content: str, findings: Iterable[Finding]) -> str:

@@ -114,7 +114,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             wanted = await asyncio.to_thread(own_query, request, parts, verdict)
             aside = [said[place].role for place in sorted(verdict.left_out)]
             seen = {"images": [f"{each.name} ({each.media_type})" for each in images]} if images else {}
-            stage.decide(verdict.action, in_short(verdict), rails=verdict.to_dict()["details"], left_out=aside, **seen)
+            rails = {name: dataclasses.asdict(each) for name, each in verdict.acted.items()}
+            stage.decide(verdict.action, in_short(verdict), rails=rails, left_out=aside, **seen)
         yield Accepted(memory.conversation_id, memory.number)
         yield trace.last()
         if verdict.blocked:
@@ -201,12 +202,12 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                 text += released
                 yield Delta(released)
             removed = ", ".join(dict.fromkeys(guard.removed))
-            rails = {each.rail: dataclasses.asdict(each) for each in guard.findings()}
+            rails = {each.rail: dataclasses.asdict(each) for each in parts.guard.found_in(guard)}
             stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed", rails=rails)
             if guard.blocked:
                 text = ""
                 raise AnswerBlocked(
-                    f"The answer was stopped: it held {guard.blocked}.",
+                    f"The answer was stopped: {guard.why}.",
                     "Ask in another way, or ask the people who run this.",
                 )
             if not text.strip():
@@ -399,8 +400,10 @@ def shown_images(request: TurnRequest, parts: Parts) -> tuple[Image, ...]:
 
 
 def in_short(verdict: GuardResult) -> str:
-    aside = len(verdict.left_out)
-    return verdict.why + (f"; of the history that was sent, {aside} are not read" if aside else "")
+    aside, watched = len(verdict.left_out), verdict.shadow not in (None, "allow")
+    why = f"only watching, would {verdict.shadow}: {verdict.why}" if watched else verdict.why
+    are = "is" if aside == 1 else "are"
+    return why + (f"; of the history that was sent, {aside} {are} not read" if aside else "")
 
 
 def taken_out(verdict: GuardResult) -> str:
