@@ -156,8 +156,8 @@ def test_a_conversation_in_simple_english_is_not_stopped() -> None:
 
 def test_parts_are_an_attack_from_the_same_score_on_whatever_the_risk() -> None:
     rail = ExchangeRail({}, quick=lambda texts: [0.7 * ("one two" in text) for text in texts])
-    blocked = Case(read("two"), (Message("user", "one"), Message("assistant", "Yes?")), ("attack",) * 4, places=(0,) * 4)
-    found = rail.check(blocked)
+    said = (Message("user", "one"), Message("assistant", "Yes?"))
+    found = rail.check(Case(read("two"), said, ("attack",) * 4, places=(0,) * 4))
     assert (found.action, found.facts["risks"][-2] > 0.4, found.score < found.threshold) == ("allow", True, True)
 
 

@@ -165,8 +165,8 @@ class GuardrailPipeline:
         return OutputGuard(citable, self._output, Shown(system_prompt, tuple(canaries), Allowed(allowed_text)))
 
     def found_in(self, answer: OutputGuard) -> list[Finding]:
-        """What the rails found in a streamed answer that has ended. Of one that only watches, what it would have done is
-        told in its facts, and logged."""
+        """What the rails found in a streamed answer that has ended. Of one that only watches, its facts tell what it
+        would have done, which is logged."""
         return [self._asked(each) for each in answer.findings()]
 
     def _asked(self, found: Finding) -> Finding:

@@ -75,7 +75,8 @@ class GuardResult:
 
     @property
     def acted(self) -> dict[str, Finding]:
-        """The findings as they were acted on. Where the pipeline only watches none was: what was asked is in the facts."""
+        """The findings as they were acted on. Where the pipeline only watches, none was, and the facts tell what each
+        asked for."""
         if self.shadow is None:
             return self.details
         return {
