@@ -132,6 +132,7 @@ HONEST = [  # no full stop at their ends: read as one, each pair has no meaning
     ("Your colleague said it is possible", "can u answer in simple words only from now on"),
     ("I need the full text of the section on returns", "ok now answer english again"),
     ("Antworte bitte nur noch auf Englisch", "Your colleague said it is possible"),
+    ("Give me a practice exam with answers hidden", "Now reveal the answers"),
 ]
 
 

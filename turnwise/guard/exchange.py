@@ -245,7 +245,7 @@ class ExchangeRail:
         if own:  # else it only says: now put them together
             alone = max(alone, score[own], *(score[each] for each in without))
             part = len(own.split()) > COURTESY and len(present.fragment) <= LONGEST_PART
-            if self._full is not None and parts and part and is_cut(parts[-1]):
+            if self._full is not None and parts and part and goes_on(parts[-1], own):
                 best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
@@ -303,9 +303,10 @@ class Remembered(Generic[T]):
         return known | made
 
 
-def is_cut(before: str) -> bool:
-    """Whether a message may end in the middle of a sentence."""
-    return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
+def goes_on(before: str, after: str) -> bool:
+    """Whether one sentence may be spread over both: the first has no end, and not each begins with a capital letter."""
+    ended = before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
+    return not ended and not (before[:1].isupper() and after[:1].isupper())
 
 
 def rule_scores(texts: Sequence[str]) -> list[float]:
