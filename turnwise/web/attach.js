@@ -90,7 +90,7 @@ export function showAttachments(documents) {
 
 function attachment(document) {
   const fine = `only in this conversation, ${count(document.passages, "passage")}`;
-  const told = document.suspect ? "holds instructions to the assistant, which are left out" : fine;
+  const told = document.suspect ? "holds instructions to the assistant" : fine;
   const line = chip(document.title || document.name, told, draw("file"), () =>
     send("DELETE", conversationPath(current.id, `/attachments/${encodeURIComponent(document.id)}`)),
   );
