@@ -141,6 +141,7 @@ def test_the_number_and_the_words_of_a_source_are_enough_to_hold_an_answer_again
     body = {"content": "The moon is a wheel of old cheese [1].", "sources": [moon]}
     status, found = post(address, "output", body)
     assert (status, found["action"], found["details"]["grounding"]["state"]) == (200, "warn", "found")
+    assert "grounding" not in post(address, "output", {**body, "sources": None})[1]["details"]
     told = {**moon, "passage_id": 7, "heading": "", "page": None, "quote": "", "reference": None, "date": "2020"}
     borne = post(address, "output", {"content": "The moon is made of rock [1].", "sources": [told]})[1]
     assert (borne["action"], borne["details"]["grounding"]["state"]) == ("allow", "clear")

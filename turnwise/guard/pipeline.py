@@ -249,7 +249,8 @@ SIDE = {"document": "documents"}  # what the presets call the side of a result
 
 def _whole(rail: Rail) -> Rail:
     """The rail, if it has all that one needs: what is missing would come to light only when it fails."""
-    if not callable(getattr(rail, "check", None)) or getattr(rail, "fails", None) not in ("open", "closed"):
+    named = isinstance(getattr(rail, "name", None), str) and callable(getattr(rail, "check", None))
+    if not named or getattr(rail, "fails", None) not in ("open", "closed"):
         raise TypeError(f"{rail!r} is no rail: it needs a name, check(case), and fails, which is 'open' or 'closed'.")
     return rail
 

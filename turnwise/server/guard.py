@@ -54,8 +54,8 @@ class OutputBody(BaseModel):
 
     content: Text
     conversation_id: ConversationId | None = Field(None, description="A conversation kept here that it belongs to")
-    sources: list[JudgedSource] = Field(
-        [], description="What it cites, as the sources of a reply; then its claims are checked"
+    sources: list[JudgedSource] | None = Field(
+        None, description="What it cites, as the sources of a reply; then its claims are checked"
     )
     system_prompt: Text = Field("", description="Instructions that it may not give away")
     canaries: list[Text] = Field([], description="Strings that it may not give away, in any spelling")
@@ -117,7 +117,7 @@ def guard_router(engine: Engine, access: Access) -> APIRouter:
         return engine.guard.check_output(
             body.content,
             conversation,
-            sources=[each.to_source() for each in body.sources],
+            sources=[each.to_source() for each in body.sources or ()],
             system_prompt=body.system_prompt,
             canaries=tuple(body.canaries),
         )
