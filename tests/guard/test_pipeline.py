@@ -171,6 +171,17 @@ def test_over_the_limit_a_message_is_blocked_and_no_rail_is_run() -> None:
     assert kept.get_turn_count() == 2, "what is over the limit is not taken in"
 
 
+def test_of_many_messages_at_once_no_more_pass_than_the_limit_allows() -> None:
+    guard, kept = GuardrailPipeline(classifier=Untrained()), Conversation(rate_limit="3/minute")
+
+    async def all_at_once() -> list[bool]:
+        results = await asyncio.gather(*(guard.acheck_input(f"What is {word}?", kept) for word in "abcdefghijkl"))
+        return [each.blocked for each in results]
+
+    assert asyncio.run(all_at_once()).count(False) == 3
+    assert [turn.number for turn in kept.turns] == [1, 2, 3]
+
+
 def test_a_turn_counts_once_whoever_adds_it_and_also_where_it_was_blocked() -> None:
     guard, kept = GuardrailPipeline(), Conversation(rate_limit="3/hour")
     assert guard.check_input(ATTACK, kept).retry_after is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -30,6 +31,8 @@ from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 log = logging.getLogger(__name__)
 ORDERS = "orders-1"  # the name of what looks for orders in passages; of another, they are looked at again
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
+# Messages of one conversation are judged one after the other: of many at once, each would find room under its limit.
+_TURN = tuple(threading.Lock() for _ in range(64))
 
 
 class GuardrailPipeline:
@@ -78,6 +81,11 @@ class GuardrailPipeline:
         check_shape(content, self._max_message)
         if conversation is None:
             return self.judge_input(content)
+        with _TURN[hash(conversation.id) % len(_TURN)]:
+            return self._taken(content, conversation)
+
+    def _taken(self, content: str, conversation: Conversation) -> GuardResult:
+        """Judge the next message of a conversation, and record it."""
         by_hand = _waits(conversation, content)  # the caller has added this prompt already
         if not (allowed := conversation.check_rate_limit(another=not by_hand)):
             result = _limited(content, allowed)
