@@ -130,6 +130,18 @@ def test_both_ways_of_keeping_the_history_decide_the_same(parts: Parts) -> None:
 # --- what was redacted --------------------------------------------------------------------------------------------
 
 
+def test_what_is_taken_out_of_a_message_is_taken_out_of_a_history_that_brings_it_back(parts: Parts, seen: Seen) -> None:
+    """Clients that keep the conversation send it as it was written, each time."""
+    key = "AKIAIOSFODNN7EXAMPLE"
+    history = (Message("user", f"Is {key} a good key for BERT?"), Message("assistant", "It is a key."))
+    reply = answered(TurnRequest("Is that one better than other keys?", history), parts)
+    told = analyze(TurnRequest("Is that one better than other keys?", history), parts)
+    assert seen.texts
+    assert not any(key in text for text in (*seen.texts, str(reply.to_dict()), str(dataclasses.asdict(told))))
+    watching = GuardrailPipeline(dataclasses.replace(parts.guard.preset, shadow=True))
+    assert watching.clean_history(history) == history
+
+
 def test_what_was_taken_out_is_stored_searched_and_sent_nowhere(parts: Parts, seen: Seen) -> None:
     conversation = new_id()
     reply = answered(TurnRequest(f"Is {KEY} a good key for BERT?", conversation_id=conversation), parts)

@@ -21,7 +21,8 @@ from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.planted import Detect
 from turnwise.guard.preset import GuardPreset, load_guard
-from turnwise.guard.reading import read
+from turnwise.guard.private import PrivateRail
+from turnwise.guard.reading import Reading, read
 from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
 from turnwise.guard.stream import Allowed, Shown, StreamRail
@@ -119,6 +120,23 @@ class GuardrailPipeline:
         alone = [rail for rail in self._input if not getattr(rail, "reads_history", False)]
         found = run_rails(alone, case, self.preset.deadline)
         return InputCheck(self, case, [self._watched("input", each) for each in found])
+
+    def clean_history(self, history: Sequence[Message]) -> tuple[Message, ...]:
+        """A history that a caller sent, as it may be read: the secrets and personal data that would be taken out of the
+        user's message now are taken out of the earlier ones, which come back with each request as they were written."""
+        rails = [rail for rail in self._input if isinstance(rail, PrivateRail) and self._takes_out(rail)]
+        if not rails:
+            return tuple(history)
+        return tuple(self._clean(each, rails) if each.role == "user" else each for each in history)
+
+    def _takes_out(self, rail: PrivateRail) -> bool:
+        watches = self.preset.shadow or (self.preset.options("input", rail.name) or {}).get("shadow", False)
+        return rail.action == "redact" and not watches
+
+    def _clean(self, message: Message, rails: Sequence[Rail]) -> Message:
+        text = message.content
+        kept = cleaned(text, run_rails(rails, Case(Reading(text, text, (), {})), self.preset.deadline))
+        return message if kept == text else dataclasses.replace(message, content=kept)
 
     def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
         """What these findings and the rails that read the history come to."""

@@ -110,7 +110,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             said = await memory.accept(check.sanitized)
             label.turn = memory.number
             verdict = await asyncio.to_thread(check.within, said, memory.blocked, memory.trusted, memory.places)
-            message, history = verdict.sanitized, readable(said, verdict)
+            history = await asyncio.to_thread(readable, said, verdict, parts.guard, memory.trusted)
+            message = verdict.sanitized
             wanted = await asyncio.to_thread(own_query, request, parts, verdict)
             aside = [said[place].role for place in sorted(verdict.left_out)]
             seen = {"images": [f"{each.name} ({each.media_type})" for each in images]} if images else {}
@@ -339,7 +340,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     wanted = own_query(request, parts, verdict)
     if verdict.blocked:
         raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")
-    message, history = verdict.sanitized, readable(said, verdict)
+    message, history = verdict.sanitized, readable(said, verdict, parts.guard, ours)
     ancestors = stored.metadata.get("ancestors", ()) if stored else ()
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
     senses, profile = parts.senses.over(library), remembered(Memory(store_for(request, parts), request), parts)
@@ -348,11 +349,15 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
 
 
-def readable(said: Sequence[Message], verdict: GuardResult) -> tuple[Message, ...]:
+def readable(
+    said: Sequence[Message], verdict: GuardResult, guard: GuardrailPipeline, trusted: bool
+) -> tuple[Message, ...]:
     """The history as a turn may read it. Of one that a caller sent, attacks and what was never ours are left out, and
-    system messages: they are no part of what was said, and no instructions to us."""
+    system messages: they are no part of what was said, and no instructions to us. What is taken out of messages is
+    taken out of it."""
     aside = verdict.left_out
-    return tuple(each for place, each in enumerate(said) if place not in aside and each.role != "system")
+    history = tuple(each for place, each in enumerate(said) if place not in aside and each.role != "system")
+    return history if trusted else guard.clean_history(history)
 
 
 def own_query(request: TurnRequest, parts: Parts, verdict: GuardResult) -> str | None:
