@@ -1,4 +1,4 @@
-"""How long documents take to become a library, step by step: reading and cutting, putting in, and making vectors.
+"""How long documents take to become a library: reading and cutting, putting in, making vectors, and the guard's check.
 
     python benchmarks/ingest.py [--passages 5000] [--embedded 400]
 
@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 
 import turnwise
+from turnwise.app import guard_of
+from turnwise.config import Settings
 from turnwise.documents.chunk import chunk
 from turnwise.documents.files import find
 from turnwise.documents.ingest import EMBEDDED_AT_ONCE
@@ -92,6 +94,11 @@ def measure(documents: Path, library: Path, embedded: int) -> None:
         f"all but embedding: {share:.1%} of the time, {adding.computed / (adding.computed + computed):.1%} of the work"
     )
     print(f"all but embedding, at 80 passages/s in all: {adding.seconds * 80 / count:.1%} of the time")
+    inspector = guard_of(Settings(), None).instructions
+    assert inspector is not None
+    with Clock() as checking:
+        inspector.inspect([text for _, text in sample])
+    told(f"checking {len(sample):,} of them", checking, len(sample))
     print("passages of about 120 tokens")
     whole = OnnxEmbedder()
     for name, embedder, number in (("quick", QuickEmbedder(whole), 160), ("quality", whole, 40)):

@@ -68,6 +68,12 @@ def test_an_answer_and_a_passage_are_judged_by_rails_of_their_own() -> None:
     assert judged("--passage", "The heron eats fish.")[0] == 0
 
 
+def test_a_text_is_not_judged_as_two_things_at_once() -> None:
+    result = run("check", "hello", "--output", "--passage")
+    assert result.exit_code == 2
+    assert "choose one" in result.stderr
+
+
 def test_a_preset_of_ones_own_is_tried(tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text(NO_RAILS)

@@ -19,7 +19,7 @@ from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
-from turnwise.guard.shape import check_filter, check_shape
+from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, analyze, run_turn, sent_in
@@ -127,7 +127,7 @@ class Engine:
             attached=attached,
         )
         self.embed(progress)
-        return report
+        return self.checked(report)
 
     def read(
         self,
@@ -139,7 +139,8 @@ class Engine:
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
-        """The first half of `add`: what is read can be searched by its words."""
+        """The first half of `add`: what is read can be searched by its words. Where it is much, what is said to the
+        assistant in it is looked for in the other half; a turn looks at what it finds in any case."""
         shelf = ingest.Shelf.of(collection, tags, tenant, attached)
         return ingest.add(self.index, paths, progress, shelf, contents, inspector=self._parts.guard.instructions)
 
@@ -180,12 +181,29 @@ class Engine:
         return watch(self.index, Watched(paths), shelf, every, stop, self._parts.guard.instructions)
 
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
-        """The other half: the vectors that are missing, until none is or `stop` is set. Gives how many were made."""
-        return ingest.embed_pending(self.index, progress, stop)
+        """The other half: the vectors that are missing, then the check of what was not looked at, until nothing is left
+        or `stop` is set. Gives how many vectors were made."""
+        made = ingest.embed_pending(self.index, progress, stop)
+        if (rail := self._parts.guard.instructions) is not None:
+            ingest.inspect_pending(self.index, rail, progress, stop, new=made)
+        return made
+
+    def checked(self, report: AddReport) -> AddReport:
+        """The report of `read` with what `embed` has found since in the documents that it was left to look at."""
+        if not report.unchecked:
+            return report
+        left = set(report.unchecked)
+        late = [each for each in self._suspects() if each.source in left and not each.trusted]
+        suspect = {each.source: each for each in (*report.suspect, *late)}
+        return dataclasses.replace(report, suspect=tuple(suspect.values()), unchecked=())
 
     def pending(self) -> int:
         """How many passages have no vector yet."""
         return ingest.pending(self.index)
+
+    def unfinished(self) -> bool:
+        """Whether there is anything for `embed` to do."""
+        return self.pending() > 0 or (self.checks_documents and bool(self.index.unchecked("", 0, 1)))
 
     def remove(self, source: str | Path) -> bool:
         """Take a document out, everywhere. False where the library has none of that path."""
@@ -232,6 +250,12 @@ class Engine:
         if rail is None:
             return []
         ingest.inspect_pending(self.index, rail, progress)
+        return self._suspects()
+
+    def _suspects(self) -> list[Suspect]:
+        """Those that are known."""
+        if (rail := self._parts.guard.instructions) is None:
+            return []
         found = [dataclasses.replace(each, passages=rail.among(each.passages)) for each in self.index.suspects()]
         return [each for each in found if each.passages or each.hidden]
 
@@ -266,7 +290,6 @@ class Engine:
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING, reach: Reach = LIBRARY) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them. Those
         that a turn leaves out, for they instruct the assistant, are among them: see `is_suspect`."""
-        check_shape(query, self.settings.max_message)
         check_filter(where)
         hits = find(SearchQuery(query, where=where, reach=reach), k, self.index.search, self._parts.reranker)
         rail = self._parts.guard.instructions

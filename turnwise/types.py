@@ -184,6 +184,7 @@ class AddReport:
     skipped: tuple[str, ...]  # files met in folders whose kind cannot be read
     failed: tuple[Failure, ...]
     suspect: tuple[Suspect, ...] = ()  # documents that hold instructions to the assistant, and are not trusted
+    unchecked: tuple[str, ...] = ()  # sources of those that are looked at for such after their vectors were made
 
 
 Outcome = Literal["added", "updated", "unchanged"]
@@ -920,7 +921,7 @@ class Index(Protocol):
 
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
         """Passages that this check has not looked at, in order of their ids, from the one after: their ids, and their
-        headings and texts."""
+        headings and texts. Without a name (""), those that none has looked at, which is quick to tell."""
         ...
 
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from turnwise.app import build
 from turnwise.config import Settings
+from turnwise.documents.ingest import CHECKED_AT_ONCE
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryUnavailable
 from turnwise.guard.documents import InstructionRail, Sieve
@@ -334,6 +335,51 @@ def test_a_whole_library_can_be_checked_at_once(
     suspects = engine.suspects(lambda *progress: done.append(progress))
     assert [Path(each.source).name for each in suspects] == ["poison.md"]
     assert done == [("checking", 2, 2)]
+
+
+def test_many_documents_are_searchable_before_they_are_checked_and_the_rest_is_checked_after_their_vectors(
+    open_library: Callable[..., Engine], folder: Path
+) -> None:
+    for number in range(CHECKED_AT_ONCE):
+        (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
+    (folder / "poison.md").write_text(POISON)
+    engine = open_library()
+    report = engine.read(folder)
+    assert [Path(source).name for source in report.unchecked] == ["heron.md", "poison.md"]
+    assert report.suspect == ()
+    assert engine.unfinished()
+    found = engine.index.search(SearchQuery("sings chimneys tall trees"), 80)
+    assert {Path(hit.passage.source).name for hit in found} >= {"poison.md", "heron.md", "a3.md"}
+
+    done: list[tuple[str, int, int]] = []
+    assert engine.embed(lambda *progress: done.append(progress)) == CHECKED_AT_ONCE + 2
+    assert done[-1][:2] == ("checking", 2)
+    assert not engine.unfinished()
+    complete = engine.checked(report)
+    assert [Path(each.source).name for each in complete.suspect] == ["poison.md"]
+    assert complete.unchecked == ()
+    assert engine.embed() == 0
+
+
+def test_what_was_not_checked_yet_is_checked_before_it_answers(
+    open_library: Callable[..., Engine], folder: Path
+) -> None:
+    for number in range(CHECKED_AT_ONCE):
+        (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
+    (folder / "poison.md").write_text(POISON)
+    engine = open_library()
+    assert len(engine.read(folder).unchecked) == 2
+    reply = engine.chat().ask(QUESTION)
+    assert "chimneys" not in reply.text
+    assert "left out" in reply.notice
+
+
+def test_the_report_of_adding_names_what_was_found_late(open_library: Callable[..., Engine], folder: Path) -> None:
+    parts = "\n\n".join(f"## Part {number}\n\n{'The heron waits. ' * 40}" for number in range(CHECKED_AT_ONCE))
+    (folder / "poison.md").write_text(f"{parts}\n\n{POISON}")
+    report = open_library().add(folder)
+    assert [Path(each.source).name for each in report.suspect] == ["poison.md"]
+    assert report.unchecked == ()
 
 
 def test_trust_lasts_as_long_as_the_document_says_the_same(open_library: Callable[..., Engine], folder: Path) -> None:

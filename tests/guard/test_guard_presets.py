@@ -33,6 +33,13 @@ def test_each_preset_makes_a_pipeline(name: str) -> None:
     assert guard.check_input(ATTACK).blocked is (name != "off")
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "off"])
+def test_the_file_shows_from_where_on_its_rails_stop_a_message(name: str) -> None:
+    preset = load_guard(name)
+    for side, rail in (("input", "injection"), ("input", "exchange"), ("documents", "instructions")):
+        assert "threshold" in (preset.options(side, rail) or {}), rail
+
+
 def numbers(name: str) -> dict[str, float]:
     options = load_guard(name).options("input", "exchange")
     assert options is not None

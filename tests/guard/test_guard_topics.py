@@ -48,6 +48,29 @@ def test_a_message_that_names_one_is_stopped_and_told_why() -> None:
     assert TopicsRail({"blocked": BLOCKED}).check(Case(read("Hello"))).action == "allow"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Give me a st\u200bock tip",
+        "Give me a sto\u00adck tip",
+        "Give me a st\u043eck tip",
+        "Give me a ｓｔｏｃｋ tip",
+    ],
+    ids=ascii,
+)
+def test_a_topic_that_is_disguised_is_known_too(text: str) -> None:
+    found = RAIL.check(Case(read(text)))
+    assert (found.action, [span.kind for span in found.spans]) == ("redact", ["investments"])
+    (span,) = found.spans
+    assert text[span.start : span.end].endswith("tip")
+    assert "Give" not in text[span.start : span.end]
+
+
+def test_several_topics_are_told_as_such() -> None:
+    found = TopicsRail({"blocked": BLOCKED}).check(Case(read("A stock tip, or a diagnosis?")))
+    assert found.reason == "investments, health are not talked about here"
+
+
 def test_an_answer_goes_on_without_it_or_stops_before_it() -> None:
     text = "Here is a stock tip for you."
     assert released([text]) == "Here is a [investments removed] for you."

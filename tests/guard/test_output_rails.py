@@ -280,7 +280,7 @@ def test_a_rail_that_blocks_ends_the_answer_before_its_hit() -> None:
     guard = strict.open_output({1})
     shown = "".join([*map(guard.feed, "The key: ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5 and more."), guard.close()])
     assert shown == "The key: "
-    assert guard.blocked == "GitHub token"
+    assert (guard.blocked, guard.why) == ("GitHub token", "it held a GitHub token")
 
 
 class Broken:
@@ -313,6 +313,7 @@ def test_a_rail_that_breaks_counts_as_it_says(fails: Fails, shown: str) -> None:
     assert [(found.state, found.action) for found in guard.findings()] == [
         ("failed", "block" if fails == "closed" else "allow")
     ]
+    assert fails == "open" or guard.why == "the rail broken failed (RuntimeError)"
 
 
 @pytest.mark.parametrize("piece", ["1 ", "a@b ", "x", "12 ab ", "-----BEGIN ", "4111 1111 ", "password= ", "A1b2C3d4 "])

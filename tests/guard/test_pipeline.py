@@ -16,6 +16,7 @@ from turnwise.errors import EmptyMessage
 from turnwise.guard.pipeline import GuardrailPipeline, redacted
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.running import MOST_HANGING
+from turnwise.guard.stream import Hit
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.types import Message
 
@@ -170,6 +171,17 @@ def test_over_the_limit_a_message_is_blocked_and_no_rail_is_run() -> None:
     assert kept.get_turn_count() == 2, "what is over the limit is not taken in"
 
 
+def test_of_many_messages_at_once_no_more_pass_than_the_limit_allows() -> None:
+    guard, kept = GuardrailPipeline(classifier=Untrained()), Conversation(rate_limit="3/minute")
+
+    async def all_at_once() -> list[bool]:
+        results = await asyncio.gather(*(guard.acheck_input(f"What is {word}?", kept) for word in "abcdefghijkl"))
+        return [each.blocked for each in results]
+
+    assert asyncio.run(all_at_once()).count(False) == 3
+    assert [turn.number for turn in kept.turns] == [1, 2, 3]
+
+
 def test_a_turn_counts_once_whoever_adds_it_and_also_where_it_was_blocked() -> None:
     guard, kept = GuardrailPipeline(), Conversation(rate_limit="3/hour")
     assert guard.check_input(ATTACK, kept).retry_after is None
@@ -295,6 +307,32 @@ def test_one_rail_may_only_watch(caplog: pytest.LogCaptureFixture) -> None:
     assert guard.check_input("xyzzy").blocked, "the others still act"
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["the preset", "the rail"])
+def test_a_watched_stream_says_what_would_have_been_done(whole: bool, caplog: pytest.LogCaptureFixture) -> None:
+    rails = {"output": {"secrets": {"action": "block", "shadow": not whole}}}
+    guard = GuardrailPipeline(GuardPreset("mine", shadow=whole, rails=rails))
+    stream, said = guard.open_output(()), "It is AKIAIOSFODNN7EXAMPLE."
+    assert stream.feed(said) + stream.close() == said
+    with caplog.at_level(logging.INFO, "turnwise"):
+        (found,) = guard.found_in(stream)
+    assert (found.state, found.action, found.facts["shadow"]) == ("found", "allow", "block")
+    assert "secrets would block" in caplog.text
+    assert "AKIA" not in caplog.text
+
+
+def test_a_watched_stream_goes_on_where_a_rail_fails() -> None:
+    class Breaks:
+        def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+            raise RuntimeError(piece, final)
+
+    for shadow, expected in ((True, "Fine."), (False, "")):
+        guard = GuardrailPipeline(GuardPreset("mine", shadow=shadow, rails={"output": {"leak": {"fails": "closed"}}}))
+        stream = guard.open_output((), canaries=("zebra-77",))
+        stream._then.watches[0].reader = Breaks()
+        assert stream.feed("Fine.") + stream.close() == expected
+        assert bool(stream.blocked) is not shadow
+
+
 def test_a_watching_rail_takes_nothing_out() -> None:
     rails = {"input": {"secrets": {"shadow": True}}}
     guard = GuardrailPipeline(GuardPreset("mine", rails=rails), rails=[Words("secrets", "xyzzy", "redact")])
@@ -340,6 +378,23 @@ def test_a_rail_that_gives_no_finding_has_failed(leaves: bool) -> None:
     result = GuardrailPipeline("off", rails=[Odd(leaves)]).check_input("Hello")  # type: ignore[list-item]
     assert result.details["odd"].state == "failed"
     assert result.blocked
+
+
+def test_a_rail_that_asks_for_what_nobody_can_do_has_failed() -> None:
+    result = piped(Words("words", "xyzzy", "explode", "closed")).check_input("xyzzy")
+    assert (result.details["words"].state, result.action) == ("failed", "block")
+
+
+def test_what_is_no_rail_is_refused_before_it_is_needed() -> None:
+    class Careless:
+        name = "careless"
+
+        def check(self, case: Case) -> Finding:
+            raise ValueError(case.text)
+
+    for rail in (Careless(), "a rail", Words("words", "xyzzy", fails="ajar")):  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="is no rail: it needs a name"):
+            GuardrailPipeline(rails=[rail])  # type: ignore[list-item]
 
 
 def test_of_a_sent_history_nothing_is_read_that_was_not_judged() -> None:

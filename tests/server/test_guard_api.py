@@ -84,6 +84,9 @@ def test_it_is_judged_after_what_was_said_and_nothing_is_kept(address: str, samp
         ("input", {"content": "hi", "conversation_id": "no-such"}, 404, "ConversationNotFound"),
         ("output", {"content": "hi", "conversation_id": "no-such"}, 404, "ConversationNotFound"),
         ("output", {"content": 5}, 422, "InvalidField"),
+        ("output", {"content": "So it is [1].", "sources": "all of them"}, 422, "InvalidField"),
+        ("output", {"content": "So it is [1].", "sources": [{"number": 1}]}, 422, "InvalidField"),
+        ("output", {"content": "So it is [1].", "sources": [{"number": 0, "text": "It is."}]}, 422, "InvalidField"),
     ],
 )
 def test_a_bad_request_is_a_typed_problem(address: str, side: str, body: Any, status: int, code: str) -> None:
@@ -130,3 +133,15 @@ def test_what_is_judged_counts_towards_the_limits(sample_library: Path) -> None:
             status, problem = post(address, path, body, "/api")
             assert (status, problem["code"]) == (429, "TooManyRequests")
             assert problem["retry_after"] > 0
+
+
+def test_the_number_and_the_words_of_a_source_are_enough_to_hold_an_answer_against(address: str) -> None:
+    """What was no whole source of a reply used to be left out without a word, and no claim was checked."""
+    moon = {"number": 1, "text": "The moon is made of rock and dust."}
+    body = {"content": "The moon is a wheel of old cheese [1].", "sources": [moon]}
+    status, found = post(address, "output", body)
+    assert (status, found["action"], found["details"]["grounding"]["state"]) == (200, "warn", "found")
+    assert "grounding" not in post(address, "output", {**body, "sources": None})[1]["details"]
+    told = {**moon, "passage_id": 7, "heading": "", "page": None, "quote": "", "reference": None, "date": "2020"}
+    borne = post(address, "output", {"content": "The moon is made of rock [1].", "sources": [told]})[1]
+    assert (borne["action"], borne["details"]["grounding"]["state"]) == ("allow", "clear")

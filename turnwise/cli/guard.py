@@ -37,8 +37,8 @@ def guard() -> None:
 
 @guard.command()
 @click.argument("text", nargs=-1, required=True)
-@click.option("--output", "side", flag_value="output", help="Judge it as an answer of the assistant.")
-@click.option("--passage", "side", flag_value="document", help="Judge it as a passage of a document.")
+@click.option("--output", is_flag=True, help="Judge it as an answer of the assistant.")
+@click.option("--passage", is_flag=True, help="Judge it as a passage of a document.")
 @click.option("--said", metavar="TEXT", multiple=True, help="What the user said before; may be repeated, oldest first.")
 @click.option(
     "--history",
@@ -53,7 +53,8 @@ def guard() -> None:
 def check(
     place: Place,
     text: tuple[str, ...],
-    side: str | None,
+    output: bool,
+    passage: bool,
     said: tuple[str, ...],
     history: Path | None,
     conversation: str | None,
@@ -70,6 +71,9 @@ def check(
     """
     if sum(map(bool, (said, history, conversation))) > 1:
         raise click.UsageError("--said, --history and --conversation all say what came before; choose one.")
+    if output and passage:
+        raise click.UsageError("A text is judged as an answer (--output) or as a passage (--passage); choose one.")
+    side = "output" if output else "document" if passage else None
     if side and (said or history or conversation):
         raise click.UsageError("What was said before is for messages, not for answers or passages.")
     whole = " ".join(text)

@@ -53,6 +53,7 @@ def complain(error: TurnwiseError, as_json: bool) -> None:
 WORDS = {
     "reading": ("Reading {} files", "files"),
     "embedding": ("Understanding {} passages (searchable by words already)", "passages"),
+    "checking": ("Looking for instructions to the assistant in {} passages", "passages"),
     "copying documents": ("Copying {} documents", "documents"),
     "copying vectors": ("Copying {} vectors", "vectors"),
     "copying conversations": ("Copying {} conversations", "conversations"),

@@ -139,6 +139,7 @@ def add(
             else:
                 _tell(report)
             _embed(engine, bars)
+        _tell_late(engine, report, as_json)
         if changes is not None:
             _watch(engine, changes, as_json)
     if report.failed:
@@ -169,6 +170,7 @@ def _watch(engine: Engine, changes: Iterator[Change], as_json: bool) -> None:
                 tell_suspects(change.report.suspect)
                 _tell_failures(change.report.failed)
             engine.embed()
+            _tell_late(engine, change.report, as_json)
     except KeyboardInterrupt:
         remark("Stopped watching.")
 
@@ -197,6 +199,16 @@ def _tell(report: AddReport) -> None:
     _tell_failures(report.failed)
 
 
+def _tell_late(engine: Engine, report: AddReport, as_json: bool) -> None:
+    """What was found in documents after the report of them."""
+    told = {each.source for each in report.suspect}
+    late = tuple(each for each in engine.checked(report).suspect if each.source not in told)
+    if late and as_json:
+        say_json({"suspect": [dataclasses.asdict(each) for each in late]})
+    elif late:
+        tell_suspects(late)
+
+
 def _tell_failures(failed: Sequence[Failure]) -> None:
     for failure in failed[:SHOWN]:
         remark(f"Not added: {failure.message}\n  {failure.hint}")
@@ -210,6 +222,7 @@ def _embed(engine: Engine, bars: Bars) -> None:
     try:
         if pending := engine.pending():
             bars("embedding", 0, pending)
+        if engine.unfinished():
             engine.embed(bars)
     except KeyboardInterrupt:
         remark(

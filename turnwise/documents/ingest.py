@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import threading
@@ -39,7 +40,9 @@ PUT_AT_ONCE = 1000  # passages: to put a few takes as long as to put many
 PUT_AFTER = 2.0  # seconds: what is read should soon be found
 READ_AHEAD = 64  # documents that are being read
 BYTES_AHEAD = 64 * 1024 * 1024
+CHECKED_AT_ONCE = 60  # passages of one call that are checked before they are put in; of more, after their vectors
 EMBEDDED_AT_ONCE = 16  # passages, so that chats can write in between and progress is seen
+INSPECTED_AT_ONCE = 64  # passages, for the same reason
 LOOKED_UP_AT_ONCE = 32 * EMBEDDED_AT_ONCE
 TITLE, AUTHORS = "its title", "its authors"
 OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
@@ -74,7 +77,8 @@ def add(
     uploaded: bool = False,
 ) -> AddReport:
     """Read files, folders, patterns, addresses and bibliographies into the index, and `contents` by their names. What
-    cannot be read is reported, and the rest goes on. `inspector` looks for instructions to the assistant in them.
+    cannot be read is reported, and the rest goes on. `inspector` looks for instructions to the assistant in them; where
+    that would take long, what is left is named in the report, and `inspect_pending` looks at it.
     Contents that were `uploaded`, or are for a tenant or a conversation, get a source of their own."""
     found, shelf = find(sources), shelf or Shelf()
     found.items += [_given(name, data, shelf, uploaded) for name, data in (contents or {}).items()]
@@ -161,6 +165,8 @@ class _Adding:
     failed: list[Failure]
     inspector: Inspector | None = None
     suspect: list[Suspect] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    checked: int = 0  # passages
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     passages: int = 0
     ready: list[Document] = field(default_factory=list)
@@ -215,7 +221,8 @@ class _Adding:
     def flush(self) -> None:
         """Put in what is ready. Where the library cannot take it, say what it has taken."""
         ready, self.ready = self.ready, []
-        ready = inspected(ready, self.inspector)
+        ready = inspected(ready, self.inspector, CHECKED_AT_ONCE - self.checked)
+        self.checked += sum(each.flag is not None for document in ready for each in document.chunks)
         try:
             outcomes = self.index.put(ready) if ready else []
         except LibraryError as error:
@@ -229,6 +236,8 @@ class _Adding:
         self.suspect += [
             found for each in ready if (found := self.found_in(each)) and not self.index.trusts(each.content)
         ]
+        if self.inspector:
+            self.unchecked += [each.source for each in ready if any(piece.flag is None for piece in each.chunks)]
         self.put_at = time.monotonic()
 
     def found_in(self, document: Document) -> Suspect | None:
@@ -242,8 +251,8 @@ class _Adding:
     def report(self, found: Found) -> AddReport:
         skipped = tuple(source_of(path) for path in found.skipped)
         added, updated, unchanged = (self.outcomes[each] for each in OUTCOMES)
-        suspect = tuple(self.suspect)
-        return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed), suspect)
+        suspect, unchecked = tuple(self.suspect), tuple(self.unchecked)
+        return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed), suspect, unchecked)
 
 
 def _in_order(documents: Iterable[_Loaded], workers: Workers) -> Iterator[_Loaded]:
@@ -309,15 +318,19 @@ def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
     )
 
 
-def inspected(documents: Sequence[Document], inspector: Inspector | None) -> list[Document]:
-    """The documents with what a check finds in their passages. Of what is hidden only instructions to the assistant are
-    kept; where their title or an author is one, it goes the same way, for all passages are shown with it."""
+def inspected(documents: Sequence[Document], inspector: Inspector | None, most: int) -> list[Document]:
+    """The documents with what a check finds in their passages, as far as these are no more than `most`. Of what is
+    hidden only instructions to the assistant are kept; where their title or an author is one, it goes the same way, for
+    all passages are shown with it."""
     if inspector is None:
         return [replace(each, hidden=()) for each in documents]
-    flags = iter(inspector.inspect([f"{piece.heading}\n{piece.text}" for each in documents for piece in each.chunks]))
+    sizes = itertools.accumulate(len(each.chunks) for each in documents)
+    looked_at = [each for each, size in zip(documents, sizes, strict=True) if size <= most]
+    flags = iter(inspector.inspect([f"{piece.heading}\n{piece.text}" for each in looked_at for piece in each.chunks]))
     checked = [
-        replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in documents
+        replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in looked_at
     ]
+    checked += documents[len(looked_at) :]
     beside = [_beside(each) for each in checked]
     found = iter(inspector.inspect([told.text for each in beside for told in each]))
     least = inspector.threshold
@@ -393,10 +406,19 @@ def _sources(name: str) -> list[str]:
     return list(dict.fromkeys((storable(name), known)))
 
 
-def inspect_pending(index: Index, inspector: Inspector, progress: Progress | None = None) -> int:
-    """Look at the passages that the check has not looked at. Gives how many there were."""
-    done, after, total = 0, 0, index.counts().passages if progress else 0
-    while waiting := index.unchecked(inspector.by, after, PUT_AT_ONCE):
+def inspect_pending(
+    index: Index,
+    inspector: Inspector,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+    new: int | None = None,
+) -> int:
+    """Look at the passages that the check has not looked at, all or, where it is said about how many are `new`, those
+    that no check has, until none is left or `stop` is set. Gives how many there were."""
+    done, after, total = 0, 0, new or (index.counts().passages if progress else 0)
+    while waiting := index.unchecked(inspector.by if new is None else "", after, INSPECTED_AT_ONCE):
+        if stop is not None and stop.is_set():
+            return done
         flags = inspector.inspect([text for _, text in waiting])
         index.put_flags({passage: flag for (passage, _), flag in zip(waiting, flags, strict=True)})
         done, after = done + len(waiting), waiting[-1][0]

@@ -51,7 +51,7 @@ def answer_rails(preset: GuardPreset) -> list[StreamRail]:
         options = preset.options("output", name)
         if options is not None and options.get("action") != "allow":
             watching = preset.shadow or options.get("shadow", False)
-            rails.append(make({**options, "action": "warn"} if watching else options))
+            rails.append(make({**options, "action": "warn", "fails": "open"} if watching else options))
     return rails
 
 

@@ -33,6 +33,7 @@ SUSPECT = 0.2  # score of an earlier message from which it is read again by what
 REMEMBERED = 20_000  # texts whose scores are kept
 BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what may go before a request
 ASKING = frozenset({"extract", "override", "persona", "role token"})
+OF_EARLIER = frozenset({"build-up", "probing", "asked again", "rising"})  # what only the messages before it show
 
 Score = Callable[[str], float]
 Scores = Callable[[Sequence[str]], Sequence[float]]
@@ -108,6 +109,8 @@ class ExchangeRail:
         stopped, told = last.stopped, ", ".join(last.signs)
         if stopped and last.joined:
             reason = "with the messages before it, this one makes up an attack that was split over turns"
+        elif stopped and last.own >= self._threshold and not OF_EARLIER.intersection(last.signs):
+            reason = f"this is taken for an attack by itself ({told or 'its wording'})"
         elif stopped:
             reason = f"after what was said before, this is taken for an attack ({told or 'its wording'})"
         elif last.risk >= self._warn and last.own >= self._innocent:
@@ -197,10 +200,13 @@ class ExchangeRail:
         own = 1 - own
         threshold = max(self._innocent, self._threshold - self._lowered * risk)
         joined = 0.0 if alone and not known else self._joined(measure, earlier)
-        stopped = known or (not alone and max(own, joined) >= threshold)
+        if joined < self._threshold:  # it holds what raised the risk already, which is not held against it twice
+            joined = 0.0
+        stopped = known or (not alone and (own >= threshold or joined > 0))
         weight = max(own, joined, self._blocked) if stopped else own
         after = self._risen(self._decay * risk, weight)
-        only_joined = not known and joined >= threshold > own
+        only_joined = not known and joined > 0 and own < threshold
+        threshold = self._threshold if only_joined else threshold
         return Step(max(own, joined), threshold, after, tuple(sorted(signs)), stopped, only_joined)
 
     def _would_stop(
@@ -239,7 +245,7 @@ class ExchangeRail:
         if own:  # else it only says: now put them together
             alone = max(alone, score[own], *(score[each] for each in without))
             part = len(own.split()) > COURTESY and len(present.fragment) <= LONGEST_PART
-            if self._full is not None and parts and part and is_cut(parts[-1]):
+            if self._full is not None and parts and part and goes_on(parts[-1], own):
                 best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._read(own), self._read(parts[-1]))
         return best if best - alone >= CLEARLY else 0.0
@@ -297,9 +303,10 @@ class Remembered(Generic[T]):
         return known | made
 
 
-def is_cut(before: str) -> bool:
-    """Whether a message may end in the middle of a sentence."""
-    return not before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
+def goes_on(before: str, after: str) -> bool:
+    """Whether one sentence may be spread over both: the first has no end, and not each begins with a capital letter."""
+    ended = before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
+    return not ended and not (before[:1].isupper() and after[:1].isupper())
 
 
 def rule_scores(texts: Sequence[str]) -> list[float]:

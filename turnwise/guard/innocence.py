@@ -61,6 +61,33 @@ _MENTIONED = re.compile(
 _EXPLAINS = re.compile(r"(?:please |can you |could you )?(?:explain|define|describe|discuss)\b", re.I)
 _SEVERAL = re.compile(r"[?!.;:\n]\s")  # more than one sentence
 _ANY_QUOTE = re.compile(_QUOTED)
+# What others may write, which is asked about: "if someone types '…', what happens?"
+_OF_OTHERS = re.compile(
+    r"\b(?:someone|somebody|anyone|anybody|people|users|customers|students|attackers|(?:an?|the|my|our) \w{1,20}) "
+    r"(?:write|type|say|send|ask|enter)(?:s|d|ed)?[,:]? "
+    rf"(?:{_QUOTED}|'[^'\n]{{1,200}}'(?!\w))",
+    re.I,
+)
+# A secret that only says which rules are meant: "the password rules".
+_OF_SECRETS = re.compile(
+    r"\b(?:pass(?:word|phrase|code)|key|token|pin|access|credential)s? "
+    r"(?:rules?|polic(?:y|ies)|requirements?|managers?|lengths?|formats?)\b",
+    re.I,
+)
+# What the user and the assistant said to one another is nothing hidden, in whatever language it is asked for.
+_OF_THE_TALK = re.compile(
+    r"(?:please |bitte )?(?:"
+    r"(?:repeat|translate|shorten|ignore|forget) (?:your (?:first|second|last|previous) (?:answer|reply)"
+    r"|my (?:first|second|last|previous) (?:question|message))"
+    r"|(?:wiederhol|übersetz|kürz|ignorier|vergiss)e? (?:bitte )?(?:deine (?:erste|zweite|letzte|vorige) antwort"
+    r"|meine (?:erste|zweite|letzte|vorige) (?:frage|nachricht))"
+    r"|(?:répèt|tradui|raccourci|ignor|oubli)[ezs]{1,2} (?:(?:ta|votre) (?:première|deuxième|dernière) réponse"
+    r"|(?:ma (?:première|deuxième|dernière) question|mon (?:premier|deuxième|dernier) message))"
+    r"|(?:repit[ea]|traduzca|traduce|acort[ae]|ignor[ae]|olvid[ae]) (?:(?:tu|su) (?:primera|segunda|última) respuesta"
+    r"|mi (?:(?:primera|segunda|última) pregunta|(?:primer|segundo|último) mensaje))"
+    r")(?:,? (?:please|bitte|s['’]il (?:te|vous) pla[iî]t|por favor))?[.!]?",
+    re.I,
+)
 
 
 def is_plainly_innocent(text: str) -> bool:
@@ -70,9 +97,11 @@ def is_plainly_innocent(text: str) -> bool:
         return False
     text = text.strip()
     words = [word.lower() for word in _WORD.findall(text)]
+    if _OF_THE_TALK.fullmatch(text):
+        return True
     if not words or not _is_english(words):
         return False
-    if not any(map(_TARGET.match, words)):
+    if not any(map(_TARGET.match, _WORD.findall(_OF_SECRETS.sub(" ", text).lower()))):
         return True
     if _SEVERAL.search(text):
         return False
@@ -88,9 +117,14 @@ def is_question(text: str) -> bool:
 def without_mentions(text: str) -> str | None:
     """The text without a phrase that it asks about, or None where it asks about none."""
     text = text.strip()
-    if len(text) > LONGEST or not (_ASKS.match(text) or _EXPLAINS.match(text)) or not _MENTIONED.search(text):
+    if len(text) > LONGEST:
         return None
-    return _ANY_QUOTE.sub(" ", text)
+    if (_ASKS.match(text) or _EXPLAINS.match(text)) and _MENTIONED.search(text):
+        return _ANY_QUOTE.sub(" ", text)
+    rest = _OF_OTHERS.sub(" ", text)
+    words = _WORD.findall(rest.lower())
+    asks = rest != text and rest.endswith("?") and not _SEVERAL.search(rest)
+    return rest if asks and not any(map(_ADDRESSED.match, words)) else None
 
 
 def _is_english(words: list[str]) -> bool:

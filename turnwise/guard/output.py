@@ -60,6 +60,11 @@ class OutputGuard:
         return self._first.blocked or self._then.blocked
 
     @property
+    def why(self) -> str:
+        """The same for a person: what it held, or which rail failed."""
+        return self.blocked if self.blocked.startswith("the rail ") else f"it held {_named(self.blocked)}"
+
+    @property
     def removed(self) -> list[str]:
         """What was taken out, in words."""
         hits = [_named(hit.kind) for watch in self._watches if watch.rail.action != "warn" for hit in watch.hits]
@@ -69,7 +74,10 @@ class OutputGuard:
         """What each rail has found so far."""
         return [
             *map(_finding, self._watches),
-            *(Finding(rail.name, state="skipped", fails=rail.fails) for rail in self._idle),
+            *(
+                Finding(rail.name, state="skipped", reason="there is nothing to look for", fails=rail.fails)
+                for rail in self._idle
+            ),
         ]
 
 

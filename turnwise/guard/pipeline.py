@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -20,7 +21,8 @@ from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.planted import Detect
 from turnwise.guard.preset import GuardPreset, load_guard
-from turnwise.guard.reading import read
+from turnwise.guard.private import PrivateRail
+from turnwise.guard.reading import Reading, read
 from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
 from turnwise.guard.stream import Allowed, Shown, StreamRail
@@ -30,6 +32,8 @@ from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 log = logging.getLogger(__name__)
 ORDERS = "orders-1"  # the name of what looks for orders in passages; of another, they are looked at again
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
+# Messages of one conversation are judged one after the other: of many at once, each would find room under its limit.
+_TURN = tuple(threading.Lock() for _ in range(64))
 
 
 class GuardrailPipeline:
@@ -54,6 +58,7 @@ class GuardrailPipeline:
         self._keep_turns = keep_turns
         self._embedder = embedder
         classifier = trained() if classifier is None else classifier
+        rails = tuple(map(_whole, rails))
         try:
             self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
             self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
@@ -77,6 +82,11 @@ class GuardrailPipeline:
         check_shape(content, self._max_message)
         if conversation is None:
             return self.judge_input(content)
+        with _TURN[hash(conversation.id) % len(_TURN)]:
+            return self._taken(content, conversation)
+
+    def _taken(self, content: str, conversation: Conversation) -> GuardResult:
+        """Judge the next message of a conversation, and record it."""
         by_hand = _waits(conversation, content)  # the caller has added this prompt already
         if not (allowed := conversation.check_rate_limit(another=not by_hand)):
             result = _limited(content, allowed)
@@ -110,6 +120,23 @@ class GuardrailPipeline:
         alone = [rail for rail in self._input if not getattr(rail, "reads_history", False)]
         found = run_rails(alone, case, self.preset.deadline)
         return InputCheck(self, case, [self._watched("input", each) for each in found])
+
+    def clean_history(self, history: Sequence[Message]) -> tuple[Message, ...]:
+        """A history that a caller sent, as it may be read: the secrets and personal data that would be taken out of the
+        user's message now are taken out of the earlier ones, which come back with each request as they were written."""
+        rails = [rail for rail in self._input if isinstance(rail, PrivateRail) and self._takes_out(rail)]
+        if not rails:
+            return tuple(history)
+        return tuple(self._clean(each, rails) if each.role == "user" else each for each in history)
+
+    def _takes_out(self, rail: PrivateRail) -> bool:
+        watches = self.preset.shadow or (self.preset.options("input", rail.name) or {}).get("shadow", False)
+        return rail.action == "redact" and not watches
+
+    def _clean(self, message: Message, rails: Sequence[Rail]) -> Message:
+        text = message.content
+        kept = cleaned(text, run_rails(rails, Case(Reading(text, text, (), {})), self.preset.deadline))
+        return message if kept == text else dataclasses.replace(message, content=kept)
 
     def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
         """What these findings and the rails that read the history come to."""
@@ -162,6 +189,20 @@ class GuardrailPipeline:
         """A guard for one streamed answer that may cite these numbers. What stands in `allowed_text`, the evidence and
         what the user wrote, is no leak."""
         return OutputGuard(citable, self._output, Shown(system_prompt, tuple(canaries), Allowed(allowed_text)))
+
+    def found_in(self, answer: OutputGuard) -> list[Finding]:
+        """What the rails found in a streamed answer that has ended. Of one that only watches, its facts tell what it
+        would have done, which is logged."""
+        return [self._asked(each) for each in answer.findings()]
+
+    def _asked(self, found: Finding) -> Finding:
+        options = self.preset.options("output", found.rail) or {}
+        watches = self.preset.shadow or options.get("shadow", False)
+        if not watches or found.state != "found":
+            return found
+        action = options.get("action", "redact")
+        _log_watched(found, action)
+        return dataclasses.replace(found, action="allow", facts={**found.facts, "shadow": action})
 
     def check_passage(self, text: str) -> GuardResult:
         """Judge a passage of a document: blocked is one that is left out, for it gives the assistant instructions."""
@@ -230,6 +271,14 @@ class InputCheck:
 
 
 SIDE = {"document": "documents"}  # what the presets call the side of a result
+
+
+def _whole(rail: Rail) -> Rail:
+    """The rail, if it has all that one needs: what is missing would come to light only when it fails."""
+    named = isinstance(getattr(rail, "name", None), str) and callable(getattr(rail, "check", None))
+    if not named or getattr(rail, "fails", None) not in ("open", "closed"):
+        raise TypeError(f"{rail!r} is no rail: it needs a name, check(case), and fails, which is 'open' or 'closed'.")
+    return rail
 
 
 def cleaned(content: str, findings: Iterable[Finding]) -> str:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from turnwise.guard.verdict import Case, Finding, Rail, State
+from turnwise.guard.verdict import SEVERITY, Case, Finding, Rail, State
 
 MOST_HANGING = 3  # checks that a rail may hang in; then it is left out until one of them comes to its end
 
@@ -85,6 +85,8 @@ def _judged(rail: Rail, case: Case) -> Finding:
         found = rail.check(case)
         if not isinstance(found, Finding):
             raise TypeError(f"a rail should give a Finding, not {found!r}")
+        if found.action not in SEVERITY:
+            raise ValueError(f"a rail can {', '.join(SEVERITY)}, but not {found.action!r}")
     except (Exception, SystemExit) as error:
         log.exception("the rail %s failed", rail.name)
         found = _unjudged(rail, "failed", f"failed ({type(error).__name__})", 0.0)

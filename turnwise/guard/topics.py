@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from turnwise.guard.reading import Reading
 from turnwise.guard.stream import Hit, Reader, Shown
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import stem
@@ -76,11 +77,21 @@ class TopicsRail:
         self._blocked = Phrases(options.get("blocked", {}))
 
     def check(self, case: Case) -> Finding:
-        spans = tuple(self._blocked.find(case.text))
+        spans = self._spans(case.reading)
         if not spans:
             return Finding(self.name, reason="nothing found")
-        reason = f"{', '.join(dict.fromkeys(span.kind for span in spans))} is not talked about here"
+        topics = dict.fromkeys(span.kind for span in spans)
+        reason = f"{', '.join(topics)} {'is' if len(topics) == 1 else 'are'} not talked about here"
         return Finding(self.name, self.action, 1.0, 0.5, reason, spans, "found")
+
+    def _spans(self, reading: Reading) -> tuple[Span, ...]:
+        """Where a message names a topic: as it stands, or else in the first of its other forms in which it does."""
+        if found := self._blocked.find(reading.original):
+            return tuple(found)
+        for view in reading.views:
+            if found := self._blocked.find(view.text):
+                return tuple(Span(*reading.place(view, each.start, each.end), each.kind) for each in found)
+        return ()
 
     def open(self, shown: Shown) -> Reader | None:  # noqa: ARG002
         return TopicReader(self._blocked) if self._blocked else None

@@ -73,6 +73,19 @@ class GuardResult:
         facts = [] if self.shadow else [each.facts for each in self.details.values() if "shadow" not in each.facts]
         return frozenset(place for each in facts for place in each.get("left_out", ()))
 
+    @property
+    def acted(self) -> dict[str, Finding]:
+        """The findings as they were acted on. Where the pipeline only watches, none was, and the facts tell what each
+        asked for."""
+        if self.shadow is None:
+            return self.details
+        return {
+            rail: dataclasses.replace(each, action="allow", facts={**each.facts, "shadow": each.action})
+            if each.action != "allow"
+            else each
+            for rail, each in self.details.items()
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as the API prints them."""
         return {"blocked": self.blocked, **dataclasses.asdict(self)}

@@ -120,13 +120,13 @@ class EmbeddedIndex:
             )
 
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
-        """Passages that this check has not looked at, in order of their ids, from the one after."""
+        """Passages that this check, or where it has no name none, has looked at, in order of their ids, from the one
+        after."""
+        others, values = ("OR (flag != ? AND flag NOT GLOB ?)", (by, f"{by}|*")) if by else ("", ())
         rows = self._rows(
-            "SELECT id, heading, text FROM passages"
-            " WHERE id > ? AND (flag IS NULL OR (flag != ? AND flag NOT GLOB ?)) ORDER BY id LIMIT ?",
+            f"SELECT id, heading, text FROM passages WHERE id > ? AND (flag IS NULL {others}) ORDER BY id LIMIT ?",
             after,
-            by,
-            f"{by}|*",
+            *values,
             limit,
         )
         return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]

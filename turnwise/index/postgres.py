@@ -142,14 +142,14 @@ class PostgresIndex:
             )
 
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
-        """Passages that this check has not looked at, in order of their ids, from the one after."""
-        rows = self._database.rows(
-            "SELECT id, heading, text FROM passages"
-            " WHERE id > %s AND split_part(coalesce(flag, ''), '|', 1) <> %s ORDER BY id LIMIT %s",
-            after,
-            by,
-            limit,
-        )
+        """Passages that this check, or where it has no name none, has looked at, in order of their ids, from the one
+        after."""
+        select: LiteralString = "SELECT id, heading, text FROM passages WHERE id > %s AND {} ORDER BY id LIMIT %s"
+        if by:
+            rest = select.format("split_part(coalesce(flag, ''), '|', 1) <> %s")
+            rows = self._database.rows(rest, after, by, limit)
+        else:
+            rows = self._database.rows(select.format("flag IS NULL"), after, limit)
         return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
 
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:

@@ -61,7 +61,12 @@ def reach(tx: Connection) -> None:
         tx.execute(statement)
 
 
-MIGRATIONS = (extension, tables, flags, reach)
+def unchecked(tx: Connection) -> None:
+    """What no check has looked at is found without reading all."""
+    tx.execute("CREATE INDEX unchecked ON passages (id) WHERE flag IS NULL")
+
+
+MIGRATIONS = (extension, tables, flags, reach, unchecked)
 
 # Ids are never reused: a citation or a vector can not come to mean another passage. `key` is a hash of the source, for
 # sources may be longer than an index takes. Of `postings`, a row is a word in a segment: all passages put in together

@@ -91,6 +91,7 @@ class AttachedDocument(BaseModel):
     status: Literal["ready", "embedding"]
     passages: int
     pending: int
+    suspect: bool = Field(description="Whether it seems to instruct the assistant")
 
 
 class ConversationDocument(BaseModel):
@@ -190,6 +191,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
     def describe(found: Conversation, count: int, caller: Caller) -> dict[str, Any]:
         ancestors = list(found.metadata.get("ancestors", ()))
         attached = engine.index.attachments(Reach(caller.tenant, conversations=(found.id, *ancestors)))
+        flagged = engine.flagged(attached) if attached else ()
         return {
             "id": found.id,
             "title": found.metadata.get("title", ""),
@@ -201,7 +203,7 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
             "attachments": [
                 {
                     name: value
-                    for name, value in describe_document(each).items()
+                    for name, value in describe_document(each, flagged).items()
                     if name in AttachedDocument.model_fields
                 }
                 for each in attached
@@ -273,7 +275,8 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         await asyncio.to_thread(_require_seen, store(caller), conversation_id)
         found, outcome = await uploads.take(sent, document, caller, attached=conversation_id)
         await asyncio.to_thread(store(caller).begin, conversation_id)
-        return Json({**describe_document(found), "outcome": outcome}, 201 if outcome == "added" else 200)
+        flagged = await asyncio.to_thread(engine.flagged, [found])
+        return Json({**describe_document(found, flagged), "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.delete("/{conversation_id}/attachments/{document}", summary="Take an attached document out", **GONE)
     def detach(conversation_id: New, document: DocumentId, caller: Caller = ask) -> Response:

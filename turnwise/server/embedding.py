@@ -53,7 +53,7 @@ class Embedding:
         while another process does it: what it leaves is made here."""
         chores = self._engine.store.chores
         try:
-            if not self._engine.pending():
+            if not self._engine.unfinished():
                 return True
             if not chores.take(CHORE):
                 return False

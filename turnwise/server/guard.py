@@ -14,9 +14,9 @@ from turnwise.engine import Engine
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import Action, Fails, GuardResult, State
 from turnwise.server.access import Access, Caller
-from turnwise.server.bodies import ChatMessage, ConversationId, Text, read_sources
+from turnwise.server.bodies import HIGHEST, ChatMessage, ConversationId, Text
 from turnwise.server.problems import PROBLEMS, Json
-from turnwise.types import TurnRequest
+from turnwise.types import Source, TurnRequest
 
 
 class InputBody(BaseModel):
@@ -35,6 +35,18 @@ class InputBody(BaseModel):
         return self
 
 
+class JudgedSource(BaseModel):
+    """What an answer cites: of the sources of a reply, what counts for a judgement."""
+
+    number: int = Field(ge=1, le=HIGHEST, description="As the answer cites it: 1 for [1]")
+    text: Text = Field(description="The passage")
+    title: Text = ""
+    source: Text = ""
+
+    def to_source(self) -> Source:
+        return Source(self.number, 0, self.title, self.source, "", None, self.text)
+
+
 class OutputBody(BaseModel):
     """An answer to be judged: whether it gives away what it should not, or says what its sources do not bear out."""
 
@@ -42,7 +54,9 @@ class OutputBody(BaseModel):
 
     content: Text
     conversation_id: ConversationId | None = Field(None, description="A conversation kept here that it belongs to")
-    sources: Any = Field(None, description="What it cites, as the sources of a reply; then its claims are checked")
+    sources: list[JudgedSource] | None = Field(
+        None, description="What it cites, as the sources of a reply; then its claims are checked"
+    )
     system_prompt: Text = Field("", description="Instructions that it may not give away")
     canaries: list[Text] = Field([], description="Strings that it may not give away, in any spelling")
 
@@ -103,7 +117,7 @@ def guard_router(engine: Engine, access: Access) -> APIRouter:
         return engine.guard.check_output(
             body.content,
             conversation,
-            sources=read_sources(body.sources),
+            sources=[each.to_source() for each in body.sources or ()],
             system_prompt=body.system_prompt,
             canaries=tuple(body.canaries),
         )

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from turnwise.citations import bibliography, find_style
 from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
+from turnwise.guard.shape import check_shape
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import AnalyzeBody, ChatBody, Found, SearchBody
 from turnwise.server.live import Live, Reader
@@ -103,6 +104,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
     )
     async def search(body: SearchBody, caller: Caller = ask) -> Response:
         request = caller.sends(body.to_request(), body.user)
+        check_shape(body.query, engine.settings.max_message)
         await engine.admit(request)
         hits = await asyncio.to_thread(engine.search, body.query, body.limit, request.where, request.reach)
         fine = [dataclasses.asdict(hit) for hit in hits if not engine.is_suspect(hit.passage)]

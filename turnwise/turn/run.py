@@ -110,11 +110,13 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             said = await memory.accept(check.sanitized)
             label.turn = memory.number
             verdict = await asyncio.to_thread(check.within, said, memory.blocked, memory.trusted, memory.places)
-            message, history = verdict.sanitized, readable(said, verdict)
+            history = await asyncio.to_thread(readable, said, verdict, parts.guard, memory.trusted)
+            message = verdict.sanitized
             wanted = await asyncio.to_thread(own_query, request, parts, verdict)
             aside = [said[place].role for place in sorted(verdict.left_out)]
             seen = {"images": [f"{each.name} ({each.media_type})" for each in images]} if images else {}
-            stage.decide(verdict.action, in_short(verdict), rails=verdict.to_dict()["details"], left_out=aside, **seen)
+            rails = {name: dataclasses.asdict(each) for name, each in verdict.acted.items()}
+            stage.decide(verdict.action, in_short(verdict), rails=rails, left_out=aside, **seen)
         yield Accepted(memory.conversation_id, memory.number)
         yield trace.last()
         if verdict.blocked:
@@ -201,12 +203,12 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                 text += released
                 yield Delta(released)
             removed = ", ".join(dict.fromkeys(guard.removed))
-            rails = {each.rail: dataclasses.asdict(each) for each in guard.findings()}
+            rails = {each.rail: dataclasses.asdict(each) for each in parts.guard.found_in(guard)}
             stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed", rails=rails)
             if guard.blocked:
                 text = ""
                 raise AnswerBlocked(
-                    f"The answer was stopped: it held {guard.blocked}.",
+                    f"The answer was stopped: {guard.why}.",
                     "Ask in another way, or ask the people who run this.",
                 )
             if not text.strip():
@@ -338,7 +340,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     wanted = own_query(request, parts, verdict)
     if verdict.blocked:
         raise MessageBlocked(f"This message was not read: {verdict.why}.", "Put your question another way.")
-    message, history = verdict.sanitized, readable(said, verdict)
+    message, history = verdict.sanitized, readable(said, verdict, parts.guard, ours)
     ancestors = stored.metadata.get("ancestors", ()) if stored else ()
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
     senses, profile = parts.senses.over(library), remembered(Memory(store_for(request, parts), request), parts)
@@ -347,11 +349,15 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
 
 
-def readable(said: Sequence[Message], verdict: GuardResult) -> tuple[Message, ...]:
+def readable(
+    said: Sequence[Message], verdict: GuardResult, guard: GuardrailPipeline, trusted: bool
+) -> tuple[Message, ...]:
     """The history as a turn may read it. Of one that a caller sent, attacks and what was never ours are left out, and
-    system messages: they are no part of what was said, and no instructions to us."""
+    system messages: they are no part of what was said, and no instructions to us. What is taken out of messages is
+    taken out of it."""
     aside = verdict.left_out
-    return tuple(each for place, each in enumerate(said) if place not in aside and each.role != "system")
+    history = tuple(each for place, each in enumerate(said) if place not in aside and each.role != "system")
+    return history if trusted else guard.clean_history(history)
 
 
 def own_query(request: TurnRequest, parts: Parts, verdict: GuardResult) -> str | None:
@@ -399,8 +405,10 @@ def shown_images(request: TurnRequest, parts: Parts) -> tuple[Image, ...]:
 
 
 def in_short(verdict: GuardResult) -> str:
-    aside = len(verdict.left_out)
-    return verdict.why + (f"; of the history that was sent, {aside} are not read" if aside else "")
+    aside, watched = len(verdict.left_out), verdict.shadow not in (None, "allow")
+    why = f"only watching, would {verdict.shadow}: {verdict.why}" if watched else verdict.why
+    are = "is" if aside == 1 else "are"
+    return why + (f"; of the history that was sent, {aside} {are} not read" if aside else "")
 
 
 def taken_out(verdict: GuardResult) -> str:

@@ -89,10 +89,13 @@ export function showAttachments(documents) {
 }
 
 function attachment(document) {
-  const told = `only in this conversation, ${count(document.passages, "passage")}`;
-  return chip(document.title || document.name, told, draw("file"), () =>
+  const fine = `only in this conversation, ${count(document.passages, "passage")}`;
+  const told = document.suspect ? "holds instructions to the assistant" : fine;
+  const line = chip(document.title || document.name, told, draw("file"), () =>
     send("DELETE", conversationPath(current.id, `/attachments/${encodeURIComponent(document.id)}`)),
   );
+  line.querySelector("small").classList.toggle("suspect", Boolean(document.suspect));
+  return line;
 }
 
 function chip(name, told, picture, removed = () => {}) {
