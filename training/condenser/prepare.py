@@ -92,7 +92,9 @@ def load(folder: Path) -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
             if name == "cast19":  # where people judged it, their judgement counts, not whether the rewrite differs
                 key = (row["conversation_id"].removeprefix("cast19-"), row["turn"])
                 row["needs_context"] = judged.get(key, row["needs_context"])
-            elif name not in ("labels", "ikat23", "talks") and (unsure(row) or (name == "qrecc" and not row["needs_context"])):
+            elif name in ("labels", "ikat23", "talks"):
+                continue
+            elif unsure(row) or (name == "qrecc" and not row["needs_context"]):
                 row["needs_context"] = None
     kept = {name: [row for row in rows if held_out(name, row)] for name, rows in sets.items() if name != "more"}
     known = {key for rows in kept.values() for row in rows for key in keys(row)}
@@ -113,7 +115,8 @@ def talked(conversations: list[Row]) -> list[Row]:
         history: list[dict[str, str]] = []
         for number, turn in enumerate(conversation["turns"], 1):
             row = {key: turn[key] for key in ("question", "rewrite", "needs_context")}
-            rows.append(row | {"conversation_id": conversation["conversation_id"], "turn": number, "history": list(history)})
+            row |= {"conversation_id": conversation["conversation_id"], "turn": number, "history": list(history)}
+            rows.append(row)
             history += [of("user", turn["question"]), of("assistant", turn["answer"])]
     return rows
 
@@ -237,7 +240,8 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
             history.append(said)
         return row | {"history": history}
 
-    near = small + later["qrecc"] + later["talks"]  # closest to how people ask an assistant; CANARD is about persons, out of Wikipedia
+    # Closest to how people ask an assistant; CANARD is about persons, out of Wikipedia.
+    near = small + later["qrecc"] + later["talks"]
     complete = [row for row in rewritten if stands_alone(row["rewrite"]) and missing(row)]
     complete_near = [row for row in near if stands_alone(row["rewrite"]) and missing(row)]
     pools = {
