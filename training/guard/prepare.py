@@ -39,10 +39,17 @@ from turnwise.models.weights import pinned_weights
 
 SEED = 29
 LONGEST = 256  # tokens
-LANGUAGES = ("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b", "multilingual3", "multilingual4")
-ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks_long_en", *LANGUAGES)
-BENIGN = ("dialog_en", "benign_en", "benign2_en", "benign3_en", "benign4_en", "roleplay_benign_en", *LANGUAGES)
-ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en")
+LANGUAGES = (
+    *("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b"),
+    *("multilingual3", "multilingual4", "multilingual5", "multilingual6"),
+)
+ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks4_en", "attacks_long_en", "mixed5_en", *LANGUAGES)
+BENIGN = (
+    *("dialog_en", "benign_en", "benign2_en", "benign3_en", "benign4_en", "benign5_en", "benign6_en", "mixed5_en"),
+    *("roleplay_benign_en", *LANGUAGES),
+)
+SPOKEN = ("dialog_en", "benign5_en", "benign6_en")  # whose lines stand for many texts, as people speak in a conversation
+ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en", "mixed5_en")
 TASKS = ("tasks", "security_code", "coding", "writing", "creative")
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
@@ -73,7 +80,7 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         False: [],
     }  # to set beside attacks, by whether held out
     for line in benign:
-        most = 60 if line.file == "dialog_en" else 24 if line.file in ELABORATE else 14
+        most = 60 if line.file in SPOKEN else 24 if line.file in ELABORATE else 14
         each = variants(line, most, rnd)
         told[line.held] += each[:4]
         for text in each:
@@ -92,7 +99,7 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
     whole = [line for line in attack if line.kind != "persona_part"]
     struck: dict[bool, list[str]] = {True: [], False: []}
     for line in whole:
-        each = variants(line, 24 if line.file == "attacks_long_en" else 16, rnd)
+        each = variants(line, {"attacks_long_en": 24, "attacks4_en": 40}.get(line.file, 16), rnd)
         struck[line.held] += each
         for text in each:
             kind = f"{line.file}/{line.kind}"
@@ -121,9 +128,11 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
             steering = [line for line in payloads if line.held is held]
             payload = variants(rnd.choice(steering), 1, rnd)[0]
             add(frame.format(planted(passage[:700], payload, rnd)[0]), 1, "pasted+", held)
-    for number, row in enumerate(rows(folder / "guard/direct_train_deepset.jsonl.gz")):
-        for _ in range(3):
-            add(row["text"], row["label"], "deepset", number % 10 == 0)
+    for row in rows(folder / "guard/direct_train_deepset.jsonl.gz"):  # so few that none is held out
+        for _ in range(12 if row["label"] else 4):
+            add(row["text"], row["label"], f"deepset/{row['label']}", False)
+        for _ in range(6 if row["label"] else 0):
+            add(f"{chosen(told[False], rnd)} {row['text']}", 1, "deepset/1+", False)
     return found
 
 
