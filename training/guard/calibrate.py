@@ -2,8 +2,9 @@
 
     python training/guard/calibrate.py FOLDER MODELS     (FOLDER as prepare.py left it; MODELS holds guard.*)
 
-A chance of one half is where the given share of honest texts would be flagged. Long texts that somebody else writes are
-further from what was learnt than those that were held out: their threshold has a margin.
+A chance of one half is where the given share of honest texts would be flagged. What somebody else writes is further
+from what was learnt than what was held out. So where there are honest texts of others, messages in English and passages,
+the threshold is one that fewer than 1 % of each public family of them reach, those of conversations among them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from turnwise.models.guard import OnnxGuard, kind_of
 
 # Share of honest texts that would be flagged at a chance of one half. They were written to be mistaken for attacks,
 # those in other languages above all: of ordinary texts it is far less.
-FLAGGED = {"quick": 0.01, "attack": 0.01, "attack_long": 0.02, "foreign": 0.05, "foreign_long": 0.05, "planted": 0.001}
-PLAIN = {name: [1.0, 0.0] for name in FLAGGED}
+FLAGGED = {"quick": 0.01, "foreign": 0.05, "foreign_long": 0.05}
+MARGIN = {"foreign_long": 1.0}  # log-odds
+BY_OTHERS = {"attack": 1.35, "attack_long": 0.35, "planted": 1.55}  # log-odds that what others wrote seldom reaches
+PLAIN = {name: [1.0, 0.0] for name in (*FLAGGED, *BY_OTHERS)}
 SLOPE = 0.6
-MARGIN = {"attack_long": 2.5, "foreign_long": 1.0}  # log-odds
 MOST = 2000  # texts of a kind
 
 
@@ -33,7 +35,7 @@ def main(folder: Path, models: Path) -> None:
         name: [row for row in map(json.loads, (folder / f"{name}.jsonl").open()) if row["held"]]
         for name in ("messages", "passages")
     }
-    odds: dict[str, dict[int, list[float]]] = {name: {0: [], 1: []} for name in FLAGGED}
+    odds: dict[str, dict[int, list[float]]] = {name: {0: [], 1: []} for name in PLAIN}
     for row in rows["messages"][: 2 * MOST]:
         text, label = row["text"], row["label"]
         odds["quick"][label].append(_odds(guard.quickly([text])[0]))
@@ -41,14 +43,15 @@ def main(folder: Path, models: Path) -> None:
     for row in rows["passages"][:MOST]:
         odds["planted"][row["label"]].append(_odds(guard.planted([row["text"]])[0][0]))
     found: dict[str, object] = {}
-    for name, share in FLAGGED.items():
-        threshold = float(np.quantile(odds[name][0], 1 - share)) + MARGIN.get(name, 0.0)
+    for name in PLAIN:
+        honest, hostile = np.array(odds[name][0]), np.array(odds[name][1])
+        threshold = BY_OTHERS.get(name)
+        if threshold is None:
+            threshold = float(np.quantile(honest, 1 - FLAGGED[name])) + MARGIN.get(name, 0.0)
         found[name] = [SLOPE, round(-SLOPE * threshold, 3)]
         print(
-            name,
-            len(odds[name][0]),
-            f"threshold {threshold:.2f}",
-            f"{np.mean(np.array(odds[name][1]) > threshold):.3f}",
+            f"{name}: threshold {threshold:.2f}; of {len(honest)} honest ones {np.mean(honest > threshold):.4f},"
+            f" of {len(hostile)} others {np.mean(hostile > threshold):.3f}"
         )
     (models / "guard.json").write_text(json.dumps(card | {"calibration": found}, indent=1) + "\n")
 

@@ -48,7 +48,7 @@ BENIGN = (
     *("dialog_en", "benign_en", "benign2_en", "benign3_en", "benign4_en", "benign5_en", "benign6_en", "mixed5_en"),
     *("roleplay_benign_en", *LANGUAGES),
 )
-SPOKEN = ("dialog_en", "benign5_en", "benign6_en")  # whose lines stand for many texts, as people speak in a conversation
+SPOKEN = ("dialog_en", "benign5_en", "benign6_en")  # as people speak in a conversation: each line stands for many
 ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en", "mixed5_en")
 TASKS = ("tasks", "security_code", "coding", "writing", "creative")
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
