@@ -3,7 +3,7 @@
     python training/guard/calibrate.py FOLDER MODELS     (FOLDER as prepare.py left it; MODELS holds guard.*)
 
 A chance of one half is where the given share of honest texts would be flagged. What somebody else writes is further
-from what was learnt than what was held out. So where there are honest texts of others, messages in English and passages,
+from what was learnt than what was held out. So where there are honest texts of others (messages in English, passages)
 the threshold is one that fewer than 1 % of each public family of them reach, those of conversations among them.
 """
 
@@ -19,8 +19,7 @@ from turnwise.models.guard import OnnxGuard, kind_of
 
 # Share of honest texts that would be flagged at a chance of one half. They were written to be mistaken for attacks,
 # those in other languages above all: of ordinary texts it is far less.
-FLAGGED = {"quick": 0.01, "foreign": 0.05, "foreign_long": 0.05}
-MARGIN = {"foreign_long": 1.0}  # log-odds
+FLAGGED = {"quick": 0.01, "foreign": 0.06, "foreign_long": 0.05}
 BY_OTHERS = {"attack": 1.35, "attack_long": 0.35, "planted": 1.55}  # log-odds that what others wrote seldom reaches
 PLAIN = {name: [1.0, 0.0] for name in (*FLAGGED, *BY_OTHERS)}
 SLOPE = 0.6
@@ -47,7 +46,7 @@ def main(folder: Path, models: Path) -> None:
         honest, hostile = np.array(odds[name][0]), np.array(odds[name][1])
         threshold = BY_OTHERS.get(name)
         if threshold is None:
-            threshold = float(np.quantile(honest, 1 - FLAGGED[name])) + MARGIN.get(name, 0.0)
+            threshold = float(np.quantile(honest, 1 - FLAGGED[name]))
         found[name] = [SLOPE, round(-SLOPE * threshold, 3)]
         print(
             f"{name}: threshold {threshold:.2f}; of {len(honest)} honest ones {np.mean(honest > threshold):.4f},"
