@@ -326,7 +326,7 @@ def inspected(documents: Sequence[Document], inspector: Inspector | None, most: 
         return [replace(each, hidden=()) for each in documents]
     sizes = itertools.accumulate(len(each.chunks) for each in documents)
     looked_at = [each for each, size in zip(documents, sizes, strict=True) if size <= most]
-    flags = iter(inspector.inspect([f"{piece.heading}\n{piece.text}" for each in looked_at for piece in each.chunks]))
+    flags = iter(inspector.inspect([f"{piece.heading}\n\n{piece.text}" for each in looked_at for piece in each.chunks]))
     checked = [
         replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in looked_at
     ]

@@ -68,7 +68,7 @@ class InstructionRail:
         fresh = [each for each in passages if each.id > 0 and (each.flag is None or each.flag.by != self.by)]
         if not fresh:
             return list(passages)
-        flags = self.inspect([f"{each.heading}\n{each.text}" for each in fresh])
+        flags = self.inspect([f"{each.heading}\n\n{each.text}" for each in fresh])
         found = {each.id: flag for each, flag in zip(fresh, flags, strict=True)}
         try:
             index.put_flags(found)

@@ -129,7 +129,7 @@ class EmbeddedIndex:
             *values,
             limit,
         )
-        return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
+        return [(row["id"], f"{row['heading']}\n\n{row['text']}") for row in rows]
 
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
         """What a check found in the passages of documents, by the ids of those and the positions of these."""

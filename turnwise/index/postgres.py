@@ -150,7 +150,7 @@ class PostgresIndex:
             rows = self._database.rows(rest, after, by, limit)
         else:
             rows = self._database.rows(select.format("flag IS NULL"), after, limit)
-        return [(row["id"], f"{row['heading']}\n{row['text']}") for row in rows]
+        return [(row["id"], f"{row['heading']}\n\n{row['text']}") for row in rows]
 
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
         """What a check found in the passages of documents, by the ids of those and the positions of these."""
