@@ -185,7 +185,7 @@ class Engine:
         or `stop` is set. Gives how many vectors were made."""
         made = ingest.embed_pending(self.index, progress, stop)
         if (rail := self._parts.guard.instructions) is not None:
-            ingest.inspect_pending(self.index, rail, progress, stop, new=made)
+            ingest.inspect_pending(self.index, rail, progress, stop, new=True)
         return made
 
     def checked(self, report: AddReport) -> AddReport:
@@ -200,6 +200,10 @@ class Engine:
     def pending(self) -> int:
         """How many passages have no vector yet."""
         return ingest.pending(self.index)
+
+    def unchecked(self, sources: Iterable[str] | None = None) -> dict[str, int]:
+        """How many passages are still to be looked at for instructions to the assistant, by source: all, or of these."""
+        return self.index.unchecked_in(sources) if self.checks_documents else {}
 
     def unfinished(self) -> bool:
         """Whether there is anything for `embed` to do."""

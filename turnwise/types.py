@@ -924,6 +924,11 @@ class Index(Protocol):
         headings and texts. Without a name (""), those that none has looked at, which is quick to tell."""
         ...
 
+    def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
+        """How many passages no check has looked at, by the sources of their documents: all, or these. Those that have
+        none are left out."""
+        ...
+
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
         """What a check found in the passages of documents, by the ids of those and the positions of these."""
         ...

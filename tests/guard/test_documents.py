@@ -353,12 +353,28 @@ def test_many_documents_are_searchable_before_they_are_checked_and_the_rest_is_c
 
     done: list[tuple[str, int, int]] = []
     assert engine.embed(lambda *progress: done.append(progress)) == CHECKED_AT_ONCE + 2
-    assert done[-1][:2] == ("checking", 2)
+    assert done[-1] == ("checking", 2, 2)
     assert not engine.unfinished()
     complete = engine.checked(report)
     assert [Path(each.source).name for each in complete.suspect] == ["poison.md"]
     assert complete.unchecked == ()
     assert engine.embed() == 0
+
+
+def test_what_an_interrupted_call_left_unchecked_is_told_by_the_next(
+    open_library: Callable[..., Engine], folder: Path
+) -> None:
+    for number in range(CHECKED_AT_ONCE):
+        (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
+    (folder / "poison.md").write_text(POISON)
+    engine = open_library()
+    engine.read(folder)  # and it goes no further
+    assert [Path(source).name for source in engine.unchecked()] == ["heron.md", "poison.md"]
+    report = engine.add(folder)
+    assert (report.added, report.unchanged) == (0, CHECKED_AT_ONCE + 2)
+    assert [Path(each.source).name for each in report.suspect] == ["poison.md"]
+    assert engine.unchecked() == {}
+    assert engine.add(folder).suspect == ()
 
 
 def test_an_instruction_is_found_right_below_a_heading(open_library: Callable[..., Engine], tmp_path: Path) -> None:

@@ -54,12 +54,22 @@ def test_passages_keep_what_was_found_in_them(index: Any) -> None:
 def test_a_library_that_was_not_checked_is_checked_later(index: Any) -> None:
     index.put([document("a", ("A heron says moo.", None), ("A heron is a bird.", None))])
     waiting = index.unchecked("check-1", 0, 10)
-    assert [text for _, text in waiting] == ["\nA heron says moo.", "\nA heron is a bird."]
+    assert [text for _, text in waiting] == ["\n\nA heron says moo.", "\n\nA heron is a bird."]
     index.put_flags({waiting[0][0]: FOUND, waiting[1][0]: FINE})
     assert index.unchecked("check-1", 0, 10) == []
     assert [id_ for id_, _ in index.unchecked("check-2", waiting[0][0], 10)] == [waiting[1][0]]
     assert flags(index) == {"A heron says moo.": FOUND, "A heron is a bird.": FINE}
     assert [each.source for each in index.suspects()] == ["a"]
+
+
+def test_what_no_check_has_looked_at_is_counted_by_document(index: Any) -> None:
+    index.put([document("a", ("A heron says moo.", None), ("A heron is a bird.", None)), document("b", ("Moo.", FINE))])
+    index.put([document("c", ("A heron eats.", FINE), ("A heron sleeps.", None))])
+    assert index.unchecked_in() == {"a": 2, "c": 1}
+    assert index.unchecked_in(["b", "c", "d"]) == {"c": 1}
+    assert index.unchecked_in([]) == {}
+    index.put_flags({id_: FINE for id_, _ in index.unchecked("", 0, 10)})
+    assert index.unchecked_in() == {}
 
 
 def test_the_same_text_added_again_is_flagged_by_the_new_check(index: Any) -> None:

@@ -138,7 +138,7 @@ def add(
                 say_json(dataclasses.asdict(report))
             else:
                 _tell(report)
-            _embed(engine, bars)
+            _embed(engine, bars, report, as_json)
         _tell_late(engine, report, as_json)
         if changes is not None:
             _watch(engine, changes, as_json)
@@ -218,18 +218,23 @@ def _tell_failures(failed: Sequence[Failure]) -> None:
         remark(f"Not added: {len(failed) - SHOWN:,} more ({told}). With --json the report names each, and why.")
 
 
-def _embed(engine: Engine, bars: Bars) -> None:
+def _embed(engine: Engine, bars: Bars, report: AddReport, as_json: bool) -> None:
     try:
-        if pending := engine.pending():
-            bars("embedding", 0, pending)
-        if engine.unfinished():
-            engine.embed(bars)
+        with bars:
+            if pending := engine.pending():
+                bars("embedding", 0, pending)
+            if engine.unfinished():
+                engine.embed(bars)
     except KeyboardInterrupt:
-        remark(
-            "Stopped. All that was read can be searched by its words.\n"
-            f"  {engine.pending():,} passages are not searchable by meaning yet;"
-            " `turnwise add` or `turnwise serve` goes on with them."
-        )
+        left = {
+            "are not searchable by meaning yet": engine.pending(),
+            "were not looked through for instructions to the assistant yet": sum(engine.unchecked().values()),
+        }
+        remark("Stopped. All that was read can be searched by its words.")
+        for what, number in left.items():
+            if number:
+                remark(f"  {number:,} passages {what}; `turnwise add` or `turnwise serve` goes on with them.")
+        _tell_late(engine, report, as_json)
         sys.exit(STOPPED)
 
 

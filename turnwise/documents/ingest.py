@@ -236,8 +236,7 @@ class _Adding:
         self.suspect += [
             found for each in ready if (found := self.found_in(each)) and not self.index.trusts(each.content)
         ]
-        if self.inspector:
-            self.unchecked += [each.source for each in ready if any(piece.flag is None for piece in each.chunks)]
+        self.unchecked += [each.source for each in ready if any(piece.flag is None for piece in each.chunks)]
         self.put_at = time.monotonic()
 
     def found_in(self, document: Document) -> Suspect | None:
@@ -248,10 +247,17 @@ class _Adding:
             return None
         return Suspect(document.source, document.title, passages, document.hidden)
 
+    def left(self, found: Found) -> list[str]:
+        """The sources of what is still to be checked, also where it is here since a call that was stopped."""
+        if not self.inspector:
+            return []
+        left = {*self.unchecked, *self.index.unchecked_in(each.source for each in found.items)}
+        return [each.source for each in found.items if each.source in left]
+
     def report(self, found: Found) -> AddReport:
         skipped = tuple(source_of(path) for path in found.skipped)
         added, updated, unchanged = (self.outcomes[each] for each in OUTCOMES)
-        suspect, unchecked = tuple(self.suspect), tuple(self.unchecked)
+        suspect, unchecked = tuple(self.suspect), tuple(self.left(found))
         return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed), suspect, unchecked)
 
 
@@ -411,12 +417,14 @@ def inspect_pending(
     inspector: Inspector,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
-    new: int | None = None,
+    new: bool = False,
 ) -> int:
-    """Look at the passages that the check has not looked at, all or, where it is said about how many are `new`, those
-    that no check has, until none is left or `stop` is set. Gives how many there were."""
-    done, after, total = 0, 0, new or (index.counts().passages if progress else 0)
-    while waiting := index.unchecked(inspector.by if new is None else "", after, INSPECTED_AT_ONCE):
+    """Look at the passages that the check has not looked at, or only at the `new` ones, which no check has looked at,
+    until none is left or `stop` is set. Gives how many there were."""
+    done, after, total = 0, 0, 0
+    if progress:
+        total = sum(index.unchecked_in().values()) if new else index.counts().passages
+    while waiting := index.unchecked("" if new else inspector.by, after, INSPECTED_AT_ONCE):
         if stop is not None and stop.is_set():
             return done
         flags = inspector.inspect([text for _, text in waiting])

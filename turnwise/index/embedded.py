@@ -131,6 +131,16 @@ class EmbeddedIndex:
         )
         return [(row["id"], f"{row['heading']}\n\n{row['text']}") for row in rows]
 
+    def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
+        """How many passages no check has looked at, by the sources of their documents: all, or these."""
+        clause = "true" if sources is None else "source IN (SELECT value FROM json_each(?))"
+        rows = self._rows(
+            "SELECT source, count(*) AS number FROM passages JOIN documents ON documents.id = document_id"
+            f" WHERE flag IS NULL AND {clause} GROUP BY document_id",
+            *(() if sources is None else (json.dumps(list(sources)),)),
+        )
+        return {row["source"]: row["number"] for row in rows}
+
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
         """What a check found in the passages of documents, by the ids of those and the positions of these."""
         return self._flags("document_id IN (SELECT value FROM json_each(?))", json.dumps(list(document_ids)))

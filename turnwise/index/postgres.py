@@ -152,6 +152,18 @@ class PostgresIndex:
             rows = self._database.rows(select.format("flag IS NULL"), after, limit)
         return [(row["id"], f"{row['heading']}\n\n{row['text']}") for row in rows]
 
+    def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
+        """How many passages no check has looked at, by the sources of their documents: all, or these."""
+        select: LiteralString = (
+            "SELECT source, count(*) AS number FROM passages JOIN documents ON documents.id = document_id"
+            " WHERE flag IS NULL AND {} GROUP BY documents.id"
+        )
+        if sources is None:
+            rows = self._database.rows(select.format("true"))
+        else:
+            rows = self._database.rows(select.format("key = ANY(%s)"), [key_of(storable(each)) for each in sources])
+        return {row["source"]: row["number"] for row in rows}
+
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
         """What a check found in the passages of documents, by the ids of those and the positions of these."""
         return self._flags("document_id = ANY(%s)", list(document_ids))
