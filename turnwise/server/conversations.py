@@ -18,7 +18,7 @@ from turnwise.engine import Engine
 from turnwise.errors import ConversationNotFound, NotFound
 from turnwise.server.access import Access, Caller
 from turnwise.server.bodies import ConversationId, Text, whole_characters
-from turnwise.server.documents import RAW, DocumentId, UploadedDocument, describe_document
+from turnwise.server.documents import RAW, DocumentId, Status, UploadedDocument, describe_documents
 from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in
 from turnwise.server.hub import Place
 from turnwise.server.live import Live
@@ -88,10 +88,10 @@ class AttachedDocument(BaseModel):
     id: int
     name: str
     title: str
-    status: Literal["ready", "embedding"]
+    status: Status
     passages: int
     pending: int
-    suspect: bool = Field(description="Whether it seems to instruct the assistant")
+    suspect: bool = Field(description="Whether it seems to instruct the assistant; known when it is ready")
 
 
 class ConversationDocument(BaseModel):
@@ -191,7 +191,6 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
     def describe(found: Conversation, count: int, caller: Caller) -> dict[str, Any]:
         ancestors = list(found.metadata.get("ancestors", ()))
         attached = engine.index.attachments(Reach(caller.tenant, conversations=(found.id, *ancestors)))
-        flagged = engine.flagged(attached) if attached else ()
         return {
             "id": found.id,
             "title": found.metadata.get("title", ""),
@@ -201,12 +200,8 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
             "turn_count": count,
             "ancestors": ancestors,
             "attachments": [
-                {
-                    name: value
-                    for name, value in describe_document(each, flagged).items()
-                    if name in AttachedDocument.model_fields
-                }
-                for each in attached
+                {name: value for name, value in each.items() if name in AttachedDocument.model_fields}
+                for each in (describe_documents(engine, attached) if attached else ())
             ],
         }
 
@@ -275,8 +270,8 @@ def conversations_router(engine: Engine, access: Access, live: Live, uploads: Up
         await asyncio.to_thread(_require_seen, store(caller), conversation_id)
         found, outcome = await uploads.take(sent, document, caller, attached=conversation_id)
         await asyncio.to_thread(store(caller).begin, conversation_id)
-        flagged = await asyncio.to_thread(engine.flagged, [found])
-        return Json({**describe_document(found, flagged), "outcome": outcome}, 201 if outcome == "added" else 200)
+        (told,) = await asyncio.to_thread(describe_documents, engine, [found])
+        return Json({**told, "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.delete("/{conversation_id}/attachments/{document}", summary="Take an attached document out", **GONE)
     def detach(conversation_id: New, document: DocumentId, caller: Caller = ask) -> Response:

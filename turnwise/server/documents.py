@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -28,6 +28,7 @@ FAR = 20  # passages on each side of one that can be read with it
 
 DocumentId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of the document")]
 PassageId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of the passage, as a source has it")]
+Status = Literal["embedding", "checking", "ready"]  # checked for instructions to the assistant after its vectors
 Word = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
 RAW: dict[str, Any] = {
     "requestBody": {
@@ -50,10 +51,10 @@ class DocumentDocument(BaseModel):
     date: str
     passages: int
     pending: int = Field(description="Passages that have no vector yet")
-    status: Literal["ready", "embedding"]
+    status: Status
     added_at: float
     reference: Reference | None
-    suspect: bool = Field(description="Whether it seems to instruct the assistant")
+    suspect: bool = Field(description="Whether it seems to instruct the assistant; known when it is ready")
     trusted: bool = Field(description="Whether somebody has said that it is fine all the same")
 
 
@@ -121,8 +122,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
         return found
 
     def described(document_id: int, reach: Reach) -> dict[str, Any]:
-        found = known(document_id, reach)
-        return describe_document(found, engine.flagged([found]))
+        return describe_documents(engine, [known(document_id, reach)])[0]
 
     @router.get("/collections", summary="The collections there are", responses={200: {"model": Collections}})
     def collections(caller: Caller = ask) -> Response:
@@ -157,8 +157,7 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
     ) -> Response:
         after = after.replace("\0", "\ufffd")
         found = engine.index.find_documents(search, collection, after, limit + 1, caller.reach)
-        flagged = engine.flagged(found)
-        listed = [describe_document(each, flagged) for each in found[:limit]]
+        listed = describe_documents(engine, found[:limit])
         return Json({"documents": listed, "next": found[limit - 1].source if len(found) > limit else None})
 
     @router.put(
@@ -180,8 +179,8 @@ def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding
                 f"This key may not put documents there, only into {known}.", f"Say so: ?collection={known}", known=True
             )
         found, outcome = await uploads.take(sent, document, caller, collection, tag)
-        flagged = await asyncio.to_thread(engine.flagged, [found])
-        return Json({**describe_document(found, flagged), "outcome": outcome}, 201 if outcome == "added" else 200)
+        (told,) = await asyncio.to_thread(describe_documents, engine, [found])
+        return Json({**told, "outcome": outcome}, 201 if outcome == "added" else 200)
 
     @router.get("/documents/{document}", summary="A document", responses={200: {"model": DocumentDocument}})
     def document(document: DocumentId, caller: Caller = ask) -> Response:
@@ -266,15 +265,20 @@ def unknown(document_id: int) -> NotFound:
     return NotFound(f"There is no document {document_id}.", "GET /api/documents lists them.")
 
 
-def describe_document(found: DocumentInfo, flagged: Collection[int] = ()) -> dict[str, Any]:
-    """A document as the API gives it. `flagged` are the ids of those that hold instructions to the assistant."""
+def describe_documents(engine: Engine, found: Sequence[DocumentInfo]) -> list[dict[str, Any]]:
+    """Documents as the API gives them."""
+    unchecked, flagged = engine.unchecked(each.source for each in found), engine.flagged(found)
+    return [_described(each, each.source in unchecked, each.id in flagged) for each in found]
+
+
+def _described(found: DocumentInfo, unchecked: bool, flagged: bool) -> dict[str, Any]:
     told = dataclasses.asdict(found)
     kept = {name: told[name] for name in DocumentDocument.model_fields if name in told}
     return {
         **kept,
         "name": re.split(r"[/\\]", found.source.removeprefix("upload:").rstrip("/"))[-1] or found.source,
-        "status": "embedding" if found.pending else "ready",
-        "suspect": found.id in flagged,
+        "status": "embedding" if found.pending else "checking" if unchecked else "ready",
+        "suspect": flagged,
     }
 
 

@@ -1,6 +1,6 @@
 // What goes with the next questions: files for this conversation alone, and pictures for one message.
 
-import { conversationPath, send, upload } from "./api.js";
+import { conversationPath, get, send, upload } from "./api.js";
 import { current, remember } from "./current.js";
 import { announce, at, count, draw, iconButton, make, percent, toast } from "./dom.js";
 import { newKey } from "./stream.js";
@@ -72,7 +72,9 @@ export async function attach(file) {
     const document = await upload(path, file, (share) => {
       status.textContent = share < 1 ? `sending, ${percent(share)}` : "reading";
     });
-    line.replaceWith(attachment(document));
+    const shown = attachment(document);
+    line.replaceWith(shown);
+    watch(document, shown, id);
     if (id === current.id) remember(id); // a reload finds it
     dispatchEvent(new Event("conversations"));
     announce(`${document.title} is attached to this conversation.`);
@@ -83,8 +85,20 @@ export async function attach(file) {
   }
 }
 
+// Whether a long document instructs the assistant is known only when all of it was looked through.
+async function watch(document, shown, id) {
+  for (let now = document; now && now.status !== "ready" && shown.isConnected; ) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const { attachments } = await get(conversationPath(id, "?limit=1")).catch(() => ({ attachments: [] }));
+    now = attachments.find((each) => each.id === document.id);
+    if (now?.suspect) return shown.replaceWith(attachment(now));
+  }
+}
+
 export function showAttachments(documents) {
-  shelf.replaceChildren(...documents.map(attachment), ...images.map(({ chip }) => chip));
+  const shown = documents.map(attachment);
+  shelf.replaceChildren(...shown, ...images.map(({ chip }) => chip));
+  documents.forEach((each, place) => watch(each, shown[place], current.id));
   shelf.hidden = !shelf.childElementCount;
 }
 

@@ -55,7 +55,7 @@ async function learn(document, outcome, bar, told) {
     told.textContent = now.pending
       ? `${outcome}; ${learned} of ${now.passages} passages learned`
       : `${outcome}, ${count(now.passages, "passage")} learned`;
-    if (!now.pending || !bar.isConnected) return;
+    if (now.status === "ready" || !bar.isConnected) return;
     await new Promise((resolve) => setTimeout(resolve, 1000));
     now = await get(`/api/documents/${encodeURIComponent(now.id)}`);
   }
