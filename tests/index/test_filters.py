@@ -42,6 +42,8 @@ def titles(index: EmbeddedIndex, where: Filter, query: str = "zebras", k: int = 
         (Filter(collections=("none",)), ""),
         (Filter(tags=("mammals",)), "AB"),
         (Filter(tags=("mammals", "africa")), "A"),
+        (Filter(tags=("mammals", "africa") * 1000), "A"),
+        (Filter(tags=tuple(map(str, range(2000)))), ""),
         (Filter(source="/papers/*"), "AB"),
         (Filter(source="*/c.md"), "C"),
         (Filter(since="2020"), "BC"),

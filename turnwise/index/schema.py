@@ -177,9 +177,9 @@ def condition(where: Filter) -> tuple[str, list[str]]:
     if where.collections:
         parts.append("collection IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(where.collections))
-    for tag in where.tags:
-        parts.append("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)")
-        values.append(tag)
+    if where.tags:
+        parts.append("NOT EXISTS (SELECT value FROM json_each(?) EXCEPT SELECT value FROM json_each(tags))")
+        values.append(json.dumps([storable(tag) for tag in where.tags]))
     if where.source:
         parts.append("source GLOB ?")
         values.append(where.source)
