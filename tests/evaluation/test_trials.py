@@ -277,3 +277,21 @@ def test_the_command_tells_by_its_status(tmp_path: Path) -> None:
     passing = runner.invoke(turnwise, ["test", str(path), "--json"])
     assert passing.exit_code == 0
     assert json.loads(passing.output)["passed"] is True
+    none = runner.invoke(turnwise, ["test", str(path), "-k", "zebra"])
+    assert none.exit_code == 1
+    assert "none has “zebra” in its name" in none.output
+
+
+def test_a_test_made_of_a_conversation_finds_its_library_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "heron.md").write_text("# Heron\n\nThe grey heron nests in tall trees.\n")
+    monkeypatch.chdir(tmp_path)
+    with build(Settings(library="birds", suggestions=0), create=True) as engine:
+        engine.add("heron.md")
+        engine.chat("c").ask("Where does the grey heron nest?")
+    runner = CliRunner()
+    made = runner.invoke(turnwise, ["test", "--from", "c", "--library", "birds"])
+    (tmp_path / "talks").mkdir()
+    passing = runner.invoke(turnwise, ["test", str(written(tmp_path / "talks", made.output))])
+    assert "1 passed, 0 failed" in passing.output

@@ -46,7 +46,8 @@ def test(
 def _recorded(place: Place, conversation: str) -> str:
     from turnwise.evaluation.trials.record import from_conversation
 
-    library = "sample" if place.sample else place.library or ""
+    named = place.library and str(Path(place.library).expanduser().absolute())  # the file may go anywhere
+    library = "sample" if place.sample else named or ""
     with place.open() as engine:
         return from_conversation(engine.store.conversation(conversation), library)
 
@@ -83,6 +84,8 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
     if junit:
         junit.write_text(report.junit(results), encoding="utf-8")
     failed = sum(not outcome.passed for _, outcome in results)
+    if not results:
+        remark("No conversation was held" + (f": none has “{words}” in its name." if words else "."))
     if not as_json:
         say(f"{len(results) - failed} passed, {failed} failed")
     return update or (failed == 0 and bool(results))
