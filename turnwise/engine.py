@@ -202,7 +202,7 @@ class Engine:
         return ingest.pending(self.index)
 
     def unchecked(self, sources: Iterable[str] | None = None) -> dict[str, int]:
-        """How many passages are still to be looked at for instructions to the assistant, by source: all, or of these."""
+        """How many passages are still to be looked at for instructions to the assistant, by source: all, or these."""
         return self.index.unchecked_in(sources) if self.checks_documents else {}
 
     def unfinished(self) -> bool:

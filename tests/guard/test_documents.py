@@ -383,7 +383,8 @@ def test_an_instruction_is_found_right_below_a_heading(open_library: Callable[..
     engine = open_library()
     (found,) = engine.add(tmp_path / "yard.md").suspect
     ((_, flag),) = found.passages
-    assert flag.score > 0.9 and flag.words.startswith("Ignore all previous")
+    assert flag.score > 0.9
+    assert flag.words.startswith("Ignore all previous")
     (hit, *_) = engine.search("visit stork.example")
     assert engine.is_suspect(hit.passage)
 

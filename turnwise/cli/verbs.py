@@ -201,8 +201,12 @@ def _tell(report: AddReport) -> None:
 
 def _tell_late(engine: Engine, report: AddReport, as_json: bool) -> None:
     """What was found in documents after the report of them."""
-    told = {each.source for each in report.suspect}
-    late = tuple(each for each in engine.checked(report).suspect if each.source not in told)
+    told = {each.source: each for each in report.suspect}
+    late = tuple(
+        dataclasses.replace(each, hidden=() if each.source in told else each.hidden)
+        for each in engine.checked(report).suspect
+        if each != told.get(each.source)
+    )
     if late and as_json:
         say_json({"suspect": [dataclasses.asdict(each) for each in late]})
     elif late:
