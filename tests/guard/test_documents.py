@@ -337,12 +337,17 @@ def test_a_whole_library_can_be_checked_at_once(
     assert done == [("checking", 2, 2)]
 
 
-def test_many_documents_are_searchable_before_they_are_checked_and_the_rest_is_checked_after_their_vectors(
-    open_library: Callable[..., Engine], folder: Path
-) -> None:
+def poisoned_among_many(folder: Path) -> None:
+    """As many documents as are checked before they are put in, and then one that gives orders."""
     for number in range(CHECKED_AT_ONCE):
         (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
     (folder / "poison.md").write_text(POISON)
+
+
+def test_many_documents_are_searchable_before_they_are_checked_and_the_rest_is_checked_after_their_vectors(
+    open_library: Callable[..., Engine], folder: Path
+) -> None:
+    poisoned_among_many(folder)
     engine = open_library()
     report = engine.read(folder)
     assert [Path(source).name for source in report.unchecked] == ["heron.md", "poison.md"]
@@ -364,9 +369,7 @@ def test_many_documents_are_searchable_before_they_are_checked_and_the_rest_is_c
 def test_what_an_interrupted_call_left_unchecked_is_told_by_the_next(
     open_library: Callable[..., Engine], folder: Path
 ) -> None:
-    for number in range(CHECKED_AT_ONCE):
-        (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
-    (folder / "poison.md").write_text(POISON)
+    poisoned_among_many(folder)
     engine = open_library()
     engine.read(folder)  # and it goes no further
     assert [Path(source).name for source in engine.unchecked()] == ["heron.md", "poison.md"]
@@ -392,9 +395,7 @@ def test_an_instruction_is_found_right_below_a_heading(open_library: Callable[..
 def test_what_was_not_checked_yet_is_checked_before_it_answers(
     open_library: Callable[..., Engine], folder: Path
 ) -> None:
-    for number in range(CHECKED_AT_ONCE):
-        (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
-    (folder / "poison.md").write_text(POISON)
+    poisoned_among_many(folder)
     engine = open_library()
     assert len(engine.read(folder).unchecked) == 2
     reply = engine.chat().ask(QUESTION)
