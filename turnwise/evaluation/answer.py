@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from turnwise.app import engine_over
 from turnwise.dialogue.citing import abstains
 from turnwise.engine import Engine
+from turnwise.errors import TurnwiseError
 from turnwise.evaluation import data
 from turnwise.evaluation.library import Libraries
 from turnwise.evaluation.metrics import Tally, mean, repeated
@@ -62,15 +63,24 @@ def _engine(index: EmbeddedIndex, product: Product) -> Iterator[Engine]:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A turn that was answered, and what we answered before it in the same conversation."""
+    """A turn, what we answered, None where it was refused or failed, and what we answered before it in the same
+    conversation."""
 
     turn: data.LabelledTurn
-    reply: Reply
+    reply: Reply | None
     earlier: tuple[str, ...]
 
     @property
+    def text(self) -> str:
+        return self.reply.text if self.reply else ""
+
+    @property
     def abstained(self) -> bool:
-        return abstains(self.reply.text)
+        return abstains(self.text)
+
+    @property
+    def answered(self) -> bool:
+        return self.reply is not None and not self.abstained
 
 
 def _conversations(held: data.Collection, libraries: Libraries, product: Product, progress: Progress) -> Figures:
@@ -92,10 +102,19 @@ def _conversations(held: data.Collection, libraries: Libraries, product: Product
 def _talked(turns: list[data.LabelledTurn], engine: Engine, name: str, progress: Progress) -> Iterator[Said]:
     earlier: dict[str, tuple[str, ...]] = {}
     for turn in watched(turns, name, progress):
-        reply = engine.chat(turn.conversation).ask(turn.question)
+        reply = _reply(engine, TurnRequest(turn.question, conversation_id=turn.conversation))
         before = earlier.get(turn.conversation, ())
-        earlier[turn.conversation] = (*before, reply.text)
-        yield Said(turn, reply, before)
+        said = Said(turn, reply, before)
+        earlier[turn.conversation] = (*before, said.text) if said.text else before
+        yield said
+
+
+def _reply(engine: Engine, request: TurnRequest) -> Reply | None:
+    """The answer of a turn; None where there is none, for it was refused or it failed."""
+    try:
+        return engine.run(engine.answer(request))
+    except TurnwiseError:
+        return None
 
 
 def talk_figures(said: Sequence[Said]) -> Figures:
@@ -110,12 +129,13 @@ def talk_figures(said: Sequence[Said]) -> Figures:
     )
     return {
         "n": len(said),
-        "repeating_turns": mean(repeated(each.reply.text, each.earlier) > REPEATS for each in later),
-        "definition_openings": mean(opens_with_what_it_is(each.reply.text) for each in asked),
+        "unanswered": sum(each.reply is None for each in said),
+        "repeating_turns": mean(repeated(each.text, each.earlier) > REPEATS for each in later),
+        "definition_openings": mean(opens_with_what_it_is(each.text) for each in asked),
         "abstention_f1": unanswerable.f1,
         "abstention_precision": unanswerable.precision,
         "abstention_recall": unanswerable.recall,
-        "answered_answerable": mean(not each.abstained for each in said if each.turn.answerability == "ANSWERABLE"),
+        "answered_answerable": mean(each.answered for each in said if each.turn.answerability == "ANSWERABLE"),
     }
 
 
@@ -132,17 +152,20 @@ def _citations(held: data.Collection, libraries: Libraries, product: Product, pr
     """The share of cited passages that overlap a gold span, beside that of the first passages found."""
     assert held.documents is not None
     queries = data.span_queries(held.turns)
+    unanswered = 0
     cited: list[bool] = []
     first: list[bool] = []
     with libraries.of_documents(held.name, data.entries(held.documents)) as index, _engine(index, product) as engine:
         for query in watched(queries, held.name, progress):
-            reply = engine.run(engine.answer(TurnRequest(query.asked.question, query.asked.history)))
-            passages = [index.passage(source.passage_id) for source in reply.sources]
+            reply = _reply(engine, TurnRequest(query.asked.question, query.asked.history))
+            unanswered += reply is None
+            passages = [index.passage(source.passage_id) for source in (reply.sources if reply else ())]
             cited += [overlaps(passage, query) for passage in passages if passage]
             found = product.find(product.asks(query.asked), FIRST, index)
             first += [overlaps(hit.passage, query) for hit in found]
     return {
         "n": len(queries),
+        "unanswered": unanswered,
         "citation_precision": mean(cited),
         "citation_precision_first3": mean(first),
         "citations": len(cited),
