@@ -89,6 +89,10 @@ class ScriptedEngine(Engine):
         return 0
 
     @property
+    def checks_documents(self) -> bool:
+        return False
+
+    @property
     def model_name(self) -> str:
         return "scripted"
 
