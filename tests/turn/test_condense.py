@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from talking import said
 
@@ -258,6 +258,11 @@ understandings = st.fixed_dictionaries(
 
 @settings(max_examples=200, deadline=None)
 @given(messages, st.lists(contents, max_size=6), understandings)
+@example(
+    "00",
+    ["0"],
+    {"intent": "follow_up", "language": "en", "prediction": Prediction(0, (("0", 1),), Edit(0, 0, None, 1))},
+)
 def test_only_words_that_were_said_are_added(message: str, contents: list[str], parts: dict[str, Any]) -> None:
     """A rewrite made of other words would answer, drift or invent."""
     found = leaning(message, said(*contents), **parts)

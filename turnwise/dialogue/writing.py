@@ -111,11 +111,19 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
         body = body[:start] + rest.pop(0) + ("’s" if pointing.re is _POSSESSIVE else "") + body[end:]
     elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
-    elif edit and edit.joint is None:
+    elif not edit or not _of_words(edit, body):
+        pass
+    elif edit.joint is None:
         body = body[: edit.start] + rest.pop(0) + body[edit.end :]
-    elif edit:
+    else:
         body = " ".join(filter(None, (body[: edit.end], edit.joint, rest.pop(0)))) + body[edit.end :]
     return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
+
+
+def _of_words(edit: Edit, body: str) -> bool:
+    """Whether an edit is of whole words, so that what is put there does not run into another."""
+    beside = body[edit.start - 1 : edit.start] + body[edit.end : edit.end + 1]
+    return edit.start < edit.end <= len(body) and not any(map(str.isalnum, beside))
 
 
 # --- forms that choose their own words ----------------------------------------------------------------------------
