@@ -240,6 +240,11 @@ def without_citations(text: str) -> str:
     return re.sub(r"[ \t]{1,3}(?=[.,;!?])", "", re.sub(r"[ \t]{0,3}\[\d{1,4}\]", "", text))
 
 
+def headed(heading: str, text: str) -> str:
+    """A passage as it is looked through: its heading apart, so that it is not read as the begin of a sentence."""
+    return f"{heading}\n\n{text}"
+
+
 def standing_at(text: str, part: str) -> Iterator[int]:
     """Where a part stands in a text, also where it overlaps itself."""
     place = text.find(part)

@@ -22,6 +22,7 @@ from turnwise.documents.parse import VERSION, read, require_supported
 from turnwise.documents.uploads import UPLOAD, is_upload, upload_name, upload_source
 from turnwise.documents.workers import Read, Workers
 from turnwise.errors import DocumentError, LibraryError
+from turnwise.text import headed
 from turnwise.types import (
     AddReport,
     Document,
@@ -332,7 +333,7 @@ def inspected(documents: Sequence[Document], inspector: Inspector | None, most: 
         return [replace(each, hidden=()) for each in documents]
     sizes = itertools.accumulate(len(each.chunks) for each in documents)
     looked_at = [each for each, size in zip(documents, sizes, strict=True) if size <= most]
-    flags = iter(inspector.inspect([f"{piece.heading}\n\n{piece.text}" for each in looked_at for piece in each.chunks]))
+    flags = iter(inspector.inspect([headed(piece.heading, piece.text) for each in looked_at for piece in each.chunks]))
     checked = [
         replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in looked_at
     ]
