@@ -33,8 +33,9 @@ def _head(findings: Findings, name: str) -> Iterator[str]:
     told = findings.figures()
     yield f"<h1>What the turns of {escape(name)} find</h1>"
     unjudged = f" {told['unjudged']} turns could not be judged: they have no answer." if told["unjudged"] else ""
+    talks = "1 conversation" if told["conversations"] == 1 else f"{told['conversations']} conversations"
     yield (
-        f'<p class="quiet">{told["turns"]} turns of {told["conversations"]} conversations, {told["later_turns"]} of '
+        f'<p class="quiet">{told["turns"]} turns of {talks}, {told["later_turns"]} of '
         f"them after the first.{unjudged} A score of 1 means that the first five passages hold all that the answer "
         "says, or are the relevant documents; the gain is over the message alone, with a 95 % interval by "
         "conversations.</p>"

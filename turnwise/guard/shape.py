@@ -27,26 +27,26 @@ _IMAGES = (
 _INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
 
 
-def check_shape(content: str, longest: int) -> None:
+def check_shape(content: str, longest: int, what: str = "message") -> None:
     if len(content) > longest:
         raise MessageTooLong(
-            f"The message has {len(content):,} characters; at most {longest:,} are taken.",
+            f"The {what} has {len(content):,} characters; at most {longest:,} are taken.",
             "Shorten it, or add the long text to the library and ask about it.",
         )
     found = _NOT_TEXT.search(content)
     if found:
         raise NotText(
-            f"The message holds a character that is not text (U+{ord(found[0]):04X} at position {found.start()}).",
-            "Remove it and send the message again.",
+            f"The {what} holds a character that is not text (U+{ord(found[0]):04X} at position {found.start()}).",
+            "Remove it and send it again.",
         )
     if all(unicodedata.category(character) in _INVISIBLE for character in content):
-        raise EmptyMessage("The message is empty.", "Write a question.")
+        raise EmptyMessage(f"The {what} is empty.", "Write a question.")
 
 
 def check_request(request: TurnRequest, longest: int) -> None:
     """The rest of a request: an id that can be used, a query that could be a message, a filter with real dates."""
     if request.condensed_query:
-        check_shape(request.condensed_query, longest)
+        check_shape(request.condensed_query, longest, "condensed_query")
     check_conversation_id(request.conversation_id)
     if len(request.query_id) > 200 or _NOT_TEXT.search(request.query_id):
         raise BadRequest("That query id cannot be used.", "Take at most 200 characters of text.")

@@ -104,7 +104,7 @@ def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
     )
     async def search(body: SearchBody, caller: Caller = ask) -> Response:
         request = caller.sends(body.to_request(), body.user)
-        check_shape(body.query, engine.settings.max_message)
+        check_shape(body.query, engine.settings.max_message, "query")
         await engine.admit(request)
         hits = await asyncio.to_thread(engine.search, body.query, body.limit, request.where, request.reach)
         fine = [dataclasses.asdict(hit) for hit in hits if not engine.is_suspect(hit.passage)]
