@@ -18,7 +18,7 @@ from onnx import helper, save
 
 from training import bert_onnx, packed
 
-VERSION = "1"
+VERSION = "2"
 POSITIONS = 128  # more than a pair has tokens
 
 

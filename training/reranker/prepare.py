@@ -4,7 +4,8 @@
     python training/reranker/prepare.py teacher MODEL.onnx OUT.npz.xz         (a dynamically quantised cross-encoder)
 
 Every question gets CANDIDATES passages: what it was made of or its answer, passages near that one (by the vectors that
-`turnwise eval retrieval` left in its cache, where there are any), passages that share its words, and some at random. Of
+`turnwise eval retrieval` left in its cache, where there are any), passages that share its words, and some at random. A
+question of our own (asked.jsonl) gets those that were judged for it and the best of a search by words and meaning. Of
 each pair it is noted which pieces the product would read. Needs `scipy` and `onnx`; run from the repository's root with
 it on the path.
 """
@@ -12,10 +13,12 @@ it on the path.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -26,6 +29,7 @@ from tokenizers import Tokenizer
 from training import packed
 from training.texts import Asked, Text, made, passages, rewritten
 from turnwise.models import reranker
+from turnwise.models.embedder import OnnxEmbedder
 from turnwise.models.weights import pinned_weights
 from turnwise.text import content_stems, content_words, stem
 
@@ -35,15 +39,32 @@ KEPT = {"clapnq": 12_000, "cloud": 7_000, "fiqa": 9_500, "govt": 1_000, "doc2dia
 MADE = 34_000  # questions out of passages
 MORE = 10_000  # questions of CANARD's training part, whose answers are not known
 NEAR = 12  # passages that are looked at as neighbours
+OWN = Path(__file__).parent / "asked.jsonl"  # questions of our own, with the grades of passages where they were judged
+BEFORE = 10  # a rank r counts 1 / (BEFORE + r) where two rankings become one
+Grades = dict[int, int]  # by passage: 0 (another subject) to 3 (answers the question)
 
 
-def gather(folder: Path, rnd: random.Random) -> tuple[list[Text], list[Asked]]:
-    """The passages, the answers among them, and the questions."""
+def gather(folder: Path, rnd: random.Random) -> tuple[list[Text], list[Asked], list[tuple[Asked, Grades]]]:
+    """The passages, the answers among them, the questions, and those of our own with their grades."""
     every = passages(folder)
+    own = [json.loads(line) for line in OWN.read_text().splitlines()]
+    needed = {key for row in own for key in (row["passage"], *row["grades"])}
     chosen: list[Text] = []
     for name, most in KEPT.items():
         of_it = [each for each in every if each.collection == name and len(each.text) > 40]
-        chosen += rnd.sample(of_it, min(most, len(of_it)))
+        taken = [each for each in of_it if each.key in needed]
+        chosen += taken + rnd.sample(
+            [each for each in of_it if each.key not in needed], min(most, len(of_it)) - len(taken)
+        )
+    places = {each.key: number for number, each in enumerate(chosen)}
+    written = [
+        (
+            Asked(row["question"], places[row["passage"]], False),
+            {places[key]: grade for key, grade in row["grades"].items() if key in places},
+        )
+        for row in own
+        if row["passage"] in places
+    ]
     asked: list[Asked] = []
     unanswered: list[Asked] = []
     numbers: dict[str, int] = {}
@@ -65,7 +86,7 @@ def gather(folder: Path, rnd: random.Random) -> tuple[list[Text], list[Asked]]:
         pool += rnd.sample(of_it, min(2, len(of_it)))
     asked += rnd.sample(pool, min(MADE, len(pool)))
     rnd.shuffle(asked)
-    return chosen, asked
+    return chosen, asked, written
 
 
 # --- candidates --------------------------------------------------------------------------------------------------
@@ -99,9 +120,8 @@ def by_words(texts: list[Text], asked: list[Asked], most: int = 50) -> np.ndarra
     return found
 
 
-def by_vectors(texts: list[Text], cache: Path) -> np.ndarray:
-    """The nearest passages of the same collection, by passage; -1 where it is not known."""
-    near = np.full((len(texts), NEAR), -1, np.int32)
+def vectors_of(texts: list[Text], cache: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """By collection: the numbers of the passages whose vectors are known, and these."""
     for name in sorted({each.collection for each in texts}):
         held: dict[str, bytes] = {}
         for file in cache.glob(f"*{name}-*/library.db"):
@@ -111,15 +131,37 @@ def by_vectors(texts: list[Text], cache: Path) -> np.ndarray:
                     " JOIN vectors ON passage_id = passages.id WHERE documents.passages = 1"
                 )
         at = np.array([number for number, each in enumerate(texts) if each.collection == name and each.key in held])
-        if len(at) <= NEAR:
-            continue
-        vectors = np.array([np.frombuffer(held[texts[number].key], np.float16) for number in at]).astype(np.float32)
+        if len(at) > NEAR:
+            yield at, np.array([np.frombuffer(held[texts[n].key], np.float16) for n in at]).astype(np.float32)
+
+
+def by_vectors(texts: list[Text], cache: Path) -> np.ndarray:
+    """The nearest passages of the same collection, by passage; -1 where it is not known."""
+    near = np.full((len(texts), NEAR), -1, np.int32)
+    for at, vectors in vectors_of(texts, cache):
         for start in range(0, len(at), 1000):
             scores = vectors[start : start + 1000] @ vectors.T
             best = np.argpartition(-scores, NEAR + 1, axis=1)[:, : NEAR + 1]
             for number, row in zip(at[start : start + 1000], best, strict=True):
                 near[number] = [at[other] for other in row if at[other] != number][:NEAR]
     return near
+
+
+def by_both(texts: list[Text], written: list[Asked], cache: Path) -> list[list[int]]:
+    """The best passages of its collection for a question of our own, by words and meaning."""
+    known = {int(number): (at, vectors) for at, vectors in vectors_of(texts, cache) for number in at}
+    embedder = OnnxEmbedder()
+    found = []
+    for asked, words in zip(written, by_words(texts, written), strict=True):
+        worth: dict[int, float] = {}
+        if asked.passage in known:
+            at, vectors = known[asked.passage]
+            near = at[np.argsort(-(vectors @ embedder.embed_query(asked.text)))[:50]]
+            worth = {int(number): 1 / (BEFORE + rank) for rank, number in enumerate(near)}
+        for rank, number in enumerate(words.tolist()):
+            worth[number] = worth.get(number, 0) + 0.6 / (BEFORE + rank)
+        found.append(sorted(worth, key=lambda number: -worth[number]))
+    return found
 
 
 def candidates(asked: Asked, words: np.ndarray, near: np.ndarray, count: int, rnd: random.Random) -> list[int]:
@@ -165,9 +207,11 @@ TITLES: list[int] = []
 
 def data(folder: Path, out: Path, cache: Path) -> None:
     rnd = random.Random(SEED)
-    texts, asked = gather(folder, rnd)
+    texts, asked, own = gather(folder, rnd)
     print(
-        f"{len(texts)} passages, {len(asked)} questions, {sum(each.real for each in asked)} with an answer", flush=True
+        f"{len(texts)} passages, {len(asked)} questions, {sum(each.real for each in asked)} with an answer;"
+        f" {len(own)} of our own, {sum(bool(grades) for _, grades in own)} of them judged",
+        flush=True,
     )
     tokenizer = Tokenizer.from_file(str(pinned_weights().tokenizer))
 
@@ -179,12 +223,17 @@ def data(folder: Path, out: Path, cache: Path) -> None:
     titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.titled(each.title, "") for each in texts])]
     TITLES.extend(map(len, titles))
     flat = tokens([piece for each in PIECES for piece in each.texts])
-    questions = [ids[: reranker.TEACHER.question] for ids in tokens([each.text for each in asked])]
     print(f"{sum(map(len, flat))} tokens", flush=True)
     started = time.time()
     words, near = by_words(texts, asked), by_vectors(texts, cache)
     print(f"searched, {time.time() - started:.0f} s; neighbours of {int((near[:, 0] >= 0).sum())}", flush=True)
     chosen = [candidates(each, words[row], near, len(texts), rnd) for row, each in enumerate(asked)]
+    written = [each for each, _ in own]
+    for (each, grades), best in zip(own, by_both(texts, written, cache), strict=True):
+        chosen.append(list(dict.fromkeys([each.passage, *grades, *best]))[:CANDIDATES])
+    asked += written
+    print(f"and for our own, {time.time() - started:.0f} s", flush=True)
+    questions = [ids[: reranker.TEACHER.question] for ids in tokens([each.text for each in asked])]
     jobs = [(each.text, len(ids), of) for each, ids, of in zip(asked, questions, chosen, strict=True)]
     with Pool(2) as pool:
         read = np.array(pool.map(masks, jobs, chunksize=500), np.uint64)
@@ -201,6 +250,11 @@ def data(folder: Path, out: Path, cache: Path) -> None:
         "student": read[:, :, 0].T,
         "teacher": read[:, :, 1].T,
         "kind": np.array([2 if each.real else 0 if each.passage is None else 1 for each in asked], np.uint8),
+        "own": np.arange(len(asked)) >= len(asked) - len(own),
+        "grades": np.array(
+            [[grades.get(at, -1) for at in row] for row, (_, grades) in zip(chosen[-len(own) :], own, strict=True)],
+            np.int8,
+        ),
     }
     packed.write(out, arrays)
 

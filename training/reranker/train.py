@@ -1,11 +1,13 @@
-"""Distil a cross-encoder: the teacher scores every pair of prepare.py, then students learn to score as it does.
+"""Distil a cross-encoder: the teacher learns from what was judged and scores every pair of prepare.py, then students
+learn to score as it does.
 
-    python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6]
+    python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6] [--teach 3]
 
-A shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). The students share the minutes that the
-teacher's scoring leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every epoch and at the end; the scores
-on the held-out questions are printed and in NAME.json. Needs torch and a GPU; run from the repository's root with it on
-the path. With --limit a few questions do, on any machine, to see that all runs.
+With --teach N the teacher first learns N times from the grades of our own questions; what comes of it is OUT/teacher. A
+shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). The students share the minutes that the
+teacher leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every epoch and at the end; the scores on the
+held-out questions are printed and in NAME.json. Needs torch and a GPU; run from the repository's root with it on the
+path. With --limit a few questions do, on any machine, to see that all runs.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, kl_div, log_softmax
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, kl_div, log_softmax
 
 from training import bert, packed
 from training.bert import Encoder, Shape
 
 CLS, SEP = 101, 102
 ROOMS = {"student": (112, 28, 14), "teacher": (224, 48, 24)}  # as Room in turnwise/models/reranker.py
-HELD_OUT = 0.05
+HELD_OUT, HELD_OUT_OWN = 0.05, 0.15
 
 
 class Pairs:
@@ -37,7 +39,10 @@ class Pairs:
     def __init__(self, file: Path, device: str, limit: int | None) -> None:
         flat = packed.read(file)
         self.device = device
-        self.kind = flat["kind"][:limit]
+        self.kind, self.own = flat["kind"][:limit], flat["own"][:limit]
+        self.grades = np.full((len(flat["kind"]), len(flat["candidates"])), -1, np.int8)
+        self.grades[flat["own"]] = flat["grades"]
+        self.grades = self.grades[:limit]
         self.count, self.slots = len(self.kind), len(flat["candidates"])
         at = np.concatenate([[0], np.cumsum(flat["pieces"].astype(np.int64))])
         sizes = np.add.reduceat(flat["piece_sizes"].astype(np.int64), at[:-1])
@@ -120,6 +125,69 @@ def scored(net: Encoder, laid: Laid, rows: Tensor, what: str, batch: int = 2048)
         if number % 100 == 0:
             print(f"{what}: {number * batch} of {len(rows)} scored, {time.time() - started:.0f} s", flush=True)
     return scores[rows]
+
+
+def taught(
+    teacher: Encoder, laid: Laid, aim: Tensor, kind: Tensor, grades: Tensor, unseen: Tensor, args: argparse.Namespace
+) -> Encoder:
+    """The teacher after it has learnt from the grades, a part of which is held out; of all other questions it is to
+    think as before."""
+    device, slots = aim.device, torch.arange(aim.shape[1], device=aim.device)
+    net = Encoder(teacher.shape, True, 0.1).to(device)
+    net.load_state_dict(teacher.state_dict())
+    judged = (grades >= 0).sum(1) > 1
+    learnt, held = (torch.nonzero(judged & part)[:, 0] for part in (~unseen, unseen))
+    others = torch.nonzero(~judged & ~unseen)[:, 0]
+    optimizer = torch.optim.AdamW(net.parameters(), lr=2e-5, weight_decay=0.01)
+    steps = args.teach * (len(learnt) // 16)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-5, steps, pct_start=0.1)
+
+    def rows(at: Tensor) -> Tensor:
+        return (at[:, None] * len(slots) + slots).reshape(-1)
+
+    def told(what: str) -> None:
+        said = scored(net, laid, rows(held), what).view(len(held), -1)
+        print(f"{what}: nDCG@5 by the grades {by_grades(said, grades[held]):.4f} of {len(held)} questions", flush=True)
+
+    told("teacher as it came")
+    for epoch in range(args.teach):
+        net.train()
+        for some in learnt[torch.randperm(len(learnt), device=device)].split(16)[: len(learnt) // 16]:
+            beside = others[torch.randint(len(others), (16,), device=device)]
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                said = net(*laid.batch(rows(torch.cat([some, beside])))).view(32, -1)
+            loss = graded(said[:16], grades[some]) + 0.5 * sum(losses(said[16:], aim[beside], kind[beside]))
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+        told(f"taught {epoch + 1} times")
+    return net.eval().requires_grad_(False)
+
+
+def graded(said: Tensor, grades: Tensor) -> Tensor:
+    """Of the order within a question as it was judged, and of whether a passage answers at all."""
+    known = grades >= 0
+    order = kl_div(
+        log_softmax(said.masked_fill(~known, -1e4), 1),
+        log_softmax((1.5 * grades.float()).masked_fill(~known, -1e4), 1),
+        log_target=True,
+        reduction="batchmean",
+    )
+    answers = torch.tensor([0.0, 0.05, 0.6, 1.0], device=said.device)[grades.clamp(min=0).long()]
+    return order + 0.3 * binary_cross_entropy_with_logits(said[known], answers[known])
+
+
+def by_grades(said: Tensor, grades: Tensor) -> float:
+    """nDCG@5 by the grades, over the questions with a passage that answers."""
+    known = grades >= 0
+    gains = (2.0 ** grades.float() - 1) * known
+    fall = 1 / torch.log2(torch.arange(2, 7, device=said.device).float())
+    mine = gains.gather(1, said.masked_fill(~known, -1e4).argsort(1, descending=True)[:, :5])
+    best = gains.sort(1, descending=True).values[:, :5]
+    answered = (grades >= 2).any(1)
+    return float((((mine * fall).sum(1) / (best * fall).sum(1).clamp(min=1e-6))[answered]).mean())
 
 
 def train(
@@ -212,6 +280,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=48, help="questions")
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--dropout", type=float, default=0.05)
+    parser.add_argument("--teach", type=int, default=0, help="how often the teacher learns from the grades")
+    parser.add_argument("--own", type=int, default=6, help="how often an epoch has a question of our own")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, help="questions, to try things out")
     args = parser.parse_args()
@@ -227,19 +297,27 @@ def main() -> None:
     every = torch.arange(len(laid.sizes), device=device)
     aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
     print(f"scores {aim.mean():.2f} +- {aim.std():.2f}, {time.time() - started:.0f} s", flush=True)
+    held = np.random.default_rng(5).random(pairs.count) < np.where(pairs.own, HELD_OUT_OWN, HELD_OUT)
+    held[:2] = True, False
+    saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
+    kind = torch.from_numpy(pairs.kind.astype(np.int64)).to(device)
+    grades = torch.from_numpy(pairs.grades).to(device)
+    if args.teach:
+        mean, spread = aim.mean(), aim.std()
+        teacher = taught(teacher, laid, aim, kind, grades, torch.from_numpy(held).to(device), args)
+        aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
+        aim = (aim - aim.mean()) / aim.std() * spread + mean  # as large as before: thresholds and weights rest on it
+        saving.submit(bert.save, bert.pack(teacher), teacher.shape, args.out, "teacher", {"taught": args.teach})
     with torch.autocast(device, torch.float16, enabled=device == "cuda"):
         busy = bert.listen(teacher, [laid.batch(every[:: max(1, len(every) // 512)])])
     del laid
     laid = pairs.laid_out("student")
     print(f"student's tokens: {laid.sizes.float().mean():.0f} of a pair on average", flush=True)
-    held = np.random.default_rng(5).random(pairs.count) < HELD_OUT
-    held[:2] = True, False
     chosen, unseen = np.flatnonzero(~held), np.flatnonzero(held)
     held_rows = (
         torch.from_numpy(unseen).to(device)[:, None] * pairs.slots + torch.arange(pairs.slots, device=device)
     ).view(-1)
-    kind = torch.from_numpy(pairs.kind.astype(np.int64)).to(device)
-    saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
+    chosen = np.concatenate([chosen, np.tile(chosen[pairs.own[chosen]], max(0, args.own - 1))])
     for number, each in enumerate(args.students):
         name, shape = each.split("=")
         net = bert.student(Shape.read(shape), teacher, busy, args.dropout).to(device)
@@ -248,7 +326,11 @@ def main() -> None:
 
         def epoch_done(epoch: int, net: Encoder = net, name: str = name) -> None:
             said = scored(net, laid, held_rows, name).view(len(unseen), -1)
-            told = figures(said, aim[torch.from_numpy(unseen).to(device)], pairs.kind[unseen])
+            there = torch.from_numpy(unseen).to(device)
+            told = figures(said, aim[there], pairs.kind[unseen])
+            own = torch.from_numpy(pairs.own[unseen]).to(device)
+            told["own: ndcg@5 by grades"] = round(by_grades(said[own], grades[there][own]), 4)
+            told["own: same first"] = round(float((said.argmax(1) == aim[there].argmax(1))[own].float().mean()), 4)
             print(f"{name} epoch {epoch}: {told}", flush=True)
             settings = {key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "seed")}
             record = {"settings": settings, "questions": len(chosen), "epochs": epoch, "scores": told}
