@@ -262,6 +262,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1e9, help="the time that the training may take")
     parser.add_argument("--often", type=int, default=REPEATED["talks"], help="how often an epoch has our own talks")
+    parser.add_argument("--skip", default="", help="pools that are not trained on: more,answered")
     parser.add_argument("--batch", type=int, default=96)
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--missing", type=float, default=4.0)
@@ -274,7 +275,7 @@ def main() -> None:
     np.random.seed(args.seed)
     data = Examples(args.examples, device)
     drawn = []
-    repeated = REPEATED | {"talks": args.often}
+    repeated = REPEATED | {"talks": args.often} | dict.fromkeys(args.skip.split(","), 0)
     whole = {name: repeated.get(name, 1) for name in data.pools if not name.startswith("held_")}
     for _ in range(args.epochs):
         chosen = np.concatenate([np.repeat(data.of(name), number) for name, number in whole.items()])
