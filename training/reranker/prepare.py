@@ -147,12 +147,12 @@ def by_vectors(texts: list[Text], cache: Path) -> np.ndarray:
     return near
 
 
-def by_both(texts: list[Text], written: list[Asked], cache: Path) -> list[list[int]]:
+def by_both(texts: list[Text], written: list[Asked], by_word: np.ndarray, cache: Path) -> list[list[int]]:
     """The best passages of its collection for a question of our own, by words and meaning."""
     known = {int(number): (at, vectors) for at, vectors in vectors_of(texts, cache) for number in at}
     embedder = OnnxEmbedder()
     found = []
-    for asked, words in zip(written, by_words(texts, written), strict=True):
+    for asked, words in zip(written, by_word, strict=True):
         worth: dict[int, float] = {}
         if asked.passage in known:
             at, vectors = known[asked.passage]
@@ -225,11 +225,11 @@ def data(folder: Path, out: Path, cache: Path) -> None:
     flat = tokens([piece for each in PIECES for piece in each.texts])
     print(f"{sum(map(len, flat))} tokens", flush=True)
     started = time.time()
-    words, near = by_words(texts, asked), by_vectors(texts, cache)
+    written = [each for each, _ in own]
+    words, near = by_words(texts, asked + written), by_vectors(texts, cache)
     print(f"searched, {time.time() - started:.0f} s; neighbours of {int((near[:, 0] >= 0).sum())}", flush=True)
     chosen = [candidates(each, words[row], near, len(texts), rnd) for row, each in enumerate(asked)]
-    written = [each for each, _ in own]
-    for (each, grades), best in zip(own, by_both(texts, written, cache), strict=True):
+    for (each, grades), best in zip(own, by_both(texts, written, words[len(asked) :], cache), strict=True):
         chosen.append(list(dict.fromkeys([each.passage, *grades, *best]))[:CANDIDATES])
     asked += written
     print(f"and for our own, {time.time() - started:.0f} s", flush=True)

@@ -332,7 +332,9 @@ def main() -> None:
             told["own: ndcg@5 by grades"] = round(by_grades(said[own], grades[there][own]), 4)
             told["own: same first"] = round(float((said.argmax(1) == aim[there].argmax(1))[own].float().mean()), 4)
             print(f"{name} epoch {epoch}: {told}", flush=True)
-            settings = {key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "seed")}
+            settings = {
+                key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "teach", "own", "seed")
+            }
             record = {"settings": settings, "questions": len(chosen), "epochs": epoch, "scores": told}
             saving.submit(bert.save, bert.pack(net), net.shape, args.out, name, record)
 
