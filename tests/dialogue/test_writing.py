@@ -8,6 +8,7 @@ import pytest
 from spoken import said
 
 from turnwise.dialogue.writing import compared, coordinated, one_sided, parallel, standalone, written
+from turnwise.types import Edit
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,19 @@ def test_three_that_are_alike_are_three_readings_and_no_more() -> None:
 )
 def test_what_stands_beside_the_subject_of_a_question(question: str, group: list[str]) -> None:
     assert coordinated(question) == group
+
+
+@pytest.mark.parametrize(
+    ("message", "query"),
+    [
+        ("who can go there?", "who can go to Edicenter?"),
+        ("What do people do there?", "What do people do in Edicenter?"),
+        ("How far is the station from there?", "How far is the station from Edicenter?"),
+    ],
+)
+def test_a_place_is_written_with_its_preposition(message: str, query: str) -> None:
+    start = message.index("there")
+    assert written(message, ["Edicenter"], Edit(start, start + 5, None, 0.9)) == query
 
 
 def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:

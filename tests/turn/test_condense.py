@@ -94,6 +94,26 @@ def test_an_ellipsis_asks_the_last_question_of_another_subject(question: str, me
     assert found.method == "rules"
 
 
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("How was it trained?", "How was GPT trained?"),
+        ("When is it?", "When is GPT?"),
+        ("What are its limits?", "What are GPT’s limits?"),
+    ],
+)
+def test_an_ellipsis_after_a_question_that_leant_itself_takes_the_place_of_its_pronoun(
+    question: str, query: str
+) -> None:
+    found = condensed("And GPT?", said("What is BERT?", "A model. [1]", question, "It is so. [1]"))
+    assert (found.query, found.method) == (query, "rules")
+
+
+def test_an_ellipsis_after_a_pronoun_and_a_name_is_not_written_for_either() -> None:
+    history = said("What is BERT?", "A model. [1]", "How does it compare to GPT?", "It reads both ways. [1]")
+    assert "How does T5" not in condensed("And T5?", history).query
+
+
 @pytest.mark.parametrize("message", ["What is GPT?", "Explain gradient descent", "thanks!", "What did I ask first?"])
 def test_what_stands_alone_or_asks_nothing_comes_out_unchanged(message: str) -> None:
     found = condensed(message, BERT)

@@ -49,7 +49,8 @@ _NAMED = re.compile(
     r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
     r"(?!the |it\b|its\b|they\b|their\b|he\b|his\b|she\b|her\b|this\b|that\b|these\b|those\b|some |there\b|"
     r"your\b|more\b)"
-    r"[\w\-. '’?!]+$",
+    r"[\w\-. '’?!]+$"
+    r"|^how (?:does|do|did) (?-i:[A-Z][\w-]*(?: [A-Z][\w-]*){0,3}) work\s*[?.!]*$",
     re.I,
 )
 _CONTINUE = re.compile(

@@ -12,7 +12,7 @@ from turnwise.types import Condensed, Edit, Message, Term
 
 Phrase = tuple[str, float]  # as it was said, and the probability that the message leaves it out
 
-NEARLY = 0.8  # share of the likeliest phrase's probability from which another is as good a reading
+NEARLY = 0.6  # share of the likeliest phrase's probability from which another is as good a reading
 MOST_READINGS = 3
 LONGEST_QUESTION = 300  # characters of a question that is asked again of another subject
 
@@ -53,6 +53,10 @@ _ONE_SIDED = re.compile(
     r"[\w.-]{2,30}(?: [\w.-]{2,30}){0,2}?)\s*[?.!]*",
     re.I,
 )
+_GOING = re.compile(
+    r"\b(?:go|goes|going|went|gone|get|gets|got|getting|come|comes|came|travel\w*|fly|drive|walk)\s+$", re.I
+)
+_BEFORE_PLACE = re.compile(r"\b(?:from|in|to|near|around|over|of)\s+$|^\s*$", re.I)
 _COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
 
 
@@ -114,10 +118,17 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
     elif not edit or not _of_words(edit, body):
         pass
     elif edit.joint is None:
-        body = body[: edit.start] + rest.pop(0) + body[edit.end :]
+        body = body[: edit.start] + _to_there(body, edit) + rest.pop(0) + body[edit.end :]
     else:
         body = " ".join(filter(None, (body[: edit.end], edit.joint, rest.pop(0)))) + body[edit.end :]
     return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
+
+
+def _to_there(body: str, edit: Edit) -> str:
+    """What must stand before the name of a place that is written for "there": "go there", "go to Rome"."""
+    if body[edit.start : edit.end].lower() not in ("there", "here") or _BEFORE_PLACE.search(body, 0, edit.start):
+        return ""
+    return "to " if _GOING.search(body, 0, edit.start) else "in "
 
 
 def _of_words(edit: Edit, body: str) -> bool:
@@ -157,14 +168,19 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
         return _both_sides(other, seen)
     found = _ELLIPSIS.fullmatch(message.strip())
     last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
-    asked = _SUBJECT.search(last) if found and not _ELLIPSIS.fullmatch(last) and subject(last) else None
-    if not found or not asked or len(last) > LONGEST_QUESTION:
+    if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
         return None
-    start, end = asked.span(asked.lastindex or 0)
-    own = {stem(word) for word in words(f"{message} {last[start:end]}")}
+    asked = _SUBJECT.search(last)
+    if points_back(last) and not (asked and asked[2]):  # "How was it trained?" names nothing
+        replaced, query = _pronoun(last), written(last, [found[1]])
+    elif asked and subject(last):
+        start, end = asked.span(asked.lastindex or 0)
+        replaced, query = last[start:end], last[:start] + found[1] + last[end:]
+    else:
+        return None
+    own = {stem(word) for word in words(f"{message} {replaced}")}
     added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
-    reason = f"it asks the last question again, of “{found[1]}” instead of “{last[start:end]}”"
-    return Condensed(last[:start] + found[1] + last[end:], added, "rules", reason)
+    return Condensed(query, added, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
 
 
 def one_sided(message: str) -> str:
