@@ -35,6 +35,7 @@ _PAIR = re.compile(r"(?:0x)?[0-9A-Fa-f]{2}[:,-]?")
 _EIGHT_BITS = re.compile(r"[01]{8}")
 _NOT_HEX = re.compile(r"0x|[^0-9A-Fa-f]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]+")
+_SHOWN = {0xE0000 + point: chr(point) for point in range(0x20, 0x7F)}
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _ZERO_WIDTH = re.compile("[\u200b\u200c\u200d\u2060\ufeff]{16,}")
 _UNSHOWN = {*map(chr, range(0xE0020, 0xE01F0)), *map(chr, range(0xFE00, 0xFE0F)), *"\u200b\u200c\u200d\u2060\ufeff"}
@@ -78,6 +79,8 @@ def hidden(text: str) -> Iterator[Payload]:
         written = gap.join("".join(chr(ord(each) - 0xE0000) for each in found[0]) for found in runs)
         if written.strip():
             yield Payload(written, "hidden tags", (runs[0].start(), runs[-1].end()))
+        if not _TAGS.sub("", text).isascii():  # there are no tags for other letters: they stand among them as they are
+            yield Payload(text.translate(_SHOWN), "hidden tags", (0, len(text)))
     for found in _SELECTORS.finditer(text):
         values = bytes(ord(each) - 0xFE00 if each < "\uff00" else ord(each) - 0xE0100 + 16 for each in found[0])
         if (told := _told(values)) is not None:

@@ -14,12 +14,18 @@ from turnwise.guard.vocabulary import LONGEST, LONGEST_TOKEN, WORDS, Tokens, asc
 
 MOST_VARIANTS = 16  # readings tried of one word with figures
 SHORTEST_TOGETHER = 14  # letters that may be several words without blanks
+LONG_WORD = 6  # letters of a word that nobody takes apart without reason
+NO_INITIALS = 4  # letters that are hardly initials
+SEVERAL = 3  # words of so many
 LONGEST_RUN = 10_000  # spaced letters without double gaps that are cut into words
 
 _GAP = r"[ .,\-_*|/·•~\n'’\"“”?!:;()]"
 _SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,6}}[^\W_](?![^\W_])){{3,}}")
 _SPACED_TIGHTLY = re.compile(r"(?<![^\W_])[^\W_][.,\-_*|/·•~]{1,4}[^\W_][.,\-_*|/·•~]{1,4}[^\W_](?![^\W_])")
 _GAP_OF_LETTERS = re.compile(rf"{_GAP}+")
+_ONE = r"(?>\.{3}|\S)"  # a character; one of them is now three
+_SPELLED = re.compile(rf"[\"'“„«(\[]{{0,3}}{_ONE}([-._,*|/~+·•])(?:{_ONE}\1)*+{_ONE}?[.,;:!?)\]\"'”»]{{0,3}}")
+_SPELLED_BY = {sign: re.compile(rf"({_ONE})(?:{re.escape(sign)}|$)") for sign in "-._,*|/~+·•"}
 _SEPARATED = re.compile(
     r"(?<![A-Za-z])[A-Za-z]+(?:[_+~|*.]{1,2}[A-Za-z]+){2,}|(?<![A-Za-z-])[A-Za-z]+(?:-[A-Za-z]+){4,}"
 )
@@ -35,7 +41,13 @@ _INLINE = (
 )
 _MARKUP_INSIDE = re.compile(rf"(?<=[^\W_])(?:{_INLINE}|[*~`_]{{1,3}}(?=[^\W_])|\[\])", re.I)
 _MARKED = re.compile(r"[^\W_](?:<[a-z/!]|(?:[*~`]{1,3}|__)[^\W_]|\[\])", re.I)
-_MARKUP_BETWEEN = re.compile(rf"(?<=[A-Za-z]{{2}})(?:{_INLINE}|\*\*|~~|`)(?=[A-Za-z])", re.I)
+# Letters and their marks: of scripts in which a word stands by itself, and of those in which more may be joined to it.
+_APART = "A-Za-z\u00aa-\u0dff\u0f00-\u0fff\u10a0-\u10ff\u1200-\u177f\u1800-\u1fff"
+_RUNNING_ON = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
+_MARKUP_BETWEEN = re.compile(rf"(?<=[{_APART}]{{2}})(?:{_INLINE}|\*\*|~~|`)(?=[{_APART}])", re.I)
+_MARKED_RUNNING_ON = re.compile(  # begins with what is rare, so that a long text is soon looked through
+    rf"<(?<=[{_RUNNING_ON}].)/?[a-z]|[*~`](?<=[{_RUNNING_ON}].)[*~`]{{0,2}}[{_RUNNING_ON}]", re.I
+)
 _MARKUP = re.compile(rf"{_INLINE}|[*~`]{{1,3}}|(?<=[^\W_])_{{1,3}}(?=[^\W_])|\[\]", re.I)
 
 _FIGURES = {
@@ -77,18 +89,53 @@ def _without_markup(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     return _if_gained(tape, new, count)
 
 
+def unformatted(tape: Tape) -> Tape:
+    """Without formatting between letters where words run on, as in Chinese, Thai or Korean: it is honest there, and
+    yet it hides words."""
+    if tape.text.isascii() or not _MARKED_RUNNING_ON.search(tape.text):
+        return tape
+    return tape.sub(_MARKUP, lambda _: "")
+
+
 def _joined(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     """Letters with gaps between them as words, where one of the runs in the text holds a known word; initials and
     lists of letters do not."""
+    tape, spelled = _spelled(tape, tokens)
+    if spelled:
+        tokens = Tokens(tape.text)
     short = (each.strip(".,-_*|/·•~'’\"“”?!:;()") for each in tokens.all if len(each) < 6)
     alone = {each for each in short if len(each) == 1 and each.isalpha() and each not in "aAiI"}
     if len(alone) < 2 and not tokens.any_like(_SPACED_TIGHTLY):
-        return tape, 0
+        return tape, spelled
     runs = {found.start(): _run(found) for found in _SPACED.finditer(tape.text)}
     plain = [start for start, run in runs.items() if run and _has_words(run.text)]
     if not plain:
+        return tape, spelled
+    return tape.sub(_SPACED, lambda found: runs[found.start()]), spelled + len(plain)
+
+
+def _spelled(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
+    """Words of any language with one and the same sign after each letter, where one is long or several are no initials:
+    they keep their own signs. What holds several known words is left to be cut apart."""
+    found = {token: match[1] for token in (*tokens.odd, *tokens.long) if (match := _SPELLED.fullmatch(token))}
+    new = {token: Tape(token).sub(_SPELLED_BY[sign], lambda one: one[1]) for token, sign in found.items()}
+    words = ["".join(filter(_is_letter, after.text.lower())) for after in new.values()]
+    sizes = [len(word) for word in words if list(word) != sorted(word)]  # in the order of the alphabet it is a list
+    if max(sizes, default=0) < LONG_WORD and sum(size >= NO_INITIALS for size in sizes) < SEVERAL:
         return tape, 0
-    return tape.sub(_SPACED, lambda found: runs[found.start()]), len(plain)
+    new = {token: after for token, after in new.items() if not _several_words(after.text)}
+    return _by_token(tape, new), len(new)
+
+
+def _is_letter(each: str) -> bool:
+    """Also a vowel sign, as those of Hindi and Thai."""
+    return each.isalpha() or (not each.isascii() and unicodedata.category(each)[0] == "M")
+
+
+def _several_words(letters: str) -> bool:
+    if not SHORTEST_TOGETHER <= len(letters) <= LONGEST_RUN or letters.lower() in WORDS:
+        return False
+    return len(segmented(letters) or ()) > 2
 
 
 def _run(found: re.Match[str]) -> Spread | None:
@@ -116,6 +163,8 @@ def _run(found: re.Match[str]) -> Spread | None:
 
 def _has_words(text: str) -> bool:
     foreign = sum(not each.isascii() and each.isalpha() for each in text)
+    if sum(len(word) >= NO_INITIALS for word in text.split()) >= SEVERAL:
+        return True
     return foreign > 4 or any(len(word) > 2 for word in ascii_words(text.translate(_FIRST)) & WORDS)
 
 

@@ -320,7 +320,7 @@ def rule_score(text: str) -> float:
     if not _OBJECT.search(text):
         return 0.0
     plain = "\n".join(" ".join(line.split()) for line in text.splitlines())
-    view = View(plain, "plain", None, (0, len(plain)))
+    view = View(plain, "plain", None, (0, len(plain)), hidden=False)
     return BY_RULE if by_rule(Reading(text, plain, (view,), {})) else 0.0
 
 

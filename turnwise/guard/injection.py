@@ -143,7 +143,7 @@ class InjectionRail:
         found = []
         for view in reading.views[:VIEWS]:
             chance, (start, end) = suspicion(self._classifier, view.text)
-            chance = chance if view.kind == "plain" else chance**EVASION
+            chance = chance**EVASION if view.hidden else chance
             found.append((chance, view, reading.place(view, start, end)))
         return max(found, key=lambda each: each[0])
 

@@ -26,7 +26,7 @@ _TO_LATIN = str.maketrans({other: latin for latin, others in _WEAKLY_ALIKE.items
 _TO_CYRILLIC = str.maketrans("AaBEeKkMmHOoPpCcTXxyYiIjsS", "АаВЕеКкМмНОоРрСсТХхуУіІјѕЅ")
 _TO_GREEK = str.maketrans("ABEZHIKMNOoTXYPpvu", "ΑΒΕΖΗΙΚΜΝΟοΤΧΥΡρνυ")
 
-_LATIN = "A-Za-z\u00c0-\u024f"
+_LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _OTHER = "".join(sorted(_STRONG)) + "".join(_WEAKLY_ALIKE.values())
 _ALONE = "".join(sorted(_STRONG))
 _ONE = re.compile(f"[{_OTHER}]")
@@ -34,6 +34,7 @@ _ONE = re.compile(f"[{_OTHER}]")
 _MEETING = re.compile(rf"[{_OTHER}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].))", re.S)
 _WHOLLY = re.compile(rf"[{_ALONE}](?<!\w.)[{_ALONE}]*(?!\w)", re.S)
 _LETTERS = re.compile(r"[^\W\d_]+")
+_GREEK = re.compile("[\u0370-\u03ff]")
 _IS_LATIN = re.compile(f"[{_LATIN}]")
 _BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
 _AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
@@ -61,9 +62,10 @@ def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
 
     pieces: list[str] = []
     last, known = 0, dict[str, str]()
+    mostly_latin = 2 * len(text.encode("ascii", "ignore")) > len(text)
     for start, end in _mixed(text):
         old = text[start:end]
-        new = known[old] = known.get(old) or _unmixed(old)
+        new = known[old] = known.get(old) or _unmixed(old, mostly_latin)
         changed += sum(map(str.__ne__, old, new))
         pieces += (text[last:start], new)
         last = end
@@ -87,7 +89,8 @@ def _mixed(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _unmixed(word: str) -> str:
+def _unmixed(word: str, mostly_latin: bool) -> str:
+    """A word in one script. Two letters may be a measure, as μm, or a short word of a Russian text."""
     latin = len(_IS_LATIN.findall(word))
     if not latin or latin == len(word):
         return word
@@ -97,8 +100,10 @@ def _unmixed(word: str) -> str:
             whole = word.translate(table)
             if _same_script(whole):
                 return whole
+    if len(word) == 2 and mostly_latin and not _GREEK.search(word):
+        return folded
     folded = word.translate(_TO_LATIN)
-    return folded if len(word) > 2 or folded.lower() in WORDS else word  # not the μm of a measure
+    return folded if len(word) > 2 or folded.lower() in WORDS else word
 
 
 def _same_script(word: str) -> bool:

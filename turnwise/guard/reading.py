@@ -3,9 +3,7 @@ All of it takes time in proportion to the length."""
 
 from __future__ import annotations
 
-import codecs
 import re
-import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,28 +12,29 @@ from types import MappingProxyType
 import numpy as np
 
 from turnwise.guard.decoding import Payload, hidden, payloads, unescaped
-from turnwise.guard.disguises import undisguised
+from turnwise.guard.disguises import undisguised, unformatted
 from turnwise.guard.folding import Tape, closed, folded
-from turnwise.guard.vocabulary import BACKWARDS, TURNED, WORDS, Tokens
+from turnwise.guard.turning import BY_13, gives_words_backwards, gives_words_turned, looks_backwards, looks_turned
+from turnwise.guard.vocabulary import Tokens
 
 DEEPEST = 3  # encodings inside of one another
 MOST_VIEWS = 32
 MOST_PAYLOADS = 4  # of one text that are read one by one; all others are read as one
 LARGEST = 4  # times the length of the message (and 4,096) that all its other forms together may have
 
-_BY_13 = str.maketrans(string.ascii_letters, codecs.encode(string.ascii_letters, "rot13"))
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """A form of the message that rails read. `origin` is the place in the original of each character; None for what
-    was decoded, which stands for all of `span`."""
+    was decoded, which stands for all of `span`. `hidden`: whether it was plainly hidden, as no honest text is."""
 
     text: str
     kind: str
     origin: Sequence[int] | None
     span: tuple[int, int]
+    hidden: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:
     loose = folded(Tape(text), signs)
     plain = closed(loose)
     whole = (0, len(text))
-    yield View(plain.text, "plain", plain.origin(), whole)
+    yield View(plain.text, "plain", plain.origin(), whole, False)
     told = [(each, each.span) for each in hidden(text)]
     tape, tokens, kinds = loose, Tokens(loose.text), list[str]()
     told += _told(tape, tokens, len(text))
@@ -105,7 +104,9 @@ def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:
     names, tape, tokens = undisguised(tape, tokens, signs)
     if names:
         yield _view(tape, " + ".join([*kinds, *names]), whole)
-    yield from _turned(closed(tape), tokens.words(), signs, whole)
+    if (bare := unformatted(tape)) is not tape:
+        yield _view(bare, "unformatted", whole, hidden=False)
+    yield from _turned(closed(tape), tokens, signs, whole)
     for payload, span in _few(told, signs) if depth else ():
         for view in _views(payload.text, signs, depth - 1):
             inner = "" if view.kind == "plain" else f" > {view.kind}"
@@ -126,9 +127,9 @@ def _few(
         yield Payload("\n".join(payload.text for payload, _ in rest), rest[0][0].kind, (first, last)), (first, last)
 
 
-def _view(tape: Tape, kind: str, span: tuple[int, int]) -> View:
+def _view(tape: Tape, kind: str, span: tuple[int, int], hidden: bool = True) -> View:
     tape = closed(tape)
-    return View(tape.text, kind, tape.origin(), span)
+    return View(tape.text, kind, tape.origin(), span, hidden)
 
 
 def _told(tape: Tape, tokens: Tokens, length: int) -> list[tuple[Payload, tuple[int, int]]]:
@@ -136,25 +137,17 @@ def _told(tape: Tape, tokens: Tokens, length: int) -> list[tuple[Payload, tuple[
     return [(each, tape.place(*each.span, length)) for each in payloads(tape.text, tokens)]
 
 
-def _turned(tape: Tape, words: set[str], signs: Counter[str], whole: tuple[int, int]) -> Iterator[View]:
-    """The text, of these words, turned by 13 letters or backwards, where several of them are then known ones."""
-    known = words & WORDS
-    unread = words - known if len(words) > 2 * len(known) else set[str]()  # where it is no English as it stands
-    if _plainly(words & TURNED) or _gives(len(known), " ".join(unread).translate(_BY_13).split()):
+def _turned(tape: Tape, tokens: Tokens, signs: Counter[str], whole: tuple[int, int]) -> Iterator[View]:
+    """The text, of these tokens, turned by 13 letters or backwards, where it shows signs of it."""
+    words = tokens.words()
+    plainly = gives_words_turned(words)
+    if plainly or looks_turned(words):
         signs["rot13"] += 1
-        yield View(tape.text.translate(_BY_13), "rot13", tape.origin(), whole)
-    if _plainly(words & BACKWARDS) or _gives(len(known), [word[::-1] for word in unread]):
+        yield View(tape.text.translate(BY_13), "rot13", tape.origin(), whole, plainly)
+    plainly = gives_words_backwards(words)
+    if plainly or looks_backwards(tape.text, tokens.all, words):
         signs["reversed"] += 1
         places = np.arange(len(tape.text)) if tape.places is None else tape.places
         back = Tape(tape.text[::-1], places[::-1].copy())
-        yield View(back.text, "reversed", back.origin(), whole)
-        yield View(_WORD.sub(lambda found: found[0][::-1], tape.text), "reversed words", None, whole)
-
-
-def _gives(known: int, turned: Sequence[str]) -> bool:
-    """Whether more than twice as many words are known once they are turned."""
-    return sum(len(word) > 2 for word in WORDS.intersection(turned)) > 2 * known + 1
-
-
-def _plainly(known: set[str]) -> bool:
-    return len(known) > 1 and sum(map(len, known)) > 9
+        yield View(back.text, "reversed", back.origin(), whole, plainly)
+        yield View(_WORD.sub(lambda found: found[0][::-1], tape.text), "reversed words", None, whole, plainly)
