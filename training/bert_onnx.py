@@ -68,6 +68,9 @@ def read_own(file: Path) -> Weights:
         scale = np.concatenate([found[f"{name}{part}.scale"] for part in parts]).reshape(-1, 1)
         weights |= _packed(f"{name}.weight", values, scale, np.zeros_like(scale, np.int8))
         weights[f"{name}.bias"] = np.concatenate([found[f"{name}{part}.bias"] for part in parts])
+    for head in [name.removesuffix(".weight") for name in found if name.endswith(".weight") and "norm" not in name]:
+        if f"{head}.scale" not in found:  # in float32, as `dense` writes it
+            weights |= {f"{head}.weight": found[f"{head}.weight"].T, f"{head}.bias": found[f"{head}.bias"]}
     return weights
 
 

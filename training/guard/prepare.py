@@ -35,6 +35,7 @@ from training.guard.texts import (
     worn,
 )
 from training.texts import rows
+from turnwise.models.guard import SHORT, stretches
 from turnwise.models.weights import pinned_weights
 
 SEED = 29
@@ -43,13 +44,24 @@ LANGUAGES = (
     *("multilingual_a", "multilingual_b", "multilingual2_a", "multilingual2_b"),
     *("multilingual3", "multilingual4", "multilingual5", "multilingual6"),
 )
-ATTACKS = ("attacks_en", "attacks2_en", "attacks3_en", "attacks4_en", "attacks_long_en", "mixed5_en", *LANGUAGES)
+# Written without groups, each line by itself, attacks beside their honest neighbours: learnt COPIES times, each time
+# typed a little otherwise.
+FREE = (
+    *("direct_en", "hidden_en", "hijack_en", "pasted_en", "pasted2_en", "personas_en", "second_en", "honest_en"),
+    *("multilingual7_a", "multilingual7_b", "multilingual7_c"),
+)
+COPIES = 6
+ATTACKS = (
+    *("attacks_en", "attacks2_en", "attacks3_en", "attacks4_en", "attacks_long_en", "mixed5_en"),
+    *(*LANGUAGES, *FREE),
+)
 BENIGN = (
     *("dialog_en", "benign_en", "benign2_en", "benign3_en", "benign4_en", "benign5_en", "benign6_en", "mixed5_en"),
-    *("roleplay_benign_en", *LANGUAGES),
+    *("roleplay_benign_en", *LANGUAGES, *FREE),
 )
 SPOKEN = ("dialog_en", "benign5_en", "benign6_en")  # as people speak in a conversation: each line stands for many
 ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en", "mixed5_en")
+PAYLOADS, PASSAGES = ("payloads", "payloads2", "payloads3"), ("passages", "passages2", "passages3")
 TASKS = ("tasks", "security_code", "coding", "writing", "creative")
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
@@ -83,6 +95,8 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         most = 60 if line.file in SPOKEN else 24 if line.file in ELABORATE else 14
         each = variants(line, most, rnd)
         told[line.held] += each[:4]
+        if line.file in FREE:  # of a long message, which is read in stretches, each is honest too
+            each = each * COPIES + [text[a:b] for text in each if len(text) > SHORT for a, b in stretches(text)]
         for text in each:
             add(text, 0, f"{line.file}/{line.kind}", line.held)
     for number, text in enumerate(chatted(folder)):
@@ -97,12 +111,10 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         told[number % 10 == 0].append(text)
     parts = [line for line in attack if line.kind == "persona_part"]
     whole = [line for line in attack if line.kind != "persona_part"]
-    struck: dict[bool, list[str]] = {True: [], False: []}
     for line in whole:
         each = variants(line, {"attacks_long_en": 24, "attacks4_en": 40}.get(line.file, 16), rnd)
-        struck[line.held] += each
-        for text in each:
-            kind = f"{line.file}/{line.kind}"
+        kind = f"{line.file}/{line.kind}"
+        for text in each * COPIES if line.file in FREE else each:
             add(text, 1, kind, line.held)
             if rnd.random() < 0.3 and len(text) < 600:  # beside something honest
                 other = chosen(told[line.held], rnd)
@@ -118,8 +130,8 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         for _ in range(250 if held else 2_500):  # honest texts beside each other
             several = [chosen(told[held], rnd) for _ in range(rnd.randint(2, 6))]
             add(rnd.choice([" ", "\n", "\n\n"]).join(several), 0, "several", held)
-    payloads = [line for line in lines("payloads", "payloads2") if any(line.kind.startswith(kind) for kind in STEERING)]
-    own = lines("passages", "passages2")
+    payloads = [line for line in lines(*PAYLOADS) if any(line.kind.startswith(kind) for kind in STEERING)]
+    own = lines(*PASSAGES)
     for number, passage in enumerate(rnd.sample(passages, 5_000) + [v for line in own for v in variants(line, 6, rnd)]):
         held = number % 10 == 0
         frame = chosen(PASTED, rnd)
@@ -138,13 +150,13 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 
 def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
     """Passages as they are, with something planted that steers an assistant, and with a sentence of another passage."""
-    payloads = lines("payloads", "payloads2")
+    payloads = lines(*PAYLOADS)
     tasks = [
         line for line in lines(*BENIGN) if line.kind in ("tasks", "security_code", "coding", "writing", "creative")
     ]
     tasks = [line for line in tasks if len(line.text) < 500]
     questions = asked(folder)
-    own = [text for line in lines("passages", "passages2") for text in variants(line, 8, rnd)]
+    own = [text for line in lines(*PASSAGES) for text in variants(line, 8, rnd)]
     replies = answers(folder)
     texts = passages + own * 4 + rnd.sample(replies, min(len(replies), 6_000))
     rnd.shuffle(texts)

@@ -2,7 +2,7 @@
 
     python training/guard/train.py DATA OUT START [START ...] [--minutes 4]
 
-DATA as prepare.py left it; START.npz.xz is the encoder that a network starts as: the shipped embedder, by
+DATA as prepare.py left it; START.npz.xz is the network that it starts as: the shipped embedder, or the guard itself, by
 bert_onnx.read_own and packed.write. OUT gets START.npz.xz.0 (and .1...) and START.json. Needs torch and a GPU.
 """
 
@@ -124,6 +124,17 @@ def report(net: Net, rows: Rows, passages: bool) -> dict[str, object]:
     return {"threshold": threshold, "recall": float((said[labels == 1] > threshold).mean()), "flagged": found}
 
 
+def started(weights: packed.Weights) -> Net:
+    """A network that starts as this encoder, with heads of its own or those that come with it."""
+    net = Net(begun(weights))
+    if any(name.startswith("message.") for name in weights):
+        for head in (net.message, net.planted):
+            name = "message" if head is net.message else "planted"
+            head.weight.data[:] = torch.from_numpy(packed.plain(weights, f"{name}.weight"))
+            head.bias.data[:] = torch.from_numpy(packed.plain(weights, f"{name}.bias"))
+    return net
+
+
 def begun(weights: packed.Weights) -> bert.Encoder:
     """The encoder with these weights, all of its layers computing all tokens."""
     count = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
@@ -150,7 +161,7 @@ def main() -> None:
     messages, passages = Rows(flat, "messages", device, 0.45), Rows(flat, "passages", device, 0.5)
     nets = {}
     for file in given.starts:
-        net = Net(begun(packed.read(file))).to(device).train()
+        net = started(packed.read(file)).to(device).train()
         optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=0.01, fused=device == "cuda")
         nets[file.name.split(".")[0]] = net, optimizer, copy.deepcopy(net).eval()
     begin, step = time.time(), 0
