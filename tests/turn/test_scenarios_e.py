@@ -153,7 +153,7 @@ def rewriting(sample_engine: Engine) -> Callable[..., Reply]:
 
     def rewriting(reply: str, message: str, *contents: str) -> Reply:
         with FakeOpenAI(words(reply)) as provider:
-            chosen = Settings(base_url=provider.url, model="some-model", condense_with_model=True)
+            chosen = Settings(base_url=provider.url, model="some-model", condense_with_model=True, condense_timeout=60)
             parts = replace(sample_engine._parts, condenser=query_condenser(chosen))
             events = asyncio.run(collected(run_turn(TurnRequest(message, said(*contents)), parts)))
         last = events[-1]
