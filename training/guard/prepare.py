@@ -48,6 +48,7 @@ LANGUAGES = (
 # typed a little otherwise.
 FREE = (
     *("direct_en", "hidden_en", "hijack_en", "pasted_en", "pasted2_en", "personas_en", "second_en", "honest_en"),
+    *("errands_en", "elaborate_en"),
     *("multilingual7_a", "multilingual7_b", "multilingual7_c"),
 )
 COPIES = 6
