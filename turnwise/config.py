@@ -195,7 +195,7 @@ def _read(file: Path | None) -> dict[str, Any]:
 
 def _unknown(name: str, origin: str, known: Mapping[str, Any]) -> ConfigError:
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else "`turnwise config` lists every setting."
+    hint = f"Did you mean '{near[0]}'?" if near else f"These can be set: {', '.join(sorted(known))}."
     return ConfigError(f"Unknown setting '{name}' in {origin}.", hint)
 
 

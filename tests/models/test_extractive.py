@@ -92,6 +92,13 @@ def test_an_answer_that_was_given_is_recalled_as_such_when_it_is_asked_for(
     assert told in answer
 
 
+def test_a_question_is_answered_in_another_form_of_its_verb(answerer: ExtractiveAnswerer) -> None:
+    text = "The Heron sank in 1902 because its keel was rotten. It was written up by Elsa Marr. The pond is deep."
+    said = ("The Heron sank in 1902 because its keel was rotten. [1]",)
+    answer = answerer.answer(prompt("why did it sink?", text, search="why did the Heron sink?", said=said))
+    assert answer == "As I said: The Heron sank in 1902 because its keel was rotten. [1]"
+
+
 def test_words_of_the_conversation_alone_are_no_reason_to_say_it_again(answerer: ExtractiveAnswerer) -> None:
     text = "A hive yields honey of twenty kilograms. The bakery is on Mill Street."
     said, search = ("A hive yields honey of twenty kilograms. [1]",), "who sells hive yields honey twenty kilograms?"

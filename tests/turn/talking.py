@@ -17,12 +17,10 @@ from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
     Accepted,
     Answered,
-    ConversationState,
     Delta,
     Failed,
     Message,
     Reply,
-    Source,
     StageTrace,
     TurnEvent,
     TurnRequest,
@@ -109,19 +107,6 @@ def searches(reply: Reply) -> list[str]:
 
 def citations(text: str) -> set[int]:
     return {int(number) for number in re.findall(r"\[(\d+)\]", text)}
-
-
-def by_passage(reply: Reply) -> tuple[str, tuple[Source, ...]]:
-    """An answer and its sources, cited by the passages themselves: which numbers are free depends on who keeps the
-    history, since a text does not say what else was shown."""
-    behind = {str(source.number): source.passage_id for source in reply.sources}
-    text = re.sub(r"\[(\d+)\]", lambda marker: f"[passage {behind[marker[1]]}]", reply.text)
-    return text, tuple(replace(source, number=0) for source in reply.sources)
-
-
-def standing(reply: Reply) -> ConversationState:
-    """Where a conversation stands, whatever numbers its last answer cited: [12] is longer than [9]."""
-    return replace(reply.state, last_response_length=0)
 
 
 def abstains(reply: Reply) -> bool:

@@ -109,6 +109,19 @@ def test_an_ellipsis_after_a_question_that_leant_itself_takes_the_place_of_its_p
     assert (found.query, found.method) == (query, "rules")
 
 
+@pytest.mark.parametrize(
+    ("question", "message", "query"),
+    [
+        ("Who wrote the Skerry Song?", "when?", "when wrote the Skerry Song?"),
+        ("Is the museum open in winter?", "And where exactly?", "where is the museum open in winter?"),
+        ("When is Edifest?", "where?", "where is Edifest?"),
+    ],
+)
+def test_a_bare_question_word_is_asked_of_the_last_question(question: str, message: str, query: str) -> None:
+    found = condensed(message, said(question, "It is so. [1]"))
+    assert (found.query, found.method) == (query, "rules")
+
+
 def test_an_ellipsis_after_a_pronoun_and_a_name_is_not_written_for_either() -> None:
     history = said("What is BERT?", "A model. [1]", "How does it compare to GPT?", "It reads both ways. [1]")
     assert "How does T5" not in condensed("And T5?", history).query

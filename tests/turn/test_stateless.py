@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from talking import answered, by_passage, said, searches, standing
+from talking import answered, said, searches
 
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.turn.run import Parts
@@ -33,10 +33,11 @@ Talk = Callable[..., tuple[Reply, ...]]
 )
 def test_stateless_equals_stateful(talk: Talk, talk_stateless: Talk, messages: tuple[str, ...]) -> None:
     for kept, sent in zip(talk(*messages), talk_stateless(*messages), strict=True):
-        assert by_passage(sent) == by_passage(kept)
+        assert (sent.text, sent.sources) == (kept.text, kept.sources)
         assert sent.condensed_query == kept.condensed_query
         assert sent.follow_up == kept.follow_up
-        assert standing(sent) == standing(kept)
+        assert sent.state == kept.state
+        assert sent.suggestions == kept.suggestions
         assert sent.turn == kept.turn
         assert sent.conversation_id is None
 

@@ -53,6 +53,8 @@ _ONE_SIDED = re.compile(
     r"[\w.-]{2,30}(?: [\w.-]{2,30}){0,2}?)\s*[?.!]*",
     re.I,
 )
+_WHEN = re.compile(r"(?:(?:and|but|so) )?(when|where)(?: exactly)?\s*[?.!]*", re.I)
+_ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
 _GOING = re.compile(
     r"\b(?:go|goes|going|went|gone|get|gets|got|getting|come|comes|came|travel\w*|fly|drive|walk)\s+$", re.I
 )
@@ -166,6 +168,8 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     to GPT?": the subject of the last question compared with another."""
     if other := one_sided(message):
         return _both_sides(other, seen)
+    if bare := _WHEN.fullmatch(message.strip()):
+        return _asked_anew(bare[1], seen)
     found = _ELLIPSIS.fullmatch(message.strip())
     last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
     if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
@@ -181,6 +185,18 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     own = {stem(word) for word in words(f"{message} {replaced}")}
     added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
     return Condensed(query, added, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
+
+
+def _asked_anew(word: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "When?" after "Who wrote the Skerry Song?": when it was that somebody wrote it, not when the song is."""
+    users = (each.content.strip() for each in reversed(seen) if each.role == "user")
+    last = next((each for each in users if not _WHEN.fullmatch(each)), "")
+    asked = _ASKING.match(last)
+    if not asked or not subject(last) or len(last) > LONGEST_QUESTION:
+        return None
+    rest = last[asked.end(1) :].strip() if asked[1] else last[:1].lower() + last[1:]
+    added = tuple(Term(each, 0.6) for each in words(rest) if is_content(each))
+    return Condensed(f"{word} {rest}", added, "rules", f"it asks “{word.lower()}” of the last question")
 
 
 def one_sided(message: str) -> str:

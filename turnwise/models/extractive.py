@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.dialogue.irregular import BASE
 from turnwise.dialogue.language import CODES, language, says, wants_more
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.text import (
@@ -256,7 +257,7 @@ def _units(text: str) -> list[str]:
 def _stems(text: str) -> frozenset[str]:
     """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
     if not _UNSPACED.search(text):
-        return said_stems(text)
+        return frozenset(BASE.get(each, each) for each in said_stems(text))
     runs = _UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return said_stems(_UNSPACED.sub(" ", text)).union("".join(runs), pairs)
@@ -265,7 +266,7 @@ def _stems(text: str) -> frozenset[str]:
 def _asked_stems(question: str) -> set[str]:
     """What a question asks about; of a run of characters without spaces its pairs, without the small words."""
     if not _UNSPACED.search(question):
-        return content_stems(question)
+        return {BASE.get(each, each) for each in content_stems(question)}
     runs = [run for found in _UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(_UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}

@@ -178,7 +178,10 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             prompt = await asyncio.to_thread(
                 compose, message, history, planned, hits, library.locate, budget, understood, images
             )
-            memory.shown, memory.note = prompt.shown, prompt.note
+            if (
+                parts.models[0].name not in QUOTING
+            ):  # else nothing is shown: only what is cited gets a number that stays
+                memory.shown, memory.note = prompt.shown, prompt.note
             short = "; what came before was put in short" if prompt.details["compacted"] else ""
             cut = "; the middle of the question was left out" if prompt.details["question_cut"] else ""
             reason = f"numbered for the whole conversation{short}{cut}"
@@ -231,7 +234,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             wanted_next = settings.suggestions > 0 and understood.intent not in SILENT
             crowded = wanted_next and request.crowded()
             if parts.answers and wanted_next and not crowded:
-                done = Done(message, condensed.query, text, sources, prompt.evidence, history, understood.language)
+                told = prompt.evidence, history, prompt.known, understood.language
+                done = Done(message, condensed.query, text, sources, *told)
                 search = library, parts.answers, settings.suggestions, request.where
                 tried = await asyncio.to_thread(suggested, done, *search)
             kept = "stored" if memory.conversation_id else "not stored"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from turnwise.dialogue.asking import question_about, question_quoting, what_is
-from turnwise.text import content_stems, said_stems
+from turnwise.text import CITATION, content_stems, said_stems
 from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Intent, Library, Message, Passage, SearchQuery, Source
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ class Done:
     sources: tuple[Source, ...]
     evidence: tuple[Evidence, ...]
     history: tuple[Message, ...] = ()
+    known: tuple[Source, ...] = ()  # what stood behind the answers in it, whoever kept them
     language: str = "en"
 
     @property
@@ -117,7 +118,8 @@ def _parts(done: Done, index: Library) -> list[Passage]:
     """The passages around what was cited, one for each heading that was not treated, the nearest first and those below
     before those above."""
     treated = {(each.title, each.heading) for each in done.sources}
-    treated |= {(each.title, each.heading) for message in done.history for each in message.sources}
+    told = {int(number) for answer in done.said for number in CITATION.findall(answer)}
+    treated |= {(each.title, each.heading) for each in done.known if each.number in told}
     found: dict[tuple[str, str], Passage] = {}
     for passage in done.cited[:ANCHORS]:
         around = index.around(passage, REACH)
