@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from turnwise.analytics import Report, report
 from turnwise.cli.place import Place, as_json, placed
 from turnwise.cli.screen import remark, say, say_json
-from turnwise.types import Reach
+
+if TYPE_CHECKING:
+    from turnwise.analytics import Report
 
 DAY = 86_400.0
 FEW = 5
@@ -26,6 +27,9 @@ def analytics(place: Place, days: int | None, tenant: str, as_json: bool) -> Non
 
     The same in full, with charts, is at /dashboard of `turnwise serve`.
     """
+    from turnwise.analytics import report
+    from turnwise.types import Reach
+
     since = time.time() - days * DAY if days else None
     with place.open() as engine:
         made = report(engine.store.of(tenant).facts(since or 0.0), engine.index.documents(Reach(tenant)))
