@@ -30,7 +30,7 @@ from turnwise.server.telemetry import INSTALL, endpoint_of, installed
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
 
 FALLBACK = "Until then answers are sentences of your documents."
-PATIENCE = 5.0  # seconds for the model's endpoint to say something
+PATIENCE = 10.0  # seconds for the model's endpoint to say something
 ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
 LITTLE = 500_000_000  # bytes of free disk below which a library soon has none
 
