@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from turnwise.text import stem
 
 _FORMS = """arise arose arisen, become became, begin began begun, bind bound, break broke broken, bring brought, build
@@ -16,4 +18,9 @@ taken, teach taught, tell told, think thought, throw threw thrown, understand un
 win won, write wrote written, child children, foot feet, man men, mouse mice, tooth teeth, woman women"""
 
 # By the stem of a form, that of the word. Forms that are other words too are not among them: rose, saw, left, found.
-BASE = {stem(form): stem(word) for word, *forms in map(str.split, _FORMS.split(",")) for form in forms}
+_BASE = {stem(form): stem(word) for word, *forms in map(str.split, _FORMS.split(",")) for form in forms}
+
+
+def base_stems(stems: Iterable[str]) -> set[str]:
+    """The stems, those of irregular forms as those of their words."""
+    return {_BASE.get(each, each) for each in stems}

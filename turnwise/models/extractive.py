@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
-from turnwise.dialogue.irregular import BASE
+from turnwise.dialogue.irregular import base_stems
 from turnwise.dialogue.language import CODES, language, says, wants_more
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.text import (
@@ -257,7 +257,7 @@ def _units(text: str) -> list[str]:
 def _stems(text: str) -> frozenset[str]:
     """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
     if not _UNSPACED.search(text):
-        return frozenset(BASE.get(each, each) for each in said_stems(text))
+        return frozenset(base_stems(said_stems(text)))
     runs = _UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return said_stems(_UNSPACED.sub(" ", text)).union("".join(runs), pairs)
@@ -266,7 +266,7 @@ def _stems(text: str) -> frozenset[str]:
 def _asked_stems(question: str) -> set[str]:
     """What a question asks about; of a run of characters without spaces its pairs, without the small words."""
     if not _UNSPACED.search(question):
-        return {BASE.get(each, each) for each in content_stems(question)}
+        return base_stems(content_stems(question))
     runs = [run for found in _UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(_UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
@@ -300,7 +300,8 @@ def _of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Can
 
 def _own_stems(sides: Sequence[str]) -> list[set[str]]:
     """The words of each side of a comparison, without those that all have, unless it has no other."""
-    stems = [{stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides]
+    named = ({stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides)
+    stems = [base_stems(each) for each in named]
     shared = set.intersection(*stems)
     return [each - shared or each for each in stems]
 
@@ -364,7 +365,7 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     if any(wants.search(question) and not gives.search(sentence) for wants, gives in _WANTS):
         bonus -= 0.2
     asked = _DEFINITION.match(question.strip())
-    if asked and not content_stems(asked[1]) <= _about(candidate):
+    if asked and not base_stems(content_stems(asked[1])) <= _about(candidate):
         bonus -= 0.2
     if asked and _defines(asked[1], sentence):
         bonus += 0.25

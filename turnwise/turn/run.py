@@ -178,9 +178,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             prompt = await asyncio.to_thread(
                 compose, message, history, planned, hits, library.locate, budget, understood, images
             )
-            if (
-                parts.models[0].name not in QUOTING
-            ):  # else nothing is shown: only what is cited gets a number that stays
+            if parts.models[0].name not in QUOTING:  # else nobody is shown it, and only what is cited keeps its number
                 memory.shown, memory.note = prompt.shown, prompt.note
             short = "; what came before was put in short" if prompt.details["compacted"] else ""
             cut = "; the middle of the question was left out" if prompt.details["question_cut"] else ""
