@@ -99,6 +99,15 @@ def test_a_question_is_answered_in_another_form_of_its_verb(answerer: Extractive
     assert answer == "As I said: The Heron sank in 1902 because its keel was rotten. [1]"
 
 
+def test_a_side_of_a_comparison_is_known_in_another_form(answerer: ExtractiveAnswerer) -> None:
+    one, other = "Children pay 3 euros for a ticket.", "At the desk adults pay 9 euros, in cash or by card."
+    answer = answerer.answer(
+        prompt("What do children and adults pay for a ticket?", one, other, sides=("children", "adults"))
+    )
+    assert f"**Children**: {one} [1]" in answer
+    assert f"**Adults**: {other} [2]" in answer
+
+
 def test_words_of_the_conversation_alone_are_no_reason_to_say_it_again(answerer: ExtractiveAnswerer) -> None:
     text = "A hive yields honey of twenty kilograms. The bakery is on Mill Street."
     said, search = ("A hive yields honey of twenty kilograms. [1]",), "who sells hive yields honey twenty kilograms?"

@@ -152,10 +152,7 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
 def documents(folder: Path, passages: list[str], rnd: random.Random) -> list[Example]:
     """Passages as they are, with something planted that steers an assistant, and with a sentence of another passage."""
     payloads = lines(*PAYLOADS)
-    tasks = [
-        line for line in lines(*BENIGN) if line.kind in ("tasks", "security_code", "coding", "writing", "creative")
-    ]
-    tasks = [line for line in tasks if len(line.text) < 500]
+    tasks = [line for line in lines(*BENIGN) if line.kind in TASKS and len(line.text) < 500]
     questions = asked(folder)
     own = [text for line in lines(*PASSAGES) for text in variants(line, 8, rnd)]
     replies = answers(folder)

@@ -128,8 +128,7 @@ def started(weights: packed.Weights) -> Net:
     """A network that starts as this encoder, with heads of its own or those that come with it."""
     net = Net(begun(weights))
     if any(name.startswith("message.") for name in weights):
-        for head in (net.message, net.planted):
-            name = "message" if head is net.message else "planted"
+        for name, head in (("message", net.message), ("planted", net.planted)):
             head.weight.data[:] = torch.from_numpy(packed.plain(weights, f"{name}.weight"))
             head.bias.data[:] = torch.from_numpy(packed.plain(weights, f"{name}.bias"))
     return net
