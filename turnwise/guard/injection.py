@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from turnwise.dialogue.follow_up import MEDIUM, closeness
+from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
 from turnwise.guard.reading import Reading, View
@@ -21,6 +21,7 @@ BY_RULE = 0.99
 INNOCENT = 0.2  # the most that is said of a text which cannot be an attack: no rail acts on it
 THRESHOLD = 0.5
 RECENT = 20  # messages of the conversation that a message may belong to
+FAR = 0.5  # closeness below which it does not: 90 % of those that do are above
 KIND = "an attack on the assistant"
 
 _QUOTED = re.compile(r"[\"“«„][^\"”»“]{0,400}[\"”»“]|(?<!\w)['‘][^'’]{0,400}['’](?!\w)|`[^`]{0,400}`")
@@ -166,7 +167,7 @@ class InjectionRail:
         if self._embedder is None:
             return False
         near = closeness(case.text, case.history[-RECENT:], self._embedder.embed_query)
-        return near is not None and near < MEDIUM
+        return near is not None and near < FAR
 
     def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
         action: Action = self._action if score >= self._threshold else "warn"
