@@ -22,7 +22,7 @@ from turnwise.models.guard import OnnxGuard, kind_of
 FLAGGED = {"quick": 0.01, "foreign": 0.06, "foreign_long": 0.05}
 BY_OTHERS = {
     "attack": 1.35,
-    "opening": 0.2,
+    "opening": 0.5,
     "attack_long": 0.35,
     "planted": 1.55,
 }  # log-odds that what others wrote seldom reaches

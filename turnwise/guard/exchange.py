@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -280,7 +281,7 @@ class ExchangeRail:
         refused, last = self._refused, before[-RECENT:]
         if refused is None:
             return False
-        key = "\0".join([text, *(each.content for each in last)])
+        key = json.dumps([text, *((each.role, each.content) for each in last)])
         return self._stopped.of(key, lambda _: refused(text, measure.score, last))
 
 

@@ -4,16 +4,17 @@ for the plain ones, and a trained classifier for the rest. Quoting an attack or 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from turnwise.dialogue.follow_up import closeness
+from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
-from turnwise.guard.reading import Reading, View
+from turnwise.guard.reading import Reading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import standing_at
-from turnwise.types import Embedder
+from turnwise.types import Embedder, Message
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
 EVASION = 0.5  # power of the chance of what was disguised: honest messages have no need to hide their words
@@ -108,10 +109,11 @@ _RULES = (
 
 
 class Classifier(Protocol):
-    """What judges a text by training: how likely it is an attack, from 0 to 1, and which stretch speaks for it. One
-    that opens a conversation leans on nothing, and is taken at its word."""
+    """What judges a text by training: how likely it is an attack, from 0 to 1, and which stretch speaks for it. It may
+    also have an `opening(text)`: the same of one that opens a conversation, leans on nothing, and is taken at its
+    word."""
 
-    def attack(self, text: str, opens: bool = False, /) -> tuple[float, tuple[int, int]]: ...
+    def attack(self, text: str) -> tuple[float, tuple[int, int]]: ...
 
 
 class InjectionRail:
@@ -120,13 +122,13 @@ class InjectionRail:
     to do with that, by its meaning, is taken as the first of a conversation is."""
 
     name = "injection"
-    reads_history = True
 
     def __init__(
         self, options: Mapping[str, Any], classifier: Classifier | None = None, embedder: Embedder | None = None
     ) -> None:
         self.fails: Fails = options.get("fails", "open")
         self._action = options.get("action", "block")
+        self.reads_history = self._action != "redact"  # what is redacted must be known before anything is kept
         self._threshold = float(options.get("threshold", THRESHOLD))
         self._warn = float(options.get("warn", self._threshold))
         self._classifier = classifier
@@ -141,10 +143,10 @@ class InjectionRail:
             return self._found(BY_RULE, reason, span, {"by": "rule"})
         if self._classifier is None or is_wish_to_be_forgotten(case.text):
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
-        best, view, span = self._most(reading, case.opens)
-        if best < self._threshold and not case.opens:
-            opening = self._most(reading, True)
-            if opening[0] >= self._threshold and self._leaves(case):
+        best, view, span = self._most(reading)
+        if best < self._threshold:
+            opening = self._most(reading, opens=True)
+            if opening[0] >= self._threshold and (self._opens(case) or self._leaves(case)):
                 best, view, span = opening
         if best < self._warn:
             return Finding(self.name, "allow", best, self._threshold, "nothing found")
@@ -152,7 +154,7 @@ class InjectionRail:
         reason = f"it reads like an attack on the assistant (“{_words(case.text, span)}”{hidden})"
         return self._found(best, reason, span, {"by": "classifier", "view": view.kind})
 
-    def _most(self, reading: Reading, opens: bool) -> tuple[float, View, tuple[int, int]]:
+    def _most(self, reading: Reading, opens: bool = False) -> tuple[float, View, tuple[int, int]]:
         """The most suspicious form of the message, and the stretch of the original that it means."""
         assert self._classifier is not None
         found = []
@@ -161,6 +163,17 @@ class InjectionRail:
             chance = chance**EVASION if view.hidden else chance
             found.append((chance, view, reading.place(view, start, end)))
         return max(found, key=lambda each: each[0])
+
+    def _opens(self, case: Case) -> bool:
+        """Whether nothing was asked before, but for what was stopped; a caller may send that along."""
+        asked = asked_in(case.history)
+        if not self.reads_history:  # it was not given any
+            return False
+        return not asked or (not case.trusted and all(self._stops(text) for text in asked))
+
+    def _stops(self, first: str) -> bool:
+        reading = read(first)
+        return by_rule(reading) is not None or self._most(reading, opens=True)[0] >= self._threshold
 
     def _leaves(self, case: Case) -> bool:
         """Whether a message has nothing to do with what was asked before."""
@@ -174,15 +187,21 @@ class InjectionRail:
         return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
 
 
+def asked_in(history: Sequence[Message]) -> list[str]:
+    """What a message after these may lean on: "hi" is nothing."""
+    return [each.content for each in history[-RECENT:] if each.role == "user" and asks_documents(each.content)]
+
+
 def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[float, tuple[int, int]]:
     """What the classifier says of a text, unless it is plainly innocent by what it says."""
-    chance, span = classifier.attack(text, opens)
+    attack = getattr(classifier, "opening", classifier.attack) if opens else classifier.attack
+    chance, span = attack(text)
     if chance < INNOCENT:
         return chance, span
     rest = without_mentions(text)
     if is_plainly_innocent(text if rest is None else rest):
         return INNOCENT, span
-    return (chance if rest is None else min(chance, classifier.attack(rest, opens)[0])), span
+    return (chance if rest is None else min(chance, attack(rest)[0])), span
 
 
 def is_wish_to_be_forgotten(text: str) -> bool:

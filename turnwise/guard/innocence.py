@@ -88,6 +88,19 @@ _OF_THE_TALK = re.compile(
     r")(?:,? (?:please|bitte|s['’]il (?:te|vous) pla[iî]t|por favor))?[.!]?",
     re.I,
 )
+# Who somebody talks to is asked at the beginning, and no secret.
+_WHO = (
+    r"(?:what|which) (?:kind of |sort of |language )?(?:model|assistant|ai|bot|program|software) (?:are you|is this)"
+    r"|who (?:are you|is this|(?:made|built|created|wrote|trained|developed|runs?|owns?) (?:you|this))"
+    r"|what (?:are you|can you do|do you know)(?: (?:for me|about))?|how do you work"
+    r"|are you (?:an? )?(?:human|person|robot|bot|ai|machine|real|chatgpt|gpt[-\w.]*)"
+)
+_MEETING = re.compile(rf"(?:(?:hi|hello|hey)[,.!]? )?(?:{_WHO})(?:(?:,| and|, and) (?:{_WHO}))?[?.!]?", re.I)
+_ALL_ON = re.compile(
+    r"(?:please )?(?:show|give|tell|find|list) (?:me |us )?(?:everything|all|anything|what) (?:that )?(?:you|we) "
+    r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
+    re.I,
+)
 
 
 def is_plainly_innocent(text: str) -> bool:
@@ -97,7 +110,9 @@ def is_plainly_innocent(text: str) -> bool:
         return False
     text = text.strip()
     words = [word.lower() for word in _WORD.findall(text)]
-    if _OF_THE_TALK.fullmatch(text):
+    if _OF_THE_TALK.fullmatch(text) or _MEETING.fullmatch(text):
+        return True
+    if (found := _ALL_ON.fullmatch(text)) and not any(map(_TARGET.match, _WORD.findall(found["subject"].lower()))):
         return True
     if not words or not _is_english(words):
         return False

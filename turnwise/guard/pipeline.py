@@ -266,10 +266,7 @@ class InputCheck:
         places: Sequence[int] = (),
     ) -> GuardResult:
         """The result in the light of what was said before; see `Case`."""
-        opens = not history and not blocked
-        case = dataclasses.replace(
-            self.case, history=history, blocked=blocked, places=places, trusted=trusted, opens=opens
-        )
+        case = dataclasses.replace(self.case, history=history, blocked=blocked, places=places, trusted=trusted)
         return self.pipeline.judge_exchange(case, self.found)
 
 
@@ -401,7 +398,7 @@ def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float, Sequence[Message
     spared what is plainly none by its score."""
 
     def refused(text: str, score: float, before: Sequence[Message]) -> bool:
-        case = Case(read(text), before, opens=not before)
+        case = Case(read(text), before, trusted=False)
         blocking = [rail for rail in rails if getattr(rail, "action", "block") == "block"]
         asked = [rail for rail in blocking if score >= SUSPECT or rail.name != "injection"]
         return any(rail.check(case).action == "block" for rail in asked)

@@ -61,15 +61,20 @@ class OnnxGuard:
         self._threads = threads
         self._lock = threading.Lock()
         self._loaded: _Networks | None = None
-        self.attack = lru_cache(CACHED)(self._attack)
         self.odds = lru_cache(CACHED)(self._odds)
 
-    def _attack(self, text: str, opens: bool = False) -> Suspicion:
-        """Whether a message is an attack; one that opens a conversation need not be so sure to be one."""
-        networks = self._networks()
-        odds, span = self.odds(text)
+    def attack(self, text: str) -> Suspicion:
+        """Whether a message is an attack."""
+        return self._taken(text, kind_of(text))
+
+    def opening(self, text: str) -> Suspicion:
+        """Whether a message that opens a conversation is one, of which one need not be so sure."""
         kind = kind_of(text)
-        return Suspicion(_chance(odds, networks.card["opening" if opens and kind == "attack" else kind]), span)
+        return self._taken(text, "opening" if kind == "attack" else kind)
+
+    def _taken(self, text: str, kind: str) -> Suspicion:
+        odds, span = self.odds(text)
+        return Suspicion(_chance(odds, self._networks().card[kind]), span)
 
     def quickly(self, texts: Sequence[str]) -> list[float]:
         """How likely each of these is an attack, by its pieces alone; many take little longer than one."""
