@@ -164,8 +164,7 @@ def encoder(graph: Graph, reach: Sequence[str], positions: int, ids: str = "ids"
     """
     number = graph.constant
     zero = graph.whole("zero", 0)
-    words = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|values"]), ids), to=1)
-    words = graph("Mul", words, graph("Gather", number("words.scale", graph.weights["words.weight|scale"]), ids))
+    words = _words(graph, ids)
     table, kinds = plain(graph.weights, "positions.weight")[:positions], plain(graph.weights, "types.weight")
     position = number("positions", table if types else table + kinds[0])
     x = graph("Add", words, graph("Slice", position, zero, graph("Shape", ids, start=1, end=2), zero))
@@ -194,6 +193,21 @@ def encoder(graph: Graph, reach: Sequence[str], positions: int, ids: str = "ids"
         if rest and layer + 1 < len(reach):
             x = graph("Concat", x, rest, axis=1)
     return x
+
+
+def _words(graph: Graph, ids: str) -> str:
+    """The words as they are kept: 8 bits with a scale for each, or 4 (nibbles.py) with a scale for 32 weights."""
+    number = graph.constant
+    if "words.weight|four" not in graph.weights:
+        words = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|values"]), ids), to=1)
+        return graph("Mul", words, graph("Gather", number("words.scale", graph.weights["words.weight|scale"]), ids))
+    both = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|four"]), ids), to=1)
+    both = graph("Reshape", both, number("words.blocks", np.array([1, -1, WIDTH // 32, 16])))
+    high = graph("Floor", graph("Mul", both, number("words.shift", np.array(1 / 16, np.float32))))
+    low = graph("Sub", both, graph("Mul", high, number("words.sixteen", np.array(16, np.float32))))
+    words = graph("Sub", graph("Concat", low, high, axis=3), number("words.zero", np.array(8, np.float32)))
+    scale = graph("Cast", graph("Gather", number("words.scale", graph.weights["words.weight|each"][:, :, None]), ids), to=1)
+    return graph("Reshape", graph("Mul", words, scale), number("words.shape", np.array([1, -1, WIDTH])))
 
 
 def model(graph: Graph, name: str, inputs: dict[str, list[str | int]], outputs: dict[str, list[str | int]]) -> object:
