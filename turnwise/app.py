@@ -28,6 +28,7 @@ from turnwise.models.guard import OnnxGuard
 from turnwise.models.local import ANSWER, WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
+from turnwise.models.vocabulary import is_english
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
@@ -161,7 +162,7 @@ def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline
 
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     """What messages are understood with, before there is a library."""
-    return Senses(embedder, OnnxCondenser(threads=settings.threads))
+    return Senses(embedder, OnnxCondenser(threads=settings.threads), is_english=is_english)
 
 
 def chat_models(

@@ -67,6 +67,7 @@ class Settings:
     context_tokens: int = _setting(
         0, "Tokens of the model's window (at least 1024). 0: what the model says; 8192 where it says nothing."
     )
+    spelling: bool = _setting(True, "Whether a mistyped word is read as the word of the documents that it is near to.")
     follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")
     follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
     memory_seconds: float = _setting(300.0, "Silence after which an old topic pulls less at a vague message.")

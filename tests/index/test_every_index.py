@@ -347,6 +347,19 @@ def test_what_was_asked_before_counts_by_its_weight(open_index: Open) -> None:
     ]
 
 
+def test_words_that_the_library_holds_in_some_form(open_index: Open) -> None:
+    index = open_index()
+    index.put([one("a", "Herons", "A heron waits."), one("b", "B", "The herons' nests, and one Überraschung.")])
+    assert index.held(["heron", "HERONS", "nesting", "uberraschung", "otter", "well-known", ""]) == {
+        "heron": 2,
+        "HERONS": 2,
+        "nesting": 1,
+        "uberraschung": 1,
+    }
+    index.remove("b")
+    assert index.held(["heron", "nest"]).keys() == {"heron"}
+
+
 def test_a_sentence_is_located_whatever_its_spacing(open_index: Open) -> None:
     index = open_index()
     sentence = 'They said "it\'s done", i.e. the well-known café_test (v1.2) was over by 10 % or so, at last.'

@@ -106,6 +106,8 @@ def check(index: Index, held: Sequence[Document], reach: Reach, where: Filter, i
     assert [each.source for each in index.find_documents("TITLE d1", reach=reach)] == [
         name for name in names if "d1" in name
     ]
+    named = {each.source for each in within if each.chunks}
+    assert index.held([each.source for each in held], reach).keys() == named
     for collection in COLLECTIONS:
         listed = index.find_documents(collection=collection, reach=reach, limit=2, after="d03")
         own = [each.source for each in within if each.collection == collection and each.source > "d03"]

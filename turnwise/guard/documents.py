@@ -106,6 +106,9 @@ class Sieve:
     def locate(self, sentence: str) -> Passage | None:
         return self._one(self._index.locate(sentence, self._reach))
 
+    def held(self, words: Sequence[str]) -> dict[str, int]:
+        return self._index.held(words, self._reach)
+
     def passage(self, passage_id: int) -> Passage | None:
         return self._one(self._index.passage(passage_id, self._reach))
 

@@ -263,6 +263,13 @@ class EmbeddedIndex:
                     loose = passage
         return loose
 
+    def held(self, words: Sequence[str], reach: Reach = LIBRARY) -> dict[str, int]:
+        """Of these words those that a passage within reach has in some form, and in how many passages it stands."""
+        allowed = self._filters.allowed(EVERYTHING, reach, self._seq())
+        forms = {word: form[0] for word in words if len(form := indexed_words(word)) == 1}
+        counts = self._lexical.counts([*forms.values()], allowed)
+        return {word: counts[form] for word, form in forms.items() if form in counts}
+
     def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None:
         return self._passages([passage_id], reach).get(passage_id)
 

@@ -70,6 +70,21 @@ class LexicalIndex:
         query = _among(_all_of(*wanted), allowed)
         return self._used(lambda searcher: _earliest(searcher, query, most))
 
+    def counts(self, words: Sequence[str], allowed: Allowed | None = None) -> dict[str, int]:
+        """In how many passages each of these words stands, of those that one of the allowed passages has."""
+        if allowed is not None and not allowed.total:
+            return {}
+
+        def counted(searcher: tantivy.Searcher) -> dict[str, int]:
+            found = {word: searcher.doc_freq("words", word) for word in dict.fromkeys(words)}
+            return {
+                word: count  # what was removed is counted for a while
+                for word, count in found.items()
+                if count and _earliest(searcher, _among(_word(word), allowed), 1)
+            }
+
+        return self._used(counted)
+
     def follow(self) -> None:
         """Bring the index to the end of the log: what was written before is searchable when this returns."""
         self._used(lambda _: None, wait=True)

@@ -324,6 +324,14 @@ class PostgresIndex:
                 holding = passage
         return holding
 
+    def held(self, words: Sequence[str], reach: Reach = LIBRARY) -> dict[str, int]:
+        """Of these words those that a passage within reach has in some form, and in how many passages it stands."""
+        forms = {word: form[0] for word in words if len(form := indexed_words(word)) == 1}
+        with self._database.connection() as connection:
+            counts = {form: len(entries) for form, entries in fetch(connection, forms.values()).items()}
+        reached = {form for form in counts if next(self._with_words([form], reach), None)}
+        return {word: counts[form] for word, form in forms.items() if form in reached}
+
     def _with_words(self, said: Sequence[str], reach: Reach) -> Iterator[Passage]:
         """Passages that have the most telling of the words, the earliest first."""
         with self._database.connection() as connection:

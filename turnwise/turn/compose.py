@@ -48,8 +48,10 @@ def compose(
     budget: Budget,
     understood: Understanding | None = None,
     images: Sequence[Image] = (),
+    typed: str = "",
 ) -> Prompt:
-    """The prompt of this turn. A source that was shown or cited before keeps its number; a new one gets the next."""
+    """The prompt of this turn. A source that was shown or cited before keeps its number; a new one gets the next. A
+    model is told the message as it was `typed`, where that is another."""
     system = Message("system", system_prompt())
     space = budget.room - budget.size([system])
     turns = told(history, locate, space, budget)
@@ -62,7 +64,8 @@ def compose(
     state = understood.state if understood else None
 
     # Nothing before the current question changes from turn to turn, and what goes with it is kept with the turn.
-    question = budget.shortened(message, longest_question(space))
+    typed = typed or message
+    question = budget.shortened(typed, longest_question(space))
     before, telling = tell(turns, question, space, budget)
     silent = any(step.tool == "say" for step in plan.steps)  # no model is asked
     note = "" if form or silent else _note(asked, worked_out, state)
@@ -94,7 +97,7 @@ def compose(
             "messages": len(messages),
             "tokens": budget.size(messages),
             "window": budget.window,
-            "question_cut": question != message,
+            "question_cut": question != typed,
             "snippets_added": len(current.evidence),
             "turns_in_short": telling.short,
             **_reused(messages, (system, *before.messages()), turns[-1] if turns else None, budget),

@@ -33,7 +33,7 @@ from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import Senses, details, understand
+from turnwise.turn.understand import Senses, as_meant, details, in_words, understand
 from turnwise.turn.verify import checked, grounds
 from turnwise.types import (
     LIBRARY,
@@ -127,6 +127,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts)
             now, senses = time.time(), parts.senses.over(library)
             profile = await asyncio.to_thread(remembered, memory, parts)
+            typed = message
+            message, slips = await asyncio.to_thread(as_meant, typed, library, settings, senses)
             understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
@@ -136,7 +138,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             query = search_query(message, history, understood, condensed, settings, request.where)
             added = {term.text: term.weight for term in query.added}
             asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
-            stage.decide(condensed.method, condensed.reason, added=added, **asked)
+            stage.decide(condensed.method, condensed.reason + in_words(slips), added=added, **asked)
         yield trace.last()
 
         with trace.stage("plan") as stage:
@@ -176,7 +178,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         with trace.stage("compose") as stage:
             budget = budget_for(parts.models[0], settings)
             prompt = await asyncio.to_thread(
-                compose, message, history, planned, hits, library.locate, budget, understood, images
+                compose, message, history, planned, hits, library.locate, budget, understood, images, typed
             )
             if parts.models[0].name not in QUOTING:  # else nobody is shown it, and only what is cited keeps its number
                 memory.shown, memory.note = prompt.shown, prompt.note
@@ -238,7 +240,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                 tried = await asyncio.to_thread(suggested, done, *search)
             kept = "stored" if memory.conversation_id else "not stored"
             why = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
-            new = await memory.learn(understood.state, message, now, is_private) if profile.enabled else []
+            new = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else []
             why += f"; of the user: {', '.join(new)}" if new else ""
             why += "; nothing is suggested, for others wait" if crowded else ""
             stage.decide(kept, why, suggestions=tried, **({"learned": new} if profile.enabled else {}))
@@ -346,6 +348,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     ancestors = stored.metadata.get("ancestors", ()) if stored else ()
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
     senses, profile = parts.senses.over(library), remembered(Memory(store_for(request, parts), request), parts)
+    message, _ = as_meant(message, library, parts.settings, senses)
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic
 from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.profile import OFF, Profile
+from turnwise.dialogue.spelling import Slip, respelled
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
@@ -25,11 +26,12 @@ RECENT = 20  # messages that are looked at, however long the conversation is
 @dataclass(frozen=True, slots=True)
 class Senses:
     """What a message is understood with besides its words: what keeps track of the conversation and, where there are
-    such, vectors and the trained condenser."""
+    such, vectors, the trained condenser, and who knows whether a word is English."""
 
     embedder: Embedder | None = None
     condenser: Condenser | None = None
     tracker: ConversationTracker = field(default_factory=ConversationTracker)
+    is_english: Callable[[str], bool] | None = None
 
     def over(self, library: Library) -> Senses:
         """The same senses for what a turn may see of the library."""
@@ -37,6 +39,18 @@ class Senses:
 
 
 _BY_RULES, _DEFAULTS = Senses(), Settings()
+
+
+def as_meant(message: str, library: Library, settings: Settings, senses: Senses) -> tuple[str, list[Slip]]:
+    """The message without slips of the pen that hide what the library has, and which those were."""
+    if not settings.spelling or senses.is_english is None:
+        return message, []
+    return respelled(message, library.held, senses.is_english)
+
+
+def in_words(slips: Sequence[Slip]) -> str:
+    """What a reader is told of them, after the reason of a stage."""
+    return "".join(f"; “{slip.typed}” was read as “{slip.meant}”" for slip in slips)
 
 
 def understand(

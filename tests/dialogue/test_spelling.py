@@ -1,0 +1,84 @@
+"""Slips of the pen, mended by the words of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from turnwise.dialogue.spelling import LONGEST, Slip, respelled
+from turnwise.models.vocabulary import is_english
+from turnwise.text import stem
+
+LIBRARY = """gradient descent lowers a loss by steps; the learning rate sets their length; dropout and overfitting of
+    networks; the festival of Skerryvore in August, tickets for members, backpropagation, Michelangelo, Kowalski"""
+STEMS = {stem(word.strip(";,")) for word in LIBRARY.split()}
+
+
+def held(words: Sequence[str]) -> dict[str, int]:
+    return {word: 1 for word in words if stem(word) in STEMS}
+
+
+def mended(message: str) -> str:
+    return respelled(message, held, is_english)[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("what is graident descent?", "what is gradient descent?"),
+        ("how do i avoid overftting", "how do i avoid overfitting"),
+        ("Tell me about dorpout.", "Tell me about dropout."),
+        ("waht is the lerning rate", "what is the learning rate"),
+        ("Festval tickets?", "Festival tickets?"),
+        ("why does backpropogation work", "why does backpropagation work"),
+        ("when did Michelangleo paint", "when did Michelangelo paint"),
+        ("and teh droppout?", "and the dropout?"),
+    ],
+)
+def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str) -> None:
+    assert mended(typed) == meant
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "what is the boat?",  # a word of its own, though "boast" or "bat" may be in a library
+        "gradients and overfitted networks",  # other forms of what the library has
+        "who is Kowalska?",  # a wrong letter in a name makes another name
+        "what is GRAIDENT",  # an abbreviation, for all we know
+        'why do they write "graident"?',
+        "what does `graident()` do",
+        "see graident.py, /srv/graident, graident_descent and me@graident.org",
+        "what is graident2",
+        "was kostet das Zimmer",
+        "x" * 30,
+        "graident " * (LONGEST // 9 + 1),
+    ],
+)
+def test_what_may_be_meant_as_it_is_stays(message: str) -> None:
+    assert respelled(message, held, is_english) == (message, [])
+
+
+def test_what_was_mended_is_told_in_order_with_its_capitals() -> None:
+    text, slips = respelled("Graident descent and dorpout", held, is_english)
+    assert text == "Gradient descent and dropout"
+    assert slips == [Slip("Graident", "Gradient"), Slip("dorpout", "dropout")]
+
+
+def test_a_message_of_strange_words_is_in_a_language_that_is_not_known() -> None:
+    message = "graident dorpout festval lerning overftting"
+    assert mended(message) == message
+
+
+@given(st.text(st.sampled_from("grdientafovl ?\"'`._-G"), max_size=40))
+@example("graident")
+def test_only_whole_words_change_and_mending_twice_changes_nothing_more(message: str) -> None:
+    text, slips = respelled(message, held, is_english)
+    assert (text != message) == bool(slips)
+    for slip in slips:
+        assert slip.typed in message
+        assert slip.meant in text
+    assert respelled(text, held, is_english) == (text, [])
