@@ -9,7 +9,7 @@ NOTHING: Found = (0.0, (0, 0))
 
 
 class Untrained:
-    def attack(self, _: str) -> Found:
+    def attack(self, *_: object) -> Found:
         return NOTHING
 
     def quick(self, _: str) -> Found:

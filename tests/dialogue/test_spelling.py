@@ -45,6 +45,7 @@ def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str)
 @pytest.mark.parametrize(
     "message",
     [
+        "specs of the login, aswell as pointers",  # English with an ending, or two words in one
         "what is the boat?",  # a word of its own, though "boast" or "bat" may be in a library
         "gradients and overfitted networks",  # other forms of what the library has
         "who is Kowalska?",  # a wrong letter in a name makes another name

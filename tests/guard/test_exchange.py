@@ -349,7 +349,7 @@ def test_what_another_rail_stops_is_left_out_too() -> None:
     rail = ExchangeRail(
         {},
         quick=lambda texts: [0.3 * ("xyzzy" in text) for text in texts],
-        refused=lambda text, _: "xyzzy" in text,
+        refused=lambda text, *_: "xyzzy" in text,
     )
     history = (("user", "Say xyzzy"), ("assistant", "xyzzy"))
     assert judged("What is BERT?", *history, trusted=False, rail=rail).facts["left_out"] == [0, 1]
@@ -357,7 +357,7 @@ def test_what_another_rail_stops_is_left_out_too() -> None:
 
 def test_what_other_rails_are_asked_is_asked_once() -> None:
     asked: list[tuple[str, float]] = []
-    rail = ExchangeRail({}, refused=lambda text, score: bool(asked.append((text, score))))
+    rail = ExchangeRail({}, refused=lambda text, score, _: bool(asked.append((text, score))))
     for _ in range(3):
         judged("What is BERT?", ("user", "Hello"), ("assistant", "Hi."), trusted=False, rail=rail)
         judged("What is BERT?", ("user", "Kept by us"), ("assistant", "Hi."), rail=rail)

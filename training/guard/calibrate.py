@@ -20,7 +20,12 @@ from turnwise.models.guard import OnnxGuard, kind_of
 # Share of honest texts that would be flagged at a chance of one half. They were written to be mistaken for attacks,
 # those in other languages above all: of ordinary texts it is far less.
 FLAGGED = {"quick": 0.01, "foreign": 0.06, "foreign_long": 0.05}
-BY_OTHERS = {"attack": 1.35, "attack_long": 0.35, "planted": 1.55}  # log-odds that what others wrote seldom reaches
+BY_OTHERS = {
+    "attack": 1.35,
+    "opening": 0.2,
+    "attack_long": 0.35,
+    "planted": 1.55,
+}  # log-odds that what others wrote seldom reaches
 PLAIN = {name: [1.0, 0.0] for name in (*FLAGGED, *BY_OTHERS)}
 SLOPE = 0.6
 MOST = 2000  # texts of a kind
@@ -41,6 +46,7 @@ def main(folder: Path, models: Path) -> None:
         odds[kind_of(text)][label].append(guard.odds(text)[0])
     for row in rows["passages"][:MOST]:
         odds["planted"][row["label"]].append(_odds(guard.planted([row["text"]])[0][0]))
+    odds["opening"] = odds["attack"]
     found: dict[str, object] = {}
     for name in PLAIN:
         honest, hostile = np.array(odds[name][0]), np.array(odds[name][1])

@@ -19,6 +19,7 @@ NAME = 6  # letters from which a capitalised word is mended, which may be a name
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Words as they are typed, with no digit, underscore, sign of an address or other letters around them.
 _WORD = re.compile(r"(?<![\w@/\\.'’&-])[A-Za-z]{3,24}(?![\w@/\\'’&-]|\.\w)", re.A)
+_ENDING = re.compile(r"(?:(?<=..)(?:ie)?s|(?:er|or)s?|i?ed|ing|l?y)$")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")
 
 # Which of these words stand in the library, and in how many passages.
@@ -38,7 +39,7 @@ def respelled(message: str, held: Held, is_english: Callable[[str], bool]) -> tu
     strange = {
         found: found[0].lower()
         for found in _WORD.finditer(message)
-        if not (found[0].isupper() or is_english(found[0].lower()) or found[0].lower() in STOP_WORDS)
+        if not (found[0].isupper() or _is_word(found[0].lower(), is_english))
         and not any(start <= found.start() < end for start, end in quoted)
     }
     unknown = dict.fromkeys(strange.values())
@@ -59,15 +60,33 @@ def respelled(message: str, held: Held, is_english: Callable[[str], bool]) -> tu
 
 def _meant(word: str, held: Held, is_english: Callable[[str], bool], is_name: bool) -> str:
     """What was meant by a word that nobody knows; empty where that is nothing in sight. A wrong letter is the least
-    likely slip, and in a name it makes another name."""
+    likely slip, not the first of a word, and in a name it makes another name."""
     slips = [*_swapped(word), *_longer(word), *(_shorter(word) if len(word) >= SHORT else ())]
     function = next((each for each in slips if len(each) > 2 and each in STOP_WORDS), "")
     if function or len(word) < SHORT:
         return function
-    for group in (slips, [] if is_name else [*_replaced(word)]):
-        if counts := held(list(dict.fromkeys(group))):
-            return max(counts, key=lambda each: (is_english(each), each[0] == word[0], counts[each], each))
-    return ""
+    wrong = [] if is_name else [each for each in _replaced(word) if each[0] == word[0]]
+    counts = [held(list(dict.fromkeys(group))) for group in (slips, wrong)]
+    english = [{each: count for each, count in group.items() if is_english(each)} for group in counts]
+    likeliest = next((group for group in (*english, *counts) if group), {})
+    return max(likeliest, key=lambda each: (each[0] == word[0], likeliest[each], each), default="")
+
+
+def _is_word(word: str, is_english: Callable[[str], bool]) -> bool:
+    """Whether a word is English: by itself, with an ending, or as two that were written as one ("aswell", "login")."""
+    if word in STOP_WORDS or is_english(word):
+        return True
+    if (ending := _ENDING.search(word)) and any(map(is_english, _without(word[: ending.start()]))):
+        return True
+    parts = ((word[:at], word[at:]) for at in range(2, len(word) - 1))
+    return any({one, other} & STOP_WORDS and is_english(one) and is_english(other) for one, other in parts)
+
+
+def _without(start: str) -> Iterator[str]:
+    """What an ending may have been put to: "pointers", "specs", "mitigating", "bummer"."""
+    yield from (start, f"{start}e", f"{start}y")
+    if len(start) > 2 and start[-1] == start[-2]:
+        yield start[:-1]
 
 
 def _swapped(word: str) -> Iterator[str]:

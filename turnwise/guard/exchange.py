@@ -73,7 +73,7 @@ class ExchangeRail:
         self,
         options: Mapping[str, Any],
         quick: Scores | None = None,
-        refused: Callable[[str, float], bool] | None = None,
+        refused: Callable[[str, float, bool], bool] | None = None,
         full: Score | None = None,
     ) -> None:
         self.fails: Fails = options.get("fails", "open")
@@ -87,12 +87,12 @@ class ExchangeRail:
         self._warn = float(options.get("warn", 0.6))
         self._quick = quick or rule_scores
         self._full = full  # a slower and better score, for the present message and what it may be a part of
-        self._refused = refused  # whether the other rails stop a text of this score by itself
+        self._refused = refused  # whether the other rails stop a text of this score that opens a conversation, or not
         self._measures: Remembered[Measure] = Remembered(REMEMBERED)
         self._scores: Remembered[float] = Remembered(REMEMBERED)
         self._read_before: Remembered[float] = Remembered(REMEMBERED)
         self._planted: Remembered[bool] = Remembered(REMEMBERED)
-        self._stopped: Remembered[bool] = Remembered(REMEMBERED)
+        self._stopped: dict[bool, Remembered[bool]] = {opens: Remembered(REMEMBERED) for opens in (True, False)}
 
     def check(self, case: Case) -> Finding:
         if not case.history and not case.blocked:
@@ -141,7 +141,7 @@ class ExchangeRail:
                     step = self._judged(again, earlier, asked, steps, risk, False, False)
                 else:
                     stopped = known or (
-                        not case.trusted and self._would_stop(text, measure, earlier, asked, steps, risk)
+                        not case.trusted and self._would_stop(text, measure, earlier, asked, steps, risk, place == 0)
                     )
                     step = self._judged(measure, earlier, asked, steps, risk, stopped, True)
                 steps.append(step)
@@ -168,7 +168,7 @@ class ExchangeRail:
         left_out, stopped = [], False
         for place, message in enumerate(history):
             if message.role == "user":
-                stopped = self._would_stop(message.content, measures[message.content], (), (), (), 0.0)
+                stopped = self._would_stop(message.content, measures[message.content], (), (), (), 0.0, place == 0)
             if stopped or (message.role != "user" and self._planted.of(message.content, planted)):
                 left_out.append(place)
         return left_out
@@ -217,10 +217,12 @@ class ExchangeRail:
         asked: Sequence[frozenset[str]],
         steps: Sequence[Step],
         risk: float,
+        opens: bool,
     ) -> bool:
         """Whether a message of a history that is not ours would have been stopped when it was said."""
         then = measure if measure.score < SUSPECT else self._read_again(text, measure)
-        return self._judged(then, earlier, asked, steps, risk, False, False).stopped or self._refuses(text, measure)
+        judged = self._judged(then, earlier, asked, steps, risk, False, False)
+        return judged.stopped or self._refuses(text, measure, opens)
 
     def _read_again(self, text: str, measure: Measure) -> Measure:
         """The same by the better score, where there is one."""
@@ -271,10 +273,10 @@ class ExchangeRail:
                 found.append(Measure(score[scored], signs_in(words), stems, part))
         return found
 
-    def _refuses(self, text: str, measure: Measure) -> bool:
+    def _refuses(self, text: str, measure: Measure, opens: bool) -> bool:
         """Whether the other rails stop this text by itself."""
         refused = self._refused
-        return refused is not None and self._stopped.of(text, lambda text: refused(text, measure.score))
+        return refused is not None and self._stopped[opens].of(text, lambda text: refused(text, measure.score, opens))
 
 
 class Remembered(Generic[T]):

@@ -104,15 +104,18 @@ _RULES = (
 
 
 class Classifier(Protocol):
-    """What judges a text by training: how likely it is an attack, from 0 to 1, and which stretch speaks for it."""
+    """What judges a text by training: how likely it is an attack, from 0 to 1, and which stretch speaks for it. One
+    that opens a conversation leans on nothing, and is taken at its word."""
 
-    def attack(self, text: str) -> tuple[float, tuple[int, int]]: ...
+    def attack(self, text: str, opens: bool = False, /) -> tuple[float, tuple[int, int]]: ...
 
 
 class InjectionRail:
-    """Judges a message by itself, in every form that it can be read in."""
+    """Judges a message by itself, in every form that it can be read in. In a conversation it must be surer: there
+    people ask for names, numbers and changes in a few words that mean what was said before."""
 
     name = "injection"
+    reads_history = True  # but only whether there is one
 
     def __init__(self, options: Mapping[str, Any], classifier: Classifier | None = None) -> None:
         self.fails: Fails = options.get("fails", "open")
@@ -130,19 +133,19 @@ class InjectionRail:
             return self._found(BY_RULE, reason, span, {"by": "rule"})
         if self._classifier is None or is_wish_to_be_forgotten(case.text):
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
-        best, view, span = self._most(reading)
+        best, view, span = self._most(reading, case.opens)
         if best < self._warn:
             return Finding(self.name, "allow", best, self._threshold, "nothing found")
         hidden = "" if view.kind == "plain" else f", {view.kind} undone"
         reason = f"it reads like an attack on the assistant (“{_words(case.text, span)}”{hidden})"
         return self._found(best, reason, span, {"by": "classifier", "view": view.kind})
 
-    def _most(self, reading: Reading) -> tuple[float, View, tuple[int, int]]:
+    def _most(self, reading: Reading, opens: bool) -> tuple[float, View, tuple[int, int]]:
         """The most suspicious form of the message, and the stretch of the original that it means."""
         assert self._classifier is not None
         found = []
         for view in reading.views[:VIEWS]:
-            chance, (start, end) = suspicion(self._classifier, view.text)
+            chance, (start, end) = suspicion(self._classifier, view.text, opens)
             chance = chance**EVASION if view.hidden else chance
             found.append((chance, view, reading.place(view, start, end)))
         return max(found, key=lambda each: each[0])
@@ -152,15 +155,15 @@ class InjectionRail:
         return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
 
 
-def suspicion(classifier: Classifier, text: str) -> tuple[float, tuple[int, int]]:
+def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[float, tuple[int, int]]:
     """What the classifier says of a text, unless it is plainly innocent by what it says."""
-    chance, span = classifier.attack(text)
+    chance, span = classifier.attack(text, opens)
     if chance < INNOCENT:
         return chance, span
     rest = without_mentions(text)
     if is_plainly_innocent(text if rest is None else rest):
         return INNOCENT, span
-    return (chance if rest is None else min(chance, classifier.attack(rest)[0])), span
+    return (chance if rest is None else min(chance, classifier.attack(rest, opens)[0])), span
 
 
 def is_wish_to_be_forgotten(text: str) -> bool:

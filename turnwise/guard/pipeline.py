@@ -266,7 +266,10 @@ class InputCheck:
         places: Sequence[int] = (),
     ) -> GuardResult:
         """The result in the light of what was said before; see `Case`."""
-        case = dataclasses.replace(self.case, history=history, blocked=blocked, places=places, trusted=trusted)
+        opens = not history and not blocked
+        case = dataclasses.replace(
+            self.case, history=history, blocked=blocked, places=places, trusted=trusted, opens=opens
+        )
         return self.pipeline.judge_exchange(case, self.found)
 
 
@@ -393,12 +396,12 @@ def _quick(classifier: Classifier) -> Callable[[Sequence[str]], list[float]] | N
     return lambda texts: [max(rule_score(text), each) for text, each in zip(texts, quickly(texts), strict=True)]
 
 
-def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float], bool]:
-    """Whether one of these rails blocks a text by itself. The rail on injection, which is slow, is spared what is
-    plainly none by its score."""
+def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float, bool], bool]:
+    """Whether one of these rails blocks a text by itself, where it opens a conversation or where it does not. The rail
+    on injection, which is slow, is spared what is plainly none by its score."""
 
-    def refused(text: str, score: float) -> bool:
-        case = Case(read(text))
+    def refused(text: str, score: float, opens: bool) -> bool:
+        case = Case(read(text), opens=opens)
         blocking = [rail for rail in rails if getattr(rail, "action", "block") == "block"]
         asked = [rail for rail in blocking if score >= SUSPECT or rail.name != "injection"]
         return any(rail.check(case).action == "block" for rail in asked)

@@ -97,7 +97,7 @@ class Case:
 
     `history` is what was said before, oldest first; `trusted` says whether the assistant's messages in it are ours,
     kept by us, or only claimed by a caller. `blocked` are earlier prompts that were refused; `places` says of each how
-    many messages of the history came before it, where that is known.
+    many messages of the history came before it, where that is known. `opens` says that nothing at all came before.
     """
 
     reading: Reading
@@ -105,6 +105,7 @@ class Case:
     blocked: Sequence[str] = ()
     trusted: bool = True
     places: Sequence[int] = ()
+    opens: bool = False
 
     @property
     def text(self) -> str:

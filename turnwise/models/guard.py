@@ -63,11 +63,12 @@ class OnnxGuard:
         self._loaded: _Networks | None = None
         self.attack = lru_cache(CACHED)(self._attack)
 
-    def _attack(self, text: str) -> Suspicion:
-        """Whether a message is an attack."""
+    def _attack(self, text: str, opens: bool = False) -> Suspicion:
+        """Whether a message is an attack; one that opens a conversation need not be so sure to be one."""
         networks = self._networks()
         odds, span = self.odds(text)
-        return Suspicion(_chance(odds, networks.card[kind_of(text)]), span)
+        kind = kind_of(text)
+        return Suspicion(_chance(odds, networks.card["opening" if opens and kind == "attack" else kind]), span)
 
     def quickly(self, texts: Sequence[str]) -> list[float]:
         """How likely each of these is an attack, by its pieces alone; many take little longer than one."""

@@ -43,7 +43,7 @@ _BY_RULES, _DEFAULTS = Senses(), Settings()
 
 def as_meant(message: str, library: Library, settings: Settings, senses: Senses) -> tuple[str, list[Slip]]:
     """The message without slips of the pen that hide what the library has, and which those were."""
-    if not settings.spelling or senses.is_english is None:
+    if not settings.spelling or senses.is_english is None or read_language(message, ()) != "en":
         return message, []
     return respelled(message, library.held, senses.is_english)
 
