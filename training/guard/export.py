@@ -48,23 +48,17 @@ def mean(runs: list[packed.Weights]) -> packed.Weights:
     return weights
 
 
-def linear_card(linear: Path, folder: Path) -> None:
-    """The linear model in int8, or as it is where it was written so before."""
-    with np.load(linear) as trained:
-        arrays = dict(trained)
-    if "scale" not in arrays:
-        scale = np.float32(np.abs(arrays["weights"]).max() / 127)
-        arrays |= {"weights": np.round(arrays["weights"] / scale).astype(np.int8), "scale": scale}
-    np.savez_compressed(folder / "guard.npz", **arrays)
-
-
 def main(linear: Path, folder: Path, *runs: Path) -> None:
     record = {"layers": json.loads(Path(f"{runs[0]}.json").read_text())["layers"], "runs": len(runs)}
     folder.mkdir(parents=True, exist_ok=True)
     weights = mean([packed.read(Path(f"{run}.npz.xz")) for run in runs])
     save(build(weights, record["layers"]), folder / "guard.onnx")
     digest = hashlib.sha256((folder / "guard.onnx").read_bytes()).hexdigest()
-    linear_card(linear, folder)
+    with np.load(linear) as trained:
+        weights, bias = trained["weights"], trained["bias"]
+    scale = np.float32(np.abs(weights).max() / 127)
+    values = np.round(weights / scale).astype(np.int8)
+    np.savez_compressed(folder / "guard.npz", weights=values, scale=scale, bias=bias)
     card = {"version": VERSION, "sha256": digest} | record
     (folder / "guard.json").write_text(json.dumps(card, indent=1) + "\n")
 

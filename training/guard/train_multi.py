@@ -5,7 +5,7 @@
 
 DATA as encode.py left it, START (e5.npz.xz) as e5.py did. Of several choices of layers the one is kept whose loss on
 held-out examples is least after TRIED seconds of each. With --fork the state is left in FILE when a part of the time
-has gone by; --join waits for it and goes on from there with other examples, so that the weights of both can be averaged.
+has gone by; --join waits for it and goes on from there with other examples: the weights of both can be averaged.
 OUT gets NAME.npz.xz.0 (and .1...), without the words, and NAME.json. The lessons are those of train.py.
 """
 
