@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from turnwise.guard.injection import BY_RULE, INNOCENT, by_rule
+from turnwise.guard.injection import BY_RULE, INNOCENT, RECENT, by_rule
 from turnwise.guard.innocence import is_plainly_innocent
 from turnwise.guard.reading import Reading, View, read
 from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
@@ -73,7 +73,7 @@ class ExchangeRail:
         self,
         options: Mapping[str, Any],
         quick: Scores | None = None,
-        refused: Callable[[str, float, bool], bool] | None = None,
+        refused: Callable[[str, float, Sequence[Message]], bool] | None = None,
         full: Score | None = None,
     ) -> None:
         self.fails: Fails = options.get("fails", "open")
@@ -87,12 +87,12 @@ class ExchangeRail:
         self._warn = float(options.get("warn", 0.6))
         self._quick = quick or rule_scores
         self._full = full  # a slower and better score, for the present message and what it may be a part of
-        self._refused = refused  # whether the other rails stop a text of this score that opens a conversation, or not
+        self._refused = refused  # whether the other rails stop a text of this score after these messages
         self._measures: Remembered[Measure] = Remembered(REMEMBERED)
         self._scores: Remembered[float] = Remembered(REMEMBERED)
         self._read_before: Remembered[float] = Remembered(REMEMBERED)
         self._planted: Remembered[bool] = Remembered(REMEMBERED)
-        self._stopped: dict[bool, Remembered[bool]] = {opens: Remembered(REMEMBERED) for opens in (True, False)}
+        self._stopped: Remembered[bool] = Remembered(REMEMBERED)
 
     def check(self, case: Case) -> Finding:
         if not case.history and not case.blocked:
@@ -141,7 +141,8 @@ class ExchangeRail:
                     step = self._judged(again, earlier, asked, steps, risk, False, False)
                 else:
                     stopped = known or (
-                        not case.trusted and self._would_stop(text, measure, earlier, asked, steps, risk, place == 0)
+                        not case.trusted
+                        and self._would_stop(text, measure, earlier, asked, steps, risk, case.history[:place])
                     )
                     step = self._judged(measure, earlier, asked, steps, risk, stopped, True)
                 steps.append(step)
@@ -168,7 +169,8 @@ class ExchangeRail:
         left_out, stopped = [], False
         for place, message in enumerate(history):
             if message.role == "user":
-                stopped = self._would_stop(message.content, measures[message.content], (), (), (), 0.0, place == 0)
+                measure = measures[message.content]
+                stopped = self._would_stop(message.content, measure, (), (), (), 0.0, history[:place])
             if stopped or (message.role != "user" and self._planted.of(message.content, planted)):
                 left_out.append(place)
         return left_out
@@ -217,12 +219,12 @@ class ExchangeRail:
         asked: Sequence[frozenset[str]],
         steps: Sequence[Step],
         risk: float,
-        opens: bool,
+        before: Sequence[Message],
     ) -> bool:
         """Whether a message of a history that is not ours would have been stopped when it was said."""
         then = measure if measure.score < SUSPECT else self._read_again(text, measure)
         judged = self._judged(then, earlier, asked, steps, risk, False, False)
-        return judged.stopped or self._refuses(text, measure, opens)
+        return judged.stopped or self._refuses(text, measure, before)
 
     def _read_again(self, text: str, measure: Measure) -> Measure:
         """The same by the better score, where there is one."""
@@ -273,10 +275,13 @@ class ExchangeRail:
                 found.append(Measure(score[scored], signs_in(words), stems, part))
         return found
 
-    def _refuses(self, text: str, measure: Measure, opens: bool) -> bool:
-        """Whether the other rails stop this text by itself."""
-        refused = self._refused
-        return refused is not None and self._stopped[opens].of(text, lambda text: refused(text, measure.score, opens))
+    def _refuses(self, text: str, measure: Measure, before: Sequence[Message]) -> bool:
+        """Whether the other rails stop this text after these messages, of which they look at the last."""
+        refused, last = self._refused, before[-RECENT:]
+        if refused is None:
+            return False
+        key = "\0".join([text, *(each.content for each in last)])
+        return self._stopped.of(key, lambda _: refused(text, measure.score, last))
 
 
 class Remembered(Generic[T]):

@@ -7,17 +7,21 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
 from turnwise.guard.reading import Reading, View
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import standing_at
+from turnwise.types import Embedder
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
 EVASION = 0.5  # power of the chance of what was disguised: honest messages have no need to hide their words
 BY_RULE = 0.99
 INNOCENT = 0.2  # the most that is said of a text which cannot be an attack: no rail acts on it
 THRESHOLD = 0.5
+RECENT = 20  # messages of the conversation that a message may belong to
+FAR = 0.5  # closeness below which it does not: 90 % of those that do are above
 KIND = "an attack on the assistant"
 
 _QUOTED = re.compile(r"[\"“«„][^\"”»“]{0,400}[\"”»“]|(?<!\w)['‘][^'’]{0,400}['’](?!\w)|`[^`]{0,400}`")
@@ -112,17 +116,21 @@ class Classifier(Protocol):
 
 class InjectionRail:
     """Judges a message by itself, in every form that it can be read in. In a conversation it must be surer: there
-    people ask for names, numbers and changes in a few words that mean what was said before."""
+    people ask for names, numbers and changes in a few words that mean what was said before. A message that has nothing
+    to do with that, by its meaning, is taken as the first of a conversation is."""
 
     name = "injection"
-    reads_history = True  # but only whether there is one
+    reads_history = True
 
-    def __init__(self, options: Mapping[str, Any], classifier: Classifier | None = None) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], classifier: Classifier | None = None, embedder: Embedder | None = None
+    ) -> None:
         self.fails: Fails = options.get("fails", "open")
         self._action = options.get("action", "block")
         self._threshold = float(options.get("threshold", THRESHOLD))
         self._warn = float(options.get("warn", self._threshold))
         self._classifier = classifier
+        self._embedder = embedder
 
     def check(self, case: Case) -> Finding:
         reading = case.reading
@@ -134,6 +142,10 @@ class InjectionRail:
         if self._classifier is None or is_wish_to_be_forgotten(case.text):
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
         best, view, span = self._most(reading, case.opens)
+        if best < self._threshold and not case.opens:
+            opening = self._most(reading, True)
+            if opening[0] >= self._threshold and self._leaves(case):
+                best, view, span = opening
         if best < self._warn:
             return Finding(self.name, "allow", best, self._threshold, "nothing found")
         hidden = "" if view.kind == "plain" else f", {view.kind} undone"
@@ -149,6 +161,13 @@ class InjectionRail:
             chance = chance**EVASION if view.hidden else chance
             found.append((chance, view, reading.place(view, start, end)))
         return max(found, key=lambda each: each[0])
+
+    def _leaves(self, case: Case) -> bool:
+        """Whether a message has nothing to do with what was asked before."""
+        if self._embedder is None:
+            return False
+        near = closeness(case.text, case.history[-RECENT:], self._embedder.embed_query)
+        return near is not None and near < FAR
 
     def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
         action: Action = self._action if score >= self._threshold else "warn"

@@ -377,7 +377,7 @@ def _orders(classifier: Classifier) -> Detect:
 def _input_rails(preset: GuardPreset, embedder: Embedder | None, classifier: Classifier) -> list[Rail]:
     rails: list[Rail] = []
     if (options := preset.options("input", "injection")) is not None:
-        rails.append(InjectionRail(options, classifier))
+        rails.append(InjectionRail(options, classifier, embedder))
     rails += content_rails(preset, embedder)
     if (options := preset.options("input", "exchange")) is not None:
         rails.append(ExchangeRail(options, _quick(classifier), _refused_by(tuple(rails)), _full(classifier)))
@@ -396,12 +396,12 @@ def _quick(classifier: Classifier) -> Callable[[Sequence[str]], list[float]] | N
     return lambda texts: [max(rule_score(text), each) for text, each in zip(texts, quickly(texts), strict=True)]
 
 
-def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float, bool], bool]:
-    """Whether one of these rails blocks a text by itself, where it opens a conversation or where it does not. The rail
-    on injection, which is slow, is spared what is plainly none by its score."""
+def _refused_by(rails: Sequence[Rail]) -> Callable[[str, float, Sequence[Message]], bool]:
+    """Whether one of these rails blocks a text after what was said before. The rail on injection, which is slow, is
+    spared what is plainly none by its score."""
 
-    def refused(text: str, score: float, opens: bool) -> bool:
-        case = Case(read(text), opens=opens)
+    def refused(text: str, score: float, before: Sequence[Message]) -> bool:
+        case = Case(read(text), before, opens=not before)
         blocking = [rail for rail in rails if getattr(rail, "action", "block") == "block"]
         asked = [rail for rail in blocking if score >= SUSPECT or rail.name != "injection"]
         return any(rail.check(case).action == "block" for rail in asked)

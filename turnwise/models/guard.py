@@ -64,6 +64,7 @@ class OnnxGuard:
         self._loaded: _Networks | None = None
         self._foreign: _Encoder | None = None
         self.attack = lru_cache(CACHED)(self._attack)
+        self.odds = lru_cache(CACHED)(self._odds)
 
     def _attack(self, text: str, opens: bool = False) -> Suspicion:
         """Whether a message is an attack; one that opens a conversation need not be so sure to be one."""
@@ -77,7 +78,7 @@ class OnnxGuard:
         networks = self._networks()
         return [_chance(odds, networks.card["quick"]) for odds in networks.messages.scores(texts)]
 
-    def odds(self, text: str) -> tuple[float, tuple[int, int]]:
+    def _odds(self, text: str) -> tuple[float, tuple[int, int]]:
         """The log-odds that a message is an attack, as they come, and the stretch that speaks for it."""
         networks = self._networks()
         encoder = self._foreign_encoder() if is_foreign(text) else networks.encoder
