@@ -26,7 +26,7 @@ from turnwise.documents.parse import parse
 from turnwise.evaluation.metrics import percentile
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.models.embedder import OnnxEmbedder
-from turnwise.models.guard import _Networks as guard_networks
+from turnwise.models.guard import _Encoder as guard_encoder
 from turnwise.text import sentences
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
@@ -192,14 +192,14 @@ def timed(work: Callable[..., object], *given: object) -> Took:
 
 def watched(reads: list[Took]) -> None:
     """Have every text that the guard's encoder reads timed."""
-    read = guard_networks.read_message
+    read = guard_encoder.read_message
 
-    def measured(self: guard_networks, text: str) -> float:
+    def measured(self: guard_encoder, text: str) -> float:
         said: list[float] = []
         reads.append(timed(lambda: said.append(read(self, text))))
         return said[0]
 
-    guard_networks.read_message = measured  # type: ignore[method-assign]
+    guard_encoder.read_message = measured  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

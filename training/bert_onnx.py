@@ -132,7 +132,9 @@ class Graph:
         return self(kind, *inputs, domain="com.microsoft", **attributes)
 
     def linear(self, x: str, name: str, rows: slice = slice(None), label: str = "") -> str:
-        """A matrix in int8 with a scale for every output; what it multiplies is quantised as it comes."""
+        """A matrix in int8 with a scale for every output, or at 4 bits; what it multiplies is quantised as it comes."""
+        if f"{name}.weight|nibbles" in self.weights:
+            return self.linear_four(x, name, rows, label)
         values, scale = self.weights[f"{name}.weight|values"][rows], self.weights[f"{name}.weight|scale"][rows]
         assert values.dtype == np.int8, name
         matrix = self.constant(f"{name}{label}.weight", values.T)
@@ -140,6 +142,25 @@ class Graph:
         zeros = self.constant(f"{name}{label}.zero", np.zeros(len(values), np.int8))
         bias = self.constant(f"{name}{label}.bias", self.weights[f"{name}.bias"][rows].astype(np.float32))
         return self.fused("DynamicQuantizeMatMul", x, matrix, scales, zeros, bias)
+
+    def linear_four(self, x: str, name: str, rows: slice, label: str) -> str:
+        """A matrix at 4 bits (nibbles.four), whose scales the runtime widens when it loads the graph. What it
+        multiplies is quantised in blocks of 32 too: one scale for all of it loses much in this encoder."""
+        kept, scales, zeros = (self.weights[f"{name}.weight|{part}"][rows] for part in ("nibbles", "scales", "zeros"))
+        values = np.concatenate([kept & 15, kept >> 4], 2)
+        matrix = self.constant(f"{name}{label}.weight", values[:, :, ::2] | values[:, :, 1::2] << 4)
+        scale = self("Cast", self.constant(f"{name}{label}.scale", scales.ravel()), to=1)
+        zero = self.constant(f"{name}{label}.zero", (zeros[:, ::2] | zeros[:, 1::2] << 4).ravel())
+        sizes = {"K": scales.shape[1] * 32, "N": len(scales), "bits": 4, "block_size": 32, "accuracy_level": 4}
+        bias = self.constant(f"{name}{label}.bias", self.weights[f"{name}.bias"][rows].astype(np.float32))
+        return self("Add", self.fused("MatMulNBits", x, matrix, scale, zero, **sizes), bias)
+
+    def halves(self, packed: str) -> str:
+        """Blocks of bytes as twice as many numbers from 0 to 15: the low halves, then the high ones."""
+        both = self("Cast", packed, to=1)
+        high = self("Floor", self("Mul", both, self.constant("sixteenth", np.array(1 / 16, np.float32))))
+        low = self("Sub", both, self("Mul", high, self.constant("sixteen", np.array(16, np.float32))))
+        return self("Concat", low, high, axis=-1)
 
     def dense(self, x: str, name: str) -> str:
         """A small matrix in float32."""
@@ -164,8 +185,7 @@ def encoder(graph: Graph, reach: Sequence[str], positions: int, ids: str = "ids"
     """
     number = graph.constant
     zero = graph.whole("zero", 0)
-    words = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|values"]), ids), to=1)
-    words = graph("Mul", words, graph("Gather", number("words.scale", graph.weights["words.weight|scale"]), ids))
+    words = _words(graph, ids)
     table, kinds = plain(graph.weights, "positions.weight")[:positions], plain(graph.weights, "types.weight")
     position = number("positions", table if types else table + kinds[0])
     x = graph("Add", words, graph("Slice", position, zero, graph("Shape", ids, start=1, end=2), zero))
@@ -194,6 +214,20 @@ def encoder(graph: Graph, reach: Sequence[str], positions: int, ids: str = "ids"
         if rest and layer + 1 < len(reach):
             x = graph("Concat", x, rest, axis=1)
     return x
+
+
+def _words(graph: Graph, ids: str) -> str:
+    """The words as they are kept: 8 bits with a scale for each, or 4 (nibbles.py) with a scale for 32 weights."""
+    number = graph.constant
+    if "words.weight|four" not in graph.weights:
+        words = graph("Cast", graph("Gather", number("words", graph.weights["words.weight|values"]), ids), to=1)
+        return graph("Mul", words, graph("Gather", number("words.scale", graph.weights["words.weight|scale"]), ids))
+    both = graph("Gather", number("words", graph.weights["words.weight|four"].reshape(-1, WIDTH // 32, 16)), ids)
+    words = graph("Sub", graph.halves(both), number("words.zero", np.array(8, np.float32)))
+    scale = graph(
+        "Cast", graph("Gather", number("words.scale", graph.weights["words.weight|each"][:, :, None]), ids), to=1
+    )
+    return graph("Reshape", graph("Mul", words, scale), number("words.shape", np.array([1, -1, WIDTH])))
 
 
 def model(graph: Graph, name: str, inputs: dict[str, list[str | int]], outputs: dict[str, list[str | int]]) -> object:

@@ -8,21 +8,24 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnwise.dialogue.spelling import LONGEST, Slip, respelled
+from turnwise.dialogue.spelling import LONGEST, Library, Slip, respelled
 from turnwise.models.vocabulary import is_english
 from turnwise.text import stem
 
-LIBRARY = """gradient descent lowers a loss by steps; the learning rate sets their length; dropout and overfitting of
+TEXT = """gradient descent lowers a loss by steps; the learning rate sets their length; dropout and overfitting of
     networks; the festival of Skerryvore in August, tickets for members, backpropagation, Michelangelo, Kowalski"""
-STEMS = {stem(word.strip(";,")) for word in LIBRARY.split()}
+STEMS = {stem(word.strip(";,")) for word in TEXT.split()}
 
 
 def held(words: Sequence[str]) -> dict[str, int]:
     return {word: 1 for word in words if stem(word) in STEMS}
 
 
+LIBRARY = Library(held, TEXT.lower().replace(";", "").replace(",", "").split().__contains__)
+
+
 def mended(message: str) -> str:
-    return respelled(message, held, is_english)[0]
+    return respelled(message, LIBRARY, is_english)[0]
 
 
 @pytest.mark.parametrize(
@@ -60,11 +63,11 @@ def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str)
     ],
 )
 def test_what_may_be_meant_as_it_is_stays(message: str) -> None:
-    assert respelled(message, held, is_english) == (message, [])
+    assert respelled(message, LIBRARY, is_english) == (message, [])
 
 
 def test_what_was_mended_is_told_in_order_with_its_capitals() -> None:
-    text, slips = respelled("Graident descent and dorpout", held, is_english)
+    text, slips = respelled("Graident descent and dorpout", LIBRARY, is_english)
     assert text == "Gradient descent and dropout"
     assert slips == [Slip("Graident", "Gradient"), Slip("dorpout", "dropout")]
 
@@ -77,9 +80,9 @@ def test_a_message_of_strange_words_is_in_a_language_that_is_not_known() -> None
 @given(st.text(st.sampled_from("grdientafovl ?\"'`._-G"), max_size=40))
 @example("graident")
 def test_only_whole_words_change_and_mending_twice_changes_nothing_more(message: str) -> None:
-    text, slips = respelled(message, held, is_english)
+    text, slips = respelled(message, LIBRARY, is_english)
     assert (text != message) == bool(slips)
     for slip in slips:
         assert slip.typed in message
         assert slip.meant in text
-    assert respelled(text, held, is_english) == (text, [])
+    assert respelled(text, LIBRARY, is_english) == (text, [])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from turnwise.guard.pipeline import trained
 from turnwise.guard.secrets import find_secrets
-from turnwise.models.guard import READ, OnnxGuard, _Networks
+from turnwise.models.guard import READ, OnnxGuard, _Encoder
 
 PROSE = (
     "The museum opens at nine in the morning and closes at five. A guided tour of the old harbour starts every hour at "
@@ -32,13 +32,13 @@ def test_many_texts_score_as_one_by_one(texts: list[str]) -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read: list[str] = []
-    whole = _Networks.read_message
+    whole = _Encoder.read_message
 
-    def noted(self: _Networks, text: str) -> float:
+    def noted(self: _Encoder, text: str) -> float:
         read.append(text)
         return whole(self, text)
 
-    monkeypatch.setattr(_Networks, "read_message", noted)
+    monkeypatch.setattr(_Encoder, "read_message", noted)
     return read
 
 

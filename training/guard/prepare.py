@@ -190,7 +190,7 @@ def encoded(examples: list[Example], tokenizer: Tokenizer, prefix: str) -> packe
         ids.append(np.array(read.ids, np.uint16)[keep])
         sizes.append(len(keep))
         if each.end:
-            marked = [start >= each.start and end <= each.end and end > start for start, end in read.offsets]
+            marked = [start < end and _within(start, end, each) for start, end in read.offsets]
             inside.append(np.array(marked, np.uint8)[keep])
         else:
             inside.append(np.zeros(len(keep), np.uint8))
@@ -203,6 +203,11 @@ def encoded(examples: list[Example], tokenizer: Tokenizer, prefix: str) -> packe
         f"{prefix}_kind": np.array([kinds.index(each.kind) for each in examples], np.uint16),
         f"{prefix}_kinds": np.array(kinds),
     }
+
+
+def _within(start: int, end: int, each: Example) -> bool:
+    """Whether a token stands in what was planted; some tokens begin with the space before their word."""
+    return end <= each.end and (start >= each.start or (end > each.start and each.text[start : each.start].isspace()))
 
 
 def kept(count: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The trained part of the guard: whether a message attacks the assistant, and whether a passage gives it orders.
 
-Two networks of our own: a linear one over pieces of text, which reads anything in a moment, and an encoder that reads
-what is decisive. `quickly` is the first alone, for what was said before.
+Networks of our own: a linear one over pieces of text, which reads anything in a moment, and an encoder that reads what
+is decisive; another one for messages that are not English. `quickly` is the first alone, for what was said before.
 """
 
 from __future__ import annotations
@@ -54,13 +54,15 @@ class Suspicion(NamedTuple):
 
 
 class OnnxGuard:
-    """The networks, read at the first text; safe to use from several threads at once."""
+    """The networks, read at the first text, the one for other languages at the first message that needs it; safe to use
+    from several threads at once."""
 
     def __init__(self, folder: Path = OWN, threads: int = 0) -> None:
         self._folder = folder
         self._threads = threads
         self._lock = threading.Lock()
         self._loaded: _Networks | None = None
+        self._foreign: _Encoder | None = None
         self.odds = lru_cache(CACHED)(self._odds)
 
     def attack(self, text: str) -> Suspicion:
@@ -84,9 +86,10 @@ class OnnxGuard:
     def _odds(self, text: str) -> tuple[float, tuple[int, int]]:
         """The log-odds that a message is an attack, as they come, and the stretch that speaks for it."""
         networks = self._networks()
+        encoder = self._foreign_encoder() if is_foreign(text) else networks.encoder
         if len(text) <= SHORT:
             by_pieces, span = networks.messages.score(text)
-            return networks.read_message(text) + PIECES * by_pieces, span
+            return encoder.read_message(text) + PIECES * by_pieces, span
         spans = stretches(text)
         pieces = networks.messages.scores([text[start:end] for start, end in spans])
         read = np.argsort(pieces)[::-1][:READ]
@@ -94,7 +97,7 @@ class OnnxGuard:
         for at in read:
             if len(said) == FIRST and max(said) < HONEST:
                 break
-            said.append(networks.read_message(text[slice(*spans[at])]) + PIECES * pieces[at])
+            said.append(encoder.read_message(text[slice(*spans[at])]) + PIECES * pieces[at])
         return float(np.mean(sorted(said, reverse=True)[:COUNTED])), spans[read[int(np.argmax(said))]]
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
@@ -111,12 +114,16 @@ class OnnxGuard:
                 self._loaded = _load(self._folder, self._threads)
             return self._loaded
 
+    def _foreign_encoder(self) -> _Encoder:
+        with self._lock:
+            if self._foreign is None:
+                self._foreign = _encoder("guard_foreign", self._folder, self._threads)
+            return self._foreign
 
-class _Networks(NamedTuple):
-    messages: Linear
+
+class _Encoder(NamedTuple):
     tokenizer: Tokenizer
     session: Any
-    card: dict[str, Any]
 
     def read_message(self, text: str) -> float:
         """The log-odds of the encoder that a text is an attack."""
@@ -135,8 +142,14 @@ class _Networks(NamedTuple):
         return encoding, self.session.run([output], {"input_ids": ids[:, _kept(ids.shape[1])]})[0]
 
 
+class _Networks(NamedTuple):
+    messages: Linear
+    encoder: _Encoder
+    card: dict[str, Any]
+
+
 def _planted(text: str, networks: _Networks) -> Suspicion:
-    offsets, said = networks.read_passage(text)
+    offsets, said = networks.encoder.read_passage(text)
     if not len(said):
         return Suspicion(0.0, (0, 0))
     run = np.ones(min(SMOOTH, len(said)))
@@ -159,7 +172,7 @@ def _kept(count: int) -> npt.NDArray[np.int64]:
 
 
 def kind_of(text: str) -> str:
-    """How the odds of a message are to be taken. The encoder knows English best: elsewhere it must be surer."""
+    """How the odds of a message are to be taken: by its length, and by the encoder that reads it."""
     long = "_long" if len(text) > SHORT else ""
     return f"foreign{long}" if is_foreign(text) else f"attack{long}"
 
@@ -197,12 +210,15 @@ def _chance(odds: float, scale: Sequence[float]) -> float:
 
 
 def _load(folder: Path, threads: int) -> _Networks:
-    weights = own_weights("guard", folder)
+    encoder = _encoder("guard", folder, threads)
     try:
         card = json.loads((folder / "guard.json").read_text(encoding="utf-8"))
         with np.load(folder / "guard.npz") as stored:
             messages = Linear(stored["weights"] * stored["scale"], float(stored["bias"]))
     except (OSError, ValueError, KeyError) as error:
         raise WeightsError(f"The guard in {folder} cannot be loaded: {error}", OWN_HINT) from error
-    tokenizer, session = opened(weights, threads, OWN_HINT)
-    return _Networks(messages, tokenizer, session, card["calibration"])
+    return _Networks(messages, encoder, card["calibration"])
+
+
+def _encoder(name: str, folder: Path, threads: int) -> _Encoder:
+    return _Encoder(*opened(own_weights(name, folder), threads, OWN_HINT))

@@ -67,15 +67,17 @@ def check_chat_weights() -> None:
 
 def own_weights(name: str, folder: Path = OWN) -> Weights:
     """Weights that are part of the package; WeightsError where they are not those that their card names."""
-    model, card = folder / f"{name}.onnx", folder / f"{name}.json"
+    model, tokenizer = folder / f"{name}.onnx", folder / f"{name}_tokenizer.json"
     try:
-        digest = json.loads(card.read_text(encoding="utf-8"))["sha256"]
-        found = sha256(model)
+        card = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        named = {model: card["sha256"]} | ({tokenizer: card["tokenizer"]} if "tokenizer" in card else {})
+        found = {file: sha256(file) for file in named}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"The {name} in {folder} cannot be loaded: {error}", OWN_HINT) from error
-    if found != digest:
-        raise WeightsError(f"{model} is not the file that its card names.", OWN_HINT)
-    return Weights(model, pinned_weights().tokenizer)
+    for file, digest in named.items():
+        if found[file] != digest:
+            raise WeightsError(f"{file} is not the file that its card names.", OWN_HINT)
+    return Weights(model, tokenizer if tokenizer in named else pinned_weights().tokenizer)
 
 
 def _check(folder: Path, pinned: dict[str, str], what: str, hint: str = _HINT) -> None:

@@ -33,7 +33,7 @@ from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import Senses, as_meant, details, in_words, understand
+from turnwise.turn.understand import Senses, as_all_meant, as_meant, details, in_words, understand
 from turnwise.turn.verify import checked, grounds
 from turnwise.types import (
     LIBRARY,
@@ -127,8 +127,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts)
             now, senses = time.time(), parts.senses.over(library)
             profile = await asyncio.to_thread(remembered, memory, parts)
-            typed = message
+            typed, told = message, history
             message, slips = await asyncio.to_thread(as_meant, typed, library, settings, senses)
+            history = await asyncio.to_thread(as_all_meant, told, library, settings, senses)
             understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
@@ -178,7 +179,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         with trace.stage("compose") as stage:
             budget = budget_for(parts.models[0], settings)
             prompt = await asyncio.to_thread(
-                compose, message, history, planned, hits, library.locate, budget, understood, images, typed
+                compose, message, told, planned, hits, library.locate, budget, understood, images, typed
             )
             if parts.models[0].name not in QUOTING:  # else nobody is shown it, and only what is cited keeps its number
                 memory.shown, memory.note = prompt.shown, prompt.note
@@ -234,8 +235,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             wanted_next = settings.suggestions > 0 and understood.intent not in SILENT
             crowded = wanted_next and request.crowded()
             if parts.answers and wanted_next and not crowded:
-                told = prompt.evidence, history, prompt.known, understood.language
-                done = Done(message, condensed.query, text, sources, *told)
+                known = prompt.evidence, history, prompt.known, understood.language
+                done = Done(message, condensed.query, text, sources, *known)
                 search = library, parts.answers, settings.suggestions, request.where
                 tried = await asyncio.to_thread(suggested, done, *search)
             kept = "stored" if memory.conversation_id else "not stored"
@@ -349,6 +350,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
     senses, profile = parts.senses.over(library), remembered(Memory(store_for(request, parts), request), parts)
     message, _ = as_meant(message, library, parts.settings, senses)
+    history = as_all_meant(history, library, parts.settings, senses)
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from turnwise.config import Settings
@@ -12,12 +13,13 @@ from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic
 from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.profile import OFF, Profile
+from turnwise.dialogue.spelling import Library as Words
 from turnwise.dialogue.spelling import Slip, respelled
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.dialogue.writing import without_lookalikes
-from turnwise.text import without_citations
+from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
@@ -45,7 +47,26 @@ def as_meant(message: str, library: Library, settings: Settings, senses: Senses)
     """The message without slips of the pen that hide what the library has, and which those were."""
     if not settings.spelling or senses.is_english is None or read_language(message, ()) != "en":
         return message, []
-    return respelled(message, library.held, senses.is_english)
+    return respelled(message, Words(library.held, partial(_writes, library)), senses.is_english)
+
+
+def as_all_meant(
+    history: Sequence[Message], library: Library, settings: Settings, senses: Senses
+) -> tuple[Message, ...]:
+    """The same of what the user said of late: what was mended once is not to come back from there."""
+    start = max(0, len(history) - RECENT)
+    return tuple(
+        replace(each, content=as_meant(each.content, library, settings, senses)[0])
+        if place >= start and each.role == "user"
+        else each
+        for place, each in enumerate(history)
+    )
+
+
+def _writes(library: Library, word: str) -> bool:
+    """Whether a passage has the word as it is, in whatever capitals."""
+    passage = library.locate(word)
+    return passage is not None and word in words(f"{passage.title} {passage.heading} {passage.text}".lower())
 
 
 def in_words(slips: Sequence[Slip]) -> str:
