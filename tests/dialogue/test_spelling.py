@@ -13,7 +13,8 @@ from turnwise.models.vocabulary import is_english
 from turnwise.text import stem
 
 TEXT = """gradient descent lowers a loss by steps; the learning rate sets their length; dropout and overfitting of
-    networks; the festival of Skerryvore in August, tickets for members, backpropagation, Michelangelo, Kowalski"""
+    networks; the festival of Skerryvore in August, tickets for members, backpropagation, Michelangelo, Kowalski;
+    allowed late, adam and a scheme of lessons that are shared, once about openai"""
 STEMS = {stem(word.strip(";,")) for word in TEXT.split()}
 
 
@@ -49,6 +50,15 @@ def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str)
     "message",
     [
         "specs of the login, aswell as pointers",  # English with an ending, or two words in one
+        "how do I allocate memory?",  # "allowate" would have the stem of "allowed"
+        "who invented latex",
+        "what is a json schema",
+        "what is adamw",
+        "a lesion",
+        "which shard",
+        "what is a nonce",
+        "softmx=3 and lerning(x)",
+        "what is NumPyy",
         "what is the boat?",  # a word of its own, though "boast" or "bat" may be in a library
         "gradients and overfitted networks",  # other forms of what the library has
         "who is Kowalska?",  # a wrong letter in a name makes another name

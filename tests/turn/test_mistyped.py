@@ -41,6 +41,12 @@ def test_a_follow_up_after_it_is_understood(talk: Talk) -> None:
     assert reply.sources[0].heading == "The learning rate"
 
 
+def test_the_slip_does_not_come_back_in_a_follow_up(talk: Talk) -> None:
+    _, reply = talk("what is graident descent?", "when does it fail?")
+    assert "gradient descent" in reply.condensed_query
+    assert "graident" not in " ".join(searches(reply))
+
+
 def test_the_conversation_and_the_model_keep_what_was_typed(make_parts: MakeParts) -> None:
     prompts: list[Prompt] = []
 

@@ -166,9 +166,9 @@ class InjectionRail:
 
     def _opens(self, case: Case) -> bool:
         """Whether nothing was asked before, but for what was stopped; a caller may send that along."""
-        asked = asked_in(case.history)
         if not self.reads_history:  # it was not given any
             return False
+        asked = asked_in(case.history)
         return not asked or (not case.trusted and all(self._stops(text) for text in asked))
 
     def _stops(self, first: str) -> bool:
