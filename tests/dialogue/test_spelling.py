@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnwise.dialogue.spelling import LONGEST, Library, Slip, respelled
+from turnwise.dialogue.spelling import LONGEST, Slip, Words, respelled
 from turnwise.models.vocabulary import is_english
 from turnwise.text import stem
 
@@ -22,7 +22,7 @@ def held(words: Sequence[str]) -> dict[str, int]:
     return {word: 1 for word in words if stem(word) in STEMS}
 
 
-LIBRARY = Library(held, TEXT.lower().replace(";", "").replace(",", "").split().__contains__)
+LIBRARY = Words(held, TEXT.lower().replace(";", "").replace(",", "").split().__contains__)
 
 
 def mended(message: str) -> str:

@@ -77,7 +77,7 @@ def test_a_query_of_the_user_s_own_is_searched_as_it_is(make_parts: MakeParts) -
     assert searches(answered(request, reading(make_parts(FakeChat(lambda _: "Yes."))))) == ["graident descent"]
 
 
-def test_a_word_that_only_others_have_stays_unknown(talk: Talk) -> None:
+def test_a_word_that_is_near_to_none_stays_unknown(talk: Talk) -> None:
     (reply,) = talk("what is a zqbrlx?")
     assert abstains(reply)
     assert stage(reply, "condense").reason == "the conversation begins here"

@@ -28,7 +28,7 @@ Held = Callable[[Sequence[str]], Mapping[str, int]]
 Known = Callable[[str], bool]
 
 
-class Library(NamedTuple):
+class Words(NamedTuple):
     """What is asked of one: which of these words stand in it in some form, and in how many passages; and whether a word
     stands there as it is."""
 
@@ -41,7 +41,7 @@ class Slip(NamedTuple):
     meant: str
 
 
-def respelled(message: str, library: Library, is_english: Known) -> tuple[str, list[Slip]]:
+def respelled(message: str, library: Words, is_english: Known) -> tuple[str, list[Slip]]:
     """The message with its slips mended, and which they were."""
     if len(message) > LONGEST:
         return message, []
@@ -72,7 +72,7 @@ def _function_word(word: str) -> str:
     return next((each for each in slips if len(each) > 2 and each in STOP_WORDS), "")
 
 
-def _meant(word: str, library: Library, is_english: Known, is_name: bool) -> str:
+def _meant(word: str, library: Words, is_english: Known, is_name: bool) -> str:
     """What was meant by a word that nobody knows; empty where that is nothing in sight. The likelier slips come first;
     a wrong letter in a name makes another name."""
     slips = [*_swapped(word)] if len(word) >= SHORT else []

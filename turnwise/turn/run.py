@@ -33,7 +33,7 @@ from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import Senses, as_all_meant, as_meant, details, in_words, understand
+from turnwise.turn.understand import Senses, as_meant, details, in_words, understand
 from turnwise.turn.verify import checked, grounds
 from turnwise.types import (
     LIBRARY,
@@ -128,8 +128,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             now, senses = time.time(), parts.senses.over(library)
             profile = await asyncio.to_thread(remembered, memory, parts)
             typed, told = message, history
-            message, slips = await asyncio.to_thread(as_meant, typed, library, settings, senses)
-            history = await asyncio.to_thread(as_all_meant, told, library, settings, senses)
+            message, slips, history = await asyncio.to_thread(as_meant, typed, told, library, settings, senses)
             understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
@@ -349,8 +348,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     ancestors = stored.metadata.get("ancestors", ()) if stored else ()
     library = parts.guard.open_library(parts.index, reached(request, request.conversation_id, ancestors))
     senses, profile = parts.senses.over(library), remembered(Memory(store_for(request, parts), request), parts)
-    message, _ = as_meant(message, library, parts.settings, senses)
-    history = as_all_meant(history, library, parts.settings, senses)
+    message, _, history = as_meant(message, history, library, parts.settings, senses)
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, wanted)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)

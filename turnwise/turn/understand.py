@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from turnwise.config import Settings
@@ -13,8 +13,7 @@ from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic
 from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.profile import OFF, Profile
-from turnwise.dialogue.spelling import Library as Words
-from turnwise.dialogue.spelling import Slip, respelled
+from turnwise.dialogue.spelling import Slip, Words, respelled
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
@@ -23,6 +22,7 @@ from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
+MENDED = 6  # of which slips are mended again
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +43,23 @@ class Senses:
 _BY_RULES, _DEFAULTS = Senses(), Settings()
 
 
-def as_meant(message: str, library: Library, settings: Settings, senses: Senses) -> tuple[str, list[Slip]]:
-    """The message without slips of the pen that hide what the library has, and which those were."""
-    if not settings.spelling or senses.is_english is None or read_language(message, ()) != "en":
-        return message, []
-    return respelled(message, Words(library.held, partial(_writes, library)), senses.is_english)
+def as_meant(
+    message: str, history: Sequence[Message], library: Library, settings: Settings, senses: Senses
+) -> tuple[str, list[Slip], tuple[Message, ...]]:
+    """The message without slips of the pen that hide what the library has, which those were, and the history so too:
+    what was mended once is not to come back from there. A word is looked up once."""
+    is_english = senses.is_english
+    if not settings.spelling or is_english is None:
+        return message, [], tuple(history)
+    held = cache(library.held)
+    known = Words(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
 
+    def read(text: str) -> tuple[str, list[Slip]]:
+        return respelled(text, known, is_english) if read_language(text, ()) == "en" else (text, [])
 
-def as_all_meant(
-    history: Sequence[Message], library: Library, settings: Settings, senses: Senses
-) -> tuple[Message, ...]:
-    """The same of what the user said of late: what was mended once is not to come back from there."""
-    start = max(0, len(history) - RECENT)
-    return tuple(
-        replace(each, content=as_meant(each.content, library, settings, senses)[0])
-        if place >= start and each.role == "user"
-        else each
-        for place, each in enumerate(history)
-    )
+    early, late = history[:-MENDED], history[-MENDED:]
+    mended = (replace(each, content=read(each.content)[0]) if each.role == "user" else each for each in late)
+    return *read(message), (*early, *mended)
 
 
 def _writes(library: Library, word: str) -> bool:
