@@ -22,7 +22,7 @@ from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
 RECENT = 20  # messages that are looked at, however long the conversation is
-MENDED = 6  # of which slips are mended again
+MENDED = 12  # of which slips are mended again
 
 
 @dataclass(frozen=True, slots=True)
