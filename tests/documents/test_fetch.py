@@ -145,6 +145,12 @@ def test_a_page_without_an_end(site: SimpleNamespace, monkeypatch: pytest.Monkey
         fetch(f"{site.url}/endless.html")
 
 
+def test_a_connection_that_breaks_because_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "LONGEST", 0.0)
+    with pytest.raises(OSError, match="takes longer than 0 seconds"), fetching._deadline():
+        raise ConnectionResetError("Connection reset by peer")
+
+
 def test_an_address_is_a_document_like_any_other(site: SimpleNamespace, shelves: Shelves) -> None:
     page = b"<title>Herons</title><meta name=date content=2020-02-03><h1>Food</h1><p>They eat fish.</p>"
     site.answers["/birds"] = (200, {"Content-Type": "text/html"}, page)

@@ -101,6 +101,9 @@ def _deadline() -> Iterator[_Guard]:
     timer.start()
     try:
         yield guard
+    except (OSError, http.client.HTTPException):
+        guard.check()  # hanging up may look like a broken connection
+        raise
     finally:
         timer.cancel()
 
@@ -161,7 +164,7 @@ def _body(answer: http.client.HTTPResponse, guard: _Guard) -> bytes:
         if len(data) > LARGEST:
             raise OSError(f"it is larger than {LARGEST >> 20} MB")
         guard.check()
-    guard.check()  # hanging up looks like the end
+    guard.check()  # or like the end
     expected = answer.headers.get("Content-Length", "")
     if expected.isdecimal() and len(data) < int(expected):
         raise OSError("the connection broke")
