@@ -3,8 +3,8 @@ learn to score as it does.
 
     python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6] [--teach 3]
 
-With --teach N the teacher first learns N times from the grades of our own questions; what comes of it is OUT/teacher, and
-OUT/aim.npy what it thinks of every pair. A shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). The students share the minutes that the
+With --teach N the teacher first learns N times from the grades of our own questions; what comes of it is OUT/teacher. A
+shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). The students share the minutes that the
 teacher leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every epoch and at the end; the scores on the
 held-out questions are printed and in NAME.json. Needs torch and a GPU; run from the repository's root with it on the
 path. With --limit a few questions do, on any machine, to see that all runs.
@@ -308,7 +308,6 @@ def main() -> None:
         aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
         aim = (aim - aim.mean()) / aim.std() * spread + mean  # as large as before: thresholds and weights rest on it
         saving.submit(bert.save, bert.pack(teacher), teacher.shape, args.out, "teacher", {"taught": args.teach})
-    np.save(args.out / "aim.npy", aim.half().cpu().numpy())  # the embedder learns from it too
     with torch.autocast(device, torch.float16, enabled=device == "cuda"):
         busy = bert.listen(teacher, [laid.batch(every[:: max(1, len(every) // 512)])])
     del laid
