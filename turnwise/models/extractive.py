@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, pairwise, takewhile
@@ -58,6 +58,10 @@ _GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imag
 _LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
 )
+_SAYS_WHAT = re.compile(
+    r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
+)
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
 _AMOUNT = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
     r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|every|daily|weekly|monthly|yearly|annual\w*|hourly)\b",
@@ -106,6 +110,11 @@ class Statement:
     def whole(self) -> str:
         """All that says what it is about, as the judge reads it."""
         return f"{self.above} {self.row or self.text}".strip()
+
+    def named_by(self, wanted: Set[str]) -> bool:
+        """Whether it may be meant: a row only if a word of it was asked for, and not just one of every row."""
+        own = self.values or (self.row and self.whole)
+        return not own or not wanted.isdisjoint(_stems(own))
 
 
 @dataclass(slots=True)
@@ -156,6 +165,8 @@ class ExtractiveAnswerer:
         parts, unknown = [worked_out] if worked_out else [], []
         for question in prompt.asked:
             chosen = self.choose(question, pool, prompt)
+            if not chosen and (typed := _typed(question, prompt)):
+                chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
             if not chosen:
                 unknown.append(question)
             elif not any(_cited(chosen[0]) in part for part in parts):  # else the part before has answered this one too
@@ -187,32 +198,35 @@ class ExtractiveAnswerer:
         elif _EXAMPLE.search(prompt.question):
             good = examples or good
         together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
-        cost = {id(each): 0.0 if together else each.behind for each in good}
-        good.sort(key=lambda each: cost[id(each)] - each.score)
+
+        def worth(each: Candidate) -> float:
+            return each.score - (0.0 if together else each.behind)
+
+        good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
         old = [each for each in good if each.said and (not asked_now or asked_now & _stems(each.text))]
         definition = _DEFINITION.match(question.strip())
         if definition and (defining := [each for each in old if _defines(definition[1], each.text)]):
             return sorted(defining, key=lambda each: not _defines(definition[1], each.text, " (?:an?|the|one of)"))[:1]
-        if old and not more and (not new or old[0].score > new[0].score + REPEATED):
+        if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED):
             return old[:1]
         if prompt.sides:
             return _of_each_side(new, prompt.sides)
         if more and not new:
-            new = _unread(pool)
+            return _unread(pool)[: _length(question, prompt)]
         if new:
-            best, number = new[0].score - cost.get(id(new[0]), 0.0), new[0].evidence.number
+            best, number = worth(new[0]), new[0].evidence.number
             lag = {True: NEAR, False: NEAR if more else ELSEWHERE}
-            new = [e for e in new if best - (e.score - cost.get(id(e), 0.0)) <= lag[e.evidence.number == number]]
+            new = [each for each in new if best - worth(each) <= lag[each.evidence.number == number]]
         return new[: _length(question, prompt)]
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
-        by_words = _by_words(question, pool)
+        by_words = _by_words(question, pool, _chances(prompt))
         for each in pool:
             each.score = 0.0
         wanted = _asked_stems(question)
-        named = [each for each in pool if not each.stated.values or wanted & _stems(each.stated.values)]
+        named = [each for each in pool if each.stated.named_by(wanted)]
         likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
             for each in (each for each in pool if _UNSPACED.search(each.text)):
@@ -424,15 +438,16 @@ def _about(candidate: Candidate) -> frozenset[str]:
     return _stems(f"{candidate.stated.whole} {passage.title} {passage.heading}")
 
 
-def _by_words(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
-    """How much of the question each sentence holds (0 to 1), rare words counting more; its headings help a little."""
+def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
+    """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
+    its headings help a little."""
     wanted = _asked_stems(question)
     held = {id(each): _stems(each.stated.row or each.text) for each in pool}
     around = {
         each.evidence.number: _stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}") for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
-    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) for key in wanted}
+    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chances.get(key, 1.0) for key in wanted}
     total = sum(weight.values()) or 1.0
 
     def share(each: Candidate) -> float:
@@ -493,10 +508,12 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
     if chosen[0].said:
         return AGAIN + _cited(chosen[0])
-    if not _DEFINITION.match(question.strip()):
+    definition = _DEFINITION.match(question.strip())
+    if not definition:
         return _paragraphs(_with_antecedents(chosen, pool))
     alone = len(chosen) == 1 and not _prefers(prompt, SHORT)
-    goes_on = [each for each in pool if _follows(each, chosen[0])] if alone else []
+    topic = _stems(definition[1])
+    goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
 
 
@@ -508,10 +525,13 @@ def _as_preferred(text: str, prompt: Prompt) -> str:
     return reform(text, "list")
 
 
-def _follows(candidate: Candidate, other: Candidate) -> bool:
-    """Whether it is the next sentence of the same passage, and was not said."""
+def _continues(candidate: Candidate, other: Candidate, topic: Set[str]) -> bool:
+    """Whether it is the sentence after a definition of the topic, was not said, and defines nothing else."""
     next_one = _together(candidate, other) and candidate.position == other.position + 1
-    return next_one and not candidate.said and not candidate.item and not candidate.stated.row
+    if not next_one or candidate.said or candidate.item or candidate.stated.row:
+        return False
+    defined = _SAYS_WHAT.match(candidate.text)
+    return not defined or bool(_stems(defined[1]) & topic) or bool(_LEADING_PRONOUN.match(candidate.text))
 
 
 def _together(candidate: Candidate, other: Candidate) -> bool:
@@ -576,6 +596,20 @@ def _cited(candidate: Candidate) -> str:
 
 def _tidy(sentence: str) -> str:
     return " ".join(_ITEM.sub("", sentence).split())
+
+
+def _typed(question: str, prompt: Prompt) -> str:
+    """The message as it was typed, where it was completed and yet names something by itself: what the conversation
+    added may be what nothing is said about."""
+    alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
+    named = any(map(is_specific, words(prompt.question))) and not _PRONOUN.search(prompt.question)
+    return prompt.question if alone and named and not prompt.sides else ""
+
+
+def _chances(prompt: Prompt) -> dict[str, float]:
+    """How surely each word is meant that the conversation added, by its stem."""
+    own = _asked_stems(prompt.question)
+    return {key: term.weight for term in prompt.added for key in _asked_stems(term.text) if key not in own}
 
 
 def _only_more(prompt: Prompt) -> bool:
