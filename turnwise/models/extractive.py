@@ -61,6 +61,7 @@ _LEADING_PRONOUN = re.compile(
 _SAYS_WHAT = re.compile(
     r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
 )
+_POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
 _AMOUNT = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
@@ -100,6 +101,7 @@ class Statement:
     text: str  # as it is quoted
     above: str = ""  # the nearest heading or question above it in the passage
     row: str = ""  # of a table: the same with the head of its first column
+    before: str = ""  # of a sentence that may lean on the one before: that one
     values: str = ""  # of a line "name: value; name: value": what is its own
 
     @property
@@ -110,6 +112,16 @@ class Statement:
     def whole(self) -> str:
         """All that says what it is about, as the judge reads it."""
         return f"{self.above} {self.row or self.text}".strip()
+
+    def leans(self, wanted: Set[str]) -> bool:
+        """Whether it says a part of what was asked for, and the sentence before, to which it points back, another."""
+        if not self.before:
+            return False
+        own = _stems(self.text)
+        return not wanted.isdisjoint(own) and not wanted.isdisjoint(_stems(self.before) - own)
+
+    def reading(self, wanted: Set[str]) -> str:
+        return f"{self.above} {self.before} {self.text}".strip() if self.leans(wanted) else self.whole
 
     def named_by(self, wanted: Set[str]) -> bool:
         """Whether it may be meant: a row only if a word of it was asked for, and not just one of every row."""
@@ -127,6 +139,7 @@ class Candidate:
     rank: int  # of its passage
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
+    leans: bool = False
     score: float = 0.0
 
     @property
@@ -223,9 +236,10 @@ class ExtractiveAnswerer:
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
         by_words = _by_words(question, pool, _chances(prompt))
+        wanted = _asked_stems(question)
         for each in pool:
             each.score = 0.0
-        wanted = _asked_stems(question)
+            each.leans = each.stated.leans(wanted)
         named = [each for each in pool if each.stated.named_by(wanted)]
         likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
@@ -233,7 +247,7 @@ class ExtractiveAnswerer:
                 each.score = by_words[id(each)] - UNJUDGED
             likely = [each for each in likely if not _UNSPACED.search(each.text)]
         likely = likely[:READ_CLOSELY]
-        read = [replace(each.evidence.passage, text=each.stated.whole) for each in likely]
+        read = [replace(each.evidence.passage, text=each.stated.reading(wanted)) for each in likely]
         for each, logit in zip(likely, self._judge.scores(question, read), strict=True):
             answers = 1 / (1 + math.exp(-logit / 2))
             each.score = 0.5 * answers + 0.5 * by_words[id(each)] + _fits(each, question, prompt.state)
@@ -318,11 +332,14 @@ def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
     if all(_FIELD.match(line) and not _ends(line) for line in lines):
         yield from (Statement(line, above, values=_values(line)) for line in map(without_citations, lines))
         return
+    before = ""
     for sentence in sentences("\n".join(lines)):
         if _asks(sentence):
-            above = sentence
+            above, before = sentence, ""
         elif len(_units(sentence)) >= 4 and (_ends(sentence) or _ITEM.match(sentence)):
-            yield Statement(without_citations(sentence), above)  # a number in a document's own brackets is no citation
+            text = without_citations(sentence)  # a number in a document's own brackets is no citation of ours
+            yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
+            before = text
 
 
 def _values(line: str) -> str:
@@ -452,6 +469,8 @@ def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, fl
 
     def share(each: Candidate) -> float:
         own, near = held[id(each)], around[each.evidence.number] | _stems(each.stated.above)
+        if each.stated.leans(wanted):
+            near = near | _stems(each.stated.before)
         return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
 
     return {id(each): share(each) for each in pool}
@@ -584,7 +603,7 @@ def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) ->
     for each in chosen:
         before = places.get((each.evidence.number, each.position - 1))
         leans = before is not None and _together(before, each) and _LEADING_PRONOUN.match(each.text)
-        if before is not None and leans and not before.said:
+        if before is not None and (leans or (each.leans and before.text == each.stated.before)) and not before.said:
             found[id(before)] = before
         found[id(each)] = each
     return list(found.values())
