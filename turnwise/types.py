@@ -630,6 +630,7 @@ class Prompt:
     evidence: tuple[Evidence, ...]
     said: tuple[str, ...]  # the assistant's earlier answers, oldest first
     sides: tuple[str, ...] = ()  # of a comparison
+    added: tuple[Term, ...] = ()  # the words in `asked` that the conversation gave, and how surely they are meant
     found: tuple[str, ...] = ()  # what tools gave, in words that may stand in the answer
     known: tuple[Source, ...] = ()  # what the conversation has shown or cited before
     shown: tuple[Source, ...] = ()  # the evidence that the messages show for the first time, as they show it

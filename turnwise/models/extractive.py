@@ -6,10 +6,10 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
 from turnwise.dialogue.irregular import base_stems
@@ -42,6 +42,7 @@ UNJUDGED = 0.3  # what a sentence must hold more of the question's words where n
 REPEATED = 0.15  # by how much a sentence that was said before must answer better than a new one
 SAID = 0.5  # share of a sentence's pairs of words in one that was said, from which it says the same
 REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
+LONGEST_HEADING = 100  # characters of a line in a passage that can be a heading
 LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
@@ -57,6 +58,11 @@ _GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imag
 _LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
 )
+_SAYS_WHAT = re.compile(
+    r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
+)
+_POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
 _AMOUNT = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
     r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|every|daily|weekly|monthly|yearly|annual\w*|hourly)\b",
@@ -79,6 +85,7 @@ _WANTS = (
     (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
 )
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_FIELD = re.compile(r"[^\W\d_][\w ()/.&%-]{0,40}: \S")  # how a line "name: value" begins
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -87,18 +94,61 @@ _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana
 _TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a passage states: a sentence, an item of a list, or a row of a table."""
+
+    text: str  # as it is quoted
+    above: str = ""  # the nearest heading or question above it in the passage
+    row: str = ""  # of a table: the same with the head of its first column
+    before: str = ""  # of a sentence that may lean on the one before: that one
+    values: str = ""  # of a line "name: value; name: value": what is its own
+
+    @property
+    def item(self) -> bool:
+        return bool(_ITEM.match(self.text))
+
+    @property
+    def whole(self) -> str:
+        """All that says what it is about, as the judge reads it."""
+        return f"{self.above} {self.row or self.text}".strip()
+
+    def leans(self, wanted: Set[str]) -> bool:
+        """Whether it says a part of what was asked for, and the sentence before, to which it points back, another."""
+        if not self.before:
+            return False
+        own = _stems(self.text)
+        return not wanted.isdisjoint(own) and not wanted.isdisjoint(_stems(self.before) - own)
+
+    def reading(self, wanted: Set[str]) -> str:
+        return f"{self.above} {self.before} {self.text}".strip() if self.leans(wanted) else self.whole
+
+    def named_by(self, wanted: Set[str]) -> bool:
+        """Whether it may be meant: a row only if a word of it was asked for, and not just one of every row."""
+        own = self.values or (self.row and self.whole)
+        return not own or not wanted.isdisjoint(_stems(own))
+
+
 @dataclass(slots=True)
 class Candidate:
-    """A sentence that an answer may use."""
+    """A statement that an answer may use."""
 
-    text: str
+    stated: Statement
     evidence: Evidence
     position: int  # in its passage
     rank: int  # of its passage
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
-    item: bool = False  # of a list
+    leans: bool = False
     score: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return self.stated.text
+
+    @property
+    def item(self) -> bool:
+        return self.stated.item
 
 
 class ExtractiveAnswerer:
@@ -128,6 +178,8 @@ class ExtractiveAnswerer:
         parts, unknown = [worked_out] if worked_out else [], []
         for question in prompt.asked:
             chosen = self.choose(question, pool, prompt)
+            if not chosen and (typed := _typed(question, prompt)):
+                chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
             if not chosen:
                 unknown.append(question)
             elif not any(_cited(chosen[0]) in part for part in parts):  # else the part before has answered this one too
@@ -159,37 +211,43 @@ class ExtractiveAnswerer:
         elif _EXAMPLE.search(prompt.question):
             good = examples or good
         together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
-        cost = {id(each): 0.0 if together else each.behind for each in good}
-        good.sort(key=lambda each: cost[id(each)] - each.score)
+
+        def worth(each: Candidate) -> float:
+            return each.score - (0.0 if together else each.behind)
+
+        good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
         old = [each for each in good if each.said and (not asked_now or asked_now & _stems(each.text))]
         definition = _DEFINITION.match(question.strip())
         if definition and (defining := [each for each in old if _defines(definition[1], each.text)]):
             return sorted(defining, key=lambda each: not _defines(definition[1], each.text, " (?:an?|the|one of)"))[:1]
-        if old and not more and (not new or old[0].score > new[0].score + REPEATED):
+        if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED):
             return old[:1]
         if prompt.sides:
             return _of_each_side(new, prompt.sides)
         if more and not new:
-            new = _unread(pool)
+            return _unread(pool)[: _length(question, prompt)]
         if new:
-            best, number = new[0].score - cost.get(id(new[0]), 0.0), new[0].evidence.number
+            best, number = worth(new[0]), new[0].evidence.number
             lag = {True: NEAR, False: NEAR if more else ELSEWHERE}
-            new = [e for e in new if best - (e.score - cost.get(id(e), 0.0)) <= lag[e.evidence.number == number]]
+            new = [each for each in new if best - worth(each) <= lag[each.evidence.number == number]]
         return new[: _length(question, prompt)]
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
-        by_words = _by_words(question, pool)
+        by_words = _by_words(question, pool, _chances(prompt))
+        wanted = _asked_stems(question)
         for each in pool:
             each.score = 0.0
-        likely = sorted(pool, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
+            each.leans = each.stated.leans(wanted)
+        named = [each for each in pool if each.stated.named_by(wanted)]
+        likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
             for each in (each for each in pool if _UNSPACED.search(each.text)):
                 each.score = by_words[id(each)] - UNJUDGED
             likely = [each for each in likely if not _UNSPACED.search(each.text)]
         likely = likely[:READ_CLOSELY]
-        read = [replace(each.evidence.passage, text=each.text) for each in likely]
+        read = [replace(each.evidence.passage, text=each.stated.reading(wanted)) for each in likely]
         for each, logit in zip(likely, self._judge.scores(question, read), strict=True):
             answers = 1 / (1 + math.exp(-logit / 2))
             each.score = 0.5 * answers + 0.5 * by_words[id(each)] + _fits(each, question, prompt.state)
@@ -200,45 +258,102 @@ class ExtractiveAnswerer:
 
 def candidates(prompt: Prompt) -> list[Candidate]:
     """The sentences of the documents that can stand in an answer, each once."""
-    said = [shingles(sentence) for answer in prompt.said for sentence in sentences(without_citations(answer))]
+    said = _Said(prompt.said)
     found: dict[str, Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
     best = max((each.hit.score for each in documents), default=0.0)
     for rank, evidence in enumerate(documents):
         behind = BEHIND * rank + LESS * (best - evidence.hit.score)
-        for position, sentence in enumerate(_stated(evidence.passage.text)):
-            own = shingles(sentence)
-            was_said = bool(own) and any(len(own & old) > SAID * len(own) for old in said)
-            key = " ".join(words(sentence)).lower()
-            item = bool(_ITEM.match(sentence))
-            found.setdefault(key, Candidate(sentence, evidence, position, rank, behind, was_said, item))
+        for position, stated in enumerate(_stated(evidence.passage.text)):
+            found.setdefault(_spelt(stated.text), Candidate(stated, evidence, position, rank, behind, said.holds(stated)))
     return list(found.values())
 
 
+class _Said:
+    """What was said in earlier answers."""
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        texts = [without_citations(answer) for answer in answers]
+        self._sentences = [shingles(sentence) for text in texts for sentence in sentences(text)]
+        self._texts = [f" {_spelt(text)} " for text in texts]
+
+    def holds(self, stated: Statement) -> bool:
+        """Whether a sentence was said in much the same words, or a row as it is: rows of a table resemble each other."""
+        if stated.row or stated.values:
+            return any(f" {_spelt(stated.text)} " in text for text in self._texts)
+        own = shingles(stated.text)
+        return bool(own) and any(len(own & old) > SAID * len(own) for old in self._sentences)
+
+
+def _spelt(text: str) -> str:
+    return " ".join(words(text)).lower()
+
+
 @lru_cache(maxsize=REMEMBERED)
-def _stated(text: str) -> tuple[str, ...]:
+def _stated(text: str) -> tuple[Statement, ...]:
     return tuple(statements(text))
 
 
-def statements(text: str) -> Iterator[str]:
-    """What a passage states: its whole sentences and list items, and the rows of its tables, each with the heads of the
-    columns."""
-    heads: list[str] = []
-    prose: list[str] = []
-    for line in text.split("\n"):
-        if " | " not in line:
-            heads = []
-            prose.append(line)
-        elif not heads:
-            heads = line.split(" | ")
-        else:
-            first, *cells = line.split(" | ")
-            columns = heads[-len(cells) :]  # the head of the first column may be empty
-            yield f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False)) + "."
-    for sentence in sentences("\n".join(prose)):
-        ended = sentence.rstrip("\"'”’)」』）").endswith((".", "!", "?", "。", "！", "？"))
-        if len(_units(sentence)) >= 4 and (ended or _ITEM.match(sentence)):
-            yield without_citations(sentence)  # a number in a document's own brackets is no citation of ours
+def statements(text: str) -> Iterator[Statement]:
+    """What a passage states: its whole sentences, list items and "name: value" lines, and the rows of its tables, each
+    with the heads of the columns. Headings and questions are not stated, but said of what stands under them."""
+    above = ""
+    paragraphs = ["", *re.split(r"\n\s*\n", text.strip()), ""]
+    for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
+        if _heads(paragraph, before, after):
+            above = _ITEM.sub("", paragraph).strip()
+            continue
+        for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
+            yield from _rows(list(lines), above) if tabular else _prose(list(lines), above)
+
+
+def _heads(paragraph: str, before: str, after: str) -> bool:
+    """Whether a paragraph is a heading: a short line without an end, and of numbered ones no item of a list."""
+    bare = _ITEM.sub("", paragraph).strip()
+    short = len(paragraph) <= LONGEST_HEADING and "\n" not in paragraph and " | " not in paragraph
+    if not short or not bare or bare[0].islower() or _ends(bare) and not _asks(bare) or bare.endswith((",", ";")):
+        return False
+    if bare != paragraph.strip():
+        return paragraph.strip()[0].isdigit() and not _ITEM.match(before) and not _ITEM.match(after)
+    return not _FIELD.match(bare) or bool(after) and not _FIELD.match(after)
+
+
+def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
+    heads = lines[0].split(" | ")
+    for line in lines[1:]:
+        first, *cells = line.split(" | ")
+        columns = heads[-len(cells) :]  # the head of the first column may be empty
+        told = ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False))
+        head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
+        yield Statement(f"{first}: {told}.", above, f"{first} ({head}): {told}." if head else f"{first}: {told}.")
+
+
+def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
+    if all(_FIELD.match(line) and not _ends(line) for line in lines):
+        yield from (Statement(line, above, values=_values(line)) for line in map(without_citations, lines))
+        return
+    before = ""
+    for sentence in sentences("\n".join(lines)):
+        if _asks(sentence):
+            above, before = sentence, ""
+        elif len(_units(sentence)) >= 4 and (_ends(sentence) or _ITEM.match(sentence)):
+            text = without_citations(sentence)  # a number in a document's own brackets is no citation of ours
+            yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
+            before = text
+
+
+def _values(line: str) -> str:
+    """What is a line's own: of one that names several things the values, for the names are those of all such lines."""
+    fields = line.split("; ")
+    return " ".join(field.partition(": ")[2] for field in fields) if len(fields) > 1 else line
+
+
+def _ends(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)」』） ").endswith((".", "!", "?", "。", "！", "？"))
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)」』） ").endswith(("?", "？"))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -283,7 +398,8 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
     for each in ranked:
         own = shingles(each.text)
-        if not any(len(own & shingles(better.text)) > 0.6 * len(own) for better in kept):
+        alone = each.stated.row or each.stated.values  # rows are told apart by a cell
+        if alone or not any(len(own & shingles(better.text)) > 0.6 * len(own) for better in kept):
             kept.append(each)
     return kept
 
@@ -314,7 +430,8 @@ def _of_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
 def _side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
     """The side that a sentence is about: by its own words, else by what stands above it, the nearest first."""
     passage = candidate.evidence.passage
-    for text in (candidate.text, passage.heading.rpartition(" > ")[2], passage.heading, passage.title):
+    nearest = passage.heading.rpartition(" > ")[2]
+    for text in (candidate.text, candidate.stated.above, nearest, passage.heading, passage.title):
         named = [place for place, stems in enumerate(own) if stems and stems <= _stems(text)]
         if len(named) == 1:
             return named[0]
@@ -335,22 +452,25 @@ def _prefers(prompt: Prompt, wish: str) -> bool:
 
 def _about(candidate: Candidate) -> frozenset[str]:
     passage = candidate.evidence.passage
-    return _stems(f"{candidate.text} {passage.title} {passage.heading}")
+    return _stems(f"{candidate.stated.whole} {passage.title} {passage.heading}")
 
 
-def _by_words(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
-    """How much of the question each sentence holds (0 to 1), rare words counting more; its heading helps a little."""
+def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
+    """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
+    its headings help a little."""
     wanted = _asked_stems(question)
-    held = {id(each): _stems(each.text) for each in pool}
+    held = {id(each): _stems(each.stated.row or each.text) for each in pool}
     around = {
         each.evidence.number: _stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}") for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
-    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) for key in wanted}
+    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chances.get(key, 1.0) for key in wanted}
     total = sum(weight.values()) or 1.0
 
     def share(each: Candidate) -> float:
-        own, near = held[id(each)], around[each.evidence.number]
+        own, near = held[id(each)], around[each.evidence.number] | _stems(each.stated.above)
+        if each.stated.leans(wanted):
+            near = near | _stems(each.stated.before)
         return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
 
     return {id(each): share(each) for each in pool}
@@ -407,10 +527,12 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
     if chosen[0].said:
         return AGAIN + _cited(chosen[0])
-    if not _DEFINITION.match(question.strip()):
+    definition = _DEFINITION.match(question.strip())
+    if not definition:
         return _paragraphs(_with_antecedents(chosen, pool))
     alone = len(chosen) == 1 and not _prefers(prompt, SHORT)
-    goes_on = [each for each in pool if _follows(each, chosen[0])] if alone else []
+    topic = _stems(definition[1])
+    goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
 
 
@@ -422,10 +544,18 @@ def _as_preferred(text: str, prompt: Prompt) -> str:
     return reform(text, "list")
 
 
-def _follows(candidate: Candidate, other: Candidate) -> bool:
-    """Whether it is the next sentence of the same passage, and was not said."""
-    next_one = candidate.evidence is other.evidence and candidate.position == other.position + 1
-    return next_one and not candidate.said and not candidate.item
+def _continues(candidate: Candidate, other: Candidate, topic: Set[str]) -> bool:
+    """Whether it is the sentence after a definition of the topic, was not said, and defines nothing else."""
+    next_one = _together(candidate, other) and candidate.position == other.position + 1
+    if not next_one or candidate.said or candidate.item or candidate.stated.row:
+        return False
+    defined = _SAYS_WHAT.match(candidate.text)
+    return not defined or bool(_stems(defined[1]) & topic) or bool(_LEADING_PRONOUN.match(candidate.text))
+
+
+def _together(candidate: Candidate, other: Candidate) -> bool:
+    """Whether both stand in the same passage under the same heading."""
+    return candidate.evidence is other.evidence and candidate.stated.above == other.stated.above
 
 
 def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> str:
@@ -457,8 +587,9 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
 
 def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
     """The list that holds the best sentence or follows it, as far as it was not said yet."""
-    after = [each for each in pool if each.evidence is best.evidence and each.position > best.position]
-    before = [each for each in pool if each.evidence is best.evidence and each.position < best.position]
+    near = [each for each in pool if _together(each, best)]
+    after = [each for each in near if each.position > best.position]
+    before = [each for each in near if each.position < best.position]
     items = list(takewhile(lambda each: each.item, after))
     if best.item:
         items = [*reversed(list(takewhile(lambda each: each.item, reversed(before)))), best, *items]
@@ -471,7 +602,8 @@ def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) ->
     found: dict[int, Candidate] = {}
     for each in chosen:
         before = places.get((each.evidence.number, each.position - 1))
-        if before is not None and _LEADING_PRONOUN.match(each.text) and not before.said:
+        leans = before is not None and _together(before, each) and _LEADING_PRONOUN.match(each.text)
+        if before is not None and (leans or (each.leans and before.text == each.stated.before)) and not before.said:
             found[id(before)] = before
         found[id(each)] = each
     return list(found.values())
@@ -483,6 +615,20 @@ def _cited(candidate: Candidate) -> str:
 
 def _tidy(sentence: str) -> str:
     return " ".join(_ITEM.sub("", sentence).split())
+
+
+def _typed(question: str, prompt: Prompt) -> str:
+    """The message as it was typed, where it was completed and yet names something by itself: what the conversation
+    added may be what nothing is said about."""
+    alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
+    named = any(map(is_specific, words(prompt.question))) and not _PRONOUN.search(prompt.question)
+    return prompt.question if alone and named and not prompt.sides else ""
+
+
+def _chances(prompt: Prompt) -> dict[str, float]:
+    """How surely each word is meant that the conversation added, by its stem."""
+    own = _asked_stems(prompt.question)
+    return {key: term.weight for term in prompt.added for key in _asked_stems(term.text) if key not in own}
 
 
 def _only_more(prompt: Prompt) -> bool:

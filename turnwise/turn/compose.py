@@ -87,6 +87,7 @@ def compose(
         shown=current.evidence,
         note=current.note,
         said=(last.content,) if last else tuple(each.content for each in history[-RECENT:] if each.role == "assistant"),
+        added=tuple(term for step in plan.searched if step.query and not step.role for term in step.query.added),
         form=form,
         sides=tuple(step.input for step in plan.steps if step.role == "side"),
         found=worked_out,
