@@ -55,6 +55,31 @@ def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
     assert "“neural architecture search”" in found.reason
 
 
+VERSIONS = said("What is new in 4.2?", "Immutable backups are new in 4.2. R squared is shown since 3.9. It has 2 rooms.")
+
+
+@pytest.mark.parametrize(
+    ("message", "terms", "query"),
+    [
+        ("Does it run on Linux?", (("4", 0.7), ("2", 0.6)), "Does 4.2 run on Linux?"),
+        ("and in 4.1?", (("2", 0.6),), "and in 4.1 (2)?"),  # a number of its own, and "2 rooms"
+        ("When does support for it end?", (("3", 0.7), ("9", 0.6), ("4", 0.5), ("2", 0.5)), ""),
+        ("and in 3.8?", (("9", 0.6), ("backups", 0.5)), "and in 3.8 (backups)?"),
+        ("What is it?", (("squared", 0.9),), "What is R squared?"),
+    ],
+)
+def test_a_number_and_a_letter_with_its_noun_are_written_whole(
+    message: str, terms: tuple[tuple[str, float], ...], query: str
+) -> None:
+    found = read(message, VERSIONS, *terms)
+    assert found.query == query or (not query and "3.9" in found.query and " 9" not in found.query)
+
+
+def test_a_number_counts_whole_in_the_search() -> None:
+    found = read("Does it run on Linux?", VERSIONS, ("3", 0.7), ("9", 0.3), sure=CHANGED - 0.1)
+    assert found.added == (Term("3.9", 0.3),)
+
+
 def test_the_rules_are_asked_only_where_the_model_names_no_word() -> None:
     def never() -> Condensed:
         raise AssertionError

@@ -10,7 +10,7 @@ from functools import lru_cache
 from turnwise.dialogue.signs import asks_for_more
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, parallel, points_back, standalone
-from turnwise.text import content_stems, is_content, stem, subject
+from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
 CHANGED = 0.8  # confidence that the message leans on the conversation from which it is changed
@@ -20,8 +20,12 @@ COUNTED = 0.1  # probability from which a word counts in the search
 PLACED = 0.5  # how sure the model must be of a place for the words to be written there
 MOST_WORDS = 8  # words added at most
 
-_TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
+_LETTER = r"[B-HJ-Z]"  # goes with its noun: R squared, vitamin C
+_TOKEN = re.compile(
+    rf"(?:\b{_LETTER} (?=[a-z]{{2}}))?(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*(?: {_LETTER}\b(?!['’.-]| [a-z]{{2}}))?"
+)
+_PART = re.compile(rf"{NUMBER}|[^\W_]+")
+_NUMBER = re.compile(NUMBER)
 _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?")  # inside one phrase
 
 
@@ -35,7 +39,8 @@ def by_model(
     """The standalone question as the model reads it; where the model names no word, the rules' reading stands."""
     own = content_stems(message)
     said = set().union(*(_read(each.content[:LONGEST]).stems for each in seen))
-    likely = [(word, chance) for word, chance in prediction.terms if chance >= COUNTED and _new(word, said, own)]
+    predicted = _whole_numbers(prediction.terms, seen)
+    likely = [(word, chance) for word, chance in predicted if chance >= COUNTED and _new(word, said, own)]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
     if follow_up.confidence < CHANGED:
         why = f"{follow_up.reason}, but not surely: it is searched as it stands, the likely words counting a little"
@@ -57,6 +62,20 @@ def by_model(
     edit = prediction.edit if prediction.edit and prediction.edit.chance >= PLACED else None
     found = standalone(message, seen, chosen, "model", follow_up.reason, edit)
     return dataclasses.replace(found, added=_merged(found.added, counted))
+
+
+def _whole_numbers(terms: Sequence[Phrase], seen: Sequence[Message]) -> list[Phrase]:
+    """The words of a model that reads "4.2" as two: such parts stand for the number where all of them are likely, else
+    for nothing, as where the message has some of them in a number of its own."""
+    text = " ".join(each.content[:LONGEST] for each in seen)
+    numbers = {number: re.findall(r"\d+", number) for number in _NUMBER.findall(text)}
+    if not numbers:
+        return list(terms)
+    chances = dict(terms)
+    likely = {each: parts for each, parts in numbers.items() if chances.keys() >= {*parts}}
+    whole = [(each, min(map(chances.__getitem__, parts))) for each, parts in likely.items()]
+    inside = set().union(*numbers.values()) - {*_PART.findall(text)} | set().union(*likely.values())
+    return sorted([*whole, *(each for each in terms if each[0] not in inside)], key=lambda each: -each[1])
 
 
 def joined(kept: dict[str, float], seen: Sequence[Message]) -> list[Phrase]:
