@@ -55,7 +55,9 @@ def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
     assert "“neural architecture search”" in found.reason
 
 
-VERSIONS = said("What is new in 4.2?", "Immutable backups are new in 4.2. R squared is shown since 3.9. It has 2 rooms.")
+VERSIONS = said(
+    "What is new in 4.2?", "Immutable backups are new in 4.2. R squared is shown since 3.9. It has 2 rooms."
+)
 
 
 @pytest.mark.parametrize(

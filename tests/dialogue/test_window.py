@@ -41,7 +41,11 @@ def test_what_we_do_not_know_and_our_courtesies_are_not_what_was_said() -> None:
         "You’re welcome. Ask on whenever you like.",
     )
     seen = window("and the bridge?", history)
-    assert [each.content.strip() for each in seen] == [history[0].content, history[2].content, "Ada Lind built the quay."]
+    assert [each.content.strip() for each in seen] == [
+        history[0].content,
+        history[2].content,
+        "Ada Lind built the quay.",
+    ]
 
 
 def test_of_a_long_one_the_recent_turns_and_the_first_question_are_seen() -> None:
