@@ -139,3 +139,21 @@ def test_where_the_model_names_no_word_the_rules_stand() -> None:
     found = read("How does it work?", said("What is BERT?", "BERT is a model."), ("model", 0.2))
     assert (found.query, found.method) == ("How does BERT work?", "rules")
     assert Term("model", 0.2) in found.added
+
+
+POOL = said("Are dogs allowed?", "Assistance dogs are welcome.")
+
+
+@pytest.mark.parametrize(
+    "message", ["Is there a swimming pool?", "What happens with lost property?", "How is the cafe?"]
+)
+def test_a_message_that_says_something_gets_no_word_that_only_the_rules_would_add(message: str) -> None:
+    found = read(message, POOL, ("dogs", ADDED - 0.05))
+    assert (found.query, found.method, found.added) == (message, "literal", (Term("dogs", 0.2),))
+
+
+def test_what_is_not_sure_is_written_beside_a_message_that_says_something() -> None:
+    edit = Edit(18, 31, "in", 0.9)
+    unsure = read("What happens with lost property?", POOL, ("dogs", 0.4), edit=edit)
+    assert unsure.query == "What happens with lost property (dogs)?"
+    assert read("What happens with lost property?", POOL, ("dogs", 0.9), edit=edit).query.endswith("property in dogs?")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from turnwise.dialogue.signs import asks_for_more
+from turnwise.dialogue.signs import asks_for_more, stands
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, parallel, points_back, standalone
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
@@ -18,6 +18,7 @@ ADDED = 0.25  # probability from which a word is written into the question
 BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search
 PLACED = 0.5  # how sure the model must be of a place for the words to be written there
+INSIDE = 0.6  # probability of words that are written inside a message which says enough without them, not beside it
 MOST_WORDS = 8  # words added at most
 
 _LETTER = r"[B-HJ-Z]"  # goes with its noun: R squared, vitamin C
@@ -36,7 +37,8 @@ def by_model(
     follow_up: FollowUp,
     ruled: Callable[[], Condensed],
 ) -> Condensed:
-    """The standalone question as the model reads it; where the model names no word, the rules' reading stands."""
+    """The standalone question as the model reads it; where the model names no word, the rules' reading stands, unless the
+    message says enough by itself."""
     own = content_stems(message)
     said = set().union(*(_read(each.content[:LONGEST]).stems for each in seen))
     predicted = _whole_numbers(prediction.terms, seen)
@@ -53,6 +55,10 @@ def by_model(
     if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
         asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
         chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked] or chosen
+    alone = stands(message)
+    if not chosen and alone:
+        why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words count a little"
+        return Condensed(message, counted, "literal", why)
     if not chosen:
         by_rules = ruled()
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
@@ -60,6 +66,8 @@ def by_model(
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
     edit = prediction.edit if prediction.edit and prediction.edit.chance >= PLACED else None
+    if alone and chosen[0][1] < INSIDE:
+        edit = None
     found = standalone(message, seen, chosen, "model", follow_up.reason, edit)
     return dataclasses.replace(found, added=_merged(found.added, counted))
 
