@@ -37,8 +37,8 @@ def by_model(
     follow_up: FollowUp,
     ruled: Callable[[], Condensed],
 ) -> Condensed:
-    """The standalone question as the model reads it; where the model names no word, the rules' reading stands, unless the
-    message says enough by itself."""
+    """The standalone question as the model reads it; where the model names no word, the rules' reading stands unless
+    the message says enough by itself."""
     own = content_stems(message)
     said = set().union(*(_read(each.content[:LONGEST]).stems for each in seen))
     predicted = _whole_numbers(prediction.terms, seen)
