@@ -64,9 +64,9 @@ VERSIONS = said(
     ("message", "terms", "query"),
     [
         ("Does it run on Linux?", (("4", 0.7), ("2", 0.6)), "Does 4.2 run on Linux?"),
-        ("and in 4.1?", (("2", 0.6),), "and in 4.1 (2)?"),  # a number of its own, and "2 rooms"
+        ("Is 4.1 better?", (("2", 0.6),), "Is 4.1 better (2)?"),  # a number of its own, and "2 rooms"
         ("When does support for it end?", (("3", 0.7), ("9", 0.6), ("4", 0.5), ("2", 0.5)), ""),
-        ("and in 3.8?", (("9", 0.6), ("backups", 0.5)), "and in 3.8 (backups)?"),
+        ("Is 3.8 better?", (("9", 0.6), ("backups", 0.5)), "Is 3.8 better (backups)?"),
         ("What is it?", (("squared", 0.9),), "What is R squared?"),
     ],
 )
@@ -157,3 +157,17 @@ def test_what_is_not_sure_is_written_beside_a_message_that_says_something() -> N
     unsure = read("What happens with lost property?", POOL, ("dogs", 0.4), edit=edit)
     assert unsure.query == "What happens with lost property (dogs)?"
     assert read("What happens with lost property?", POOL, ("dogs", 0.9), edit=edit).query.endswith("property in dogs?")
+
+
+@pytest.mark.parametrize(
+    ("message", "query"),
+    [
+        ("How long is it?", "How long is exam (exercise sheets)?"),
+        ("How long are they?", "How long are exercise sheets (exam)?"),
+    ],
+)
+def test_what_takes_the_place_of_a_pronoun_has_its_number(message: str, query: str) -> None:
+    seen = said("What counts?", "The exam counts. So do exercise sheets.")
+    for likely in (0.9, 0.6):
+        found = read(message, seen, ("exam", 1.5 - likely), ("exercise", likely), ("sheets", likely))
+        assert found.query == query

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.signs import asks_for_more, stands
 from turnwise.dialogue.window import LONGEST
-from turnwise.dialogue.writing import Phrase, compared, parallel, points_back, standalone
+from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points_back, standalone
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
@@ -149,13 +149,15 @@ def _read(text: str) -> _Read:
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
     """Where a pronoun points back, what takes its place first: what the last question was about, if that or a part of
-    it is about as likely as any, else the likeliest."""
+    it is about as likely as any, else the likeliest; of those that agree with it in number, if they are."""
     if not phrases or not points_back(message):
         return phrases
+    least = BESIDE * max(chance for _, chance in phrases)
+    fitting = [each for each in phrases if each[1] >= least and agrees(message, each[0])] or phrases
     named = subject(next((each.content for each in reversed(seen) if each.role == "user"), ""))
-    last = content_stems(named)
-    likeliest = max(phrases, key=lambda phrase: phrase[1])
-    parts = [each for each in phrases if content_stems(each[0]) <= last and each[1] >= BESIDE * likeliest[1]]
+    last = content_stems(named) if agrees(message, named) else set()
+    likeliest = max(fitting, key=lambda phrase: phrase[1])
+    parts = [each for each in fitting if content_stems(each[0]) <= last and each[1] >= least]
     if not parts:
         return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
     whole = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))

@@ -26,6 +26,7 @@ _PRONOUN = re.compile(
 _LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
 _POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
 _SEVERAL = ("they", "them", "these", "those", "their")
+_SEVERAL_THINGS = re.compile(r"[^suai]s$|people$|children$")
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
 _COMPARING = re.compile(
@@ -114,6 +115,15 @@ def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
 def points_back(message: str) -> bool:
     """Whether the message has a pronoun that a phrase can take the place of."""
     return bool(_pronoun(message))
+
+
+def agrees(message: str, phrase: str) -> bool:
+    """Whether a phrase has the number of the message's pronoun, by its ending; of a name that tells less."""
+    last = phrase.split()[-1:]
+    several = bool(last and _SEVERAL_THINGS.search(last[0]))
+    if _pronoun(message) in _SEVERAL:
+        return several
+    return not several or last[0][0].isupper()
 
 
 def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
