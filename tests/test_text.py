@@ -131,6 +131,32 @@ def test_words_keep_their_apostrophes_and_scripts() -> None:
     assert words("Don't stop, naïve_user: 你好 2e-5") == ["Don't", "stop", "naïve", "user", "你好", "2e", "5"]
 
 
+def test_a_number_with_marks_in_it_is_one_word() -> None:
+    said = "In 4.2, at 11:00 or 11:45, 2,914 rows weigh 1.5kg: 3. End"
+    found = ["In", "4.2", "at", "11:00", "or", "11:45", "2,914", "rows", "weigh", "1", "5kg", "3", "End"]
+    assert words(said) == found
+    assert phrases("What is new in version 4.2.1, and in 4.1?") == ["version 4.2.1", "4.1"]
+    assert not content_stems("Version 4.3") & content_stems("Version 4.1 of 3 February 2025") - {"version"}
+
+
+def test_a_full_hour_is_the_same_with_its_minutes_and_without() -> None:
+    assert content_stems("open at 11") == content_stems("open at 11:00") != content_stems("open at 11:30")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Explain R squared", ["R squared"]),
+        ("Is vitamin C deficiency rare?", ["vitamin C deficiency rare"]),
+        ("How do I do it in R?", []),
+        ("What did J. Alvarez report?", ["Alvarez report"]),
+        ("A dog and I", ["dog"]),
+    ],
+)
+def test_a_single_letter_stays_with_its_noun(text: str, expected: list[str]) -> None:
+    assert phrases(text) == expected
+
+
 def test_citations_go_with_the_space_before_them() -> None:
     assert without_citations("One [1], two [2][3]. Three. [12]") == "One, two. Three."
     assert without_citations("Keep [a] and [12345] and [1]x") == "Keep [a] and [12345] andx"
@@ -156,7 +182,7 @@ def test_words_that_may_have_a_stem(key: str, text: str, found: list[str]) -> No
     assert [word for word in words_like(key, text) if stem(word) == key or word in found] == found
 
 
-@given(st.text(alphabet="abdeginrstyz’' -1_é", max_size=60))
+@given(st.text(alphabet="abdeginrstyz’' -1_é.:0", max_size=60))
 @example("b'ab'ad")
 @example("d’1éé'bz")
 def test_no_word_of_a_stem_is_overlooked(text: str) -> None:

@@ -53,8 +53,11 @@ _UNWANTED = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_COMPOUND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_MARKED = r"(?:[.,:]\d+)+(?![^\W_])"
+NUMBER = rf"\d+{_MARKED}"  # a version, a decimal, a time: one word, for its parts say nothing
+_WORD = re.compile(rf"{NUMBER}|[^\W_]+(?:['’][^\W_]+)?")
+_COMPOUND = re.compile(rf"(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*")
+_LETTER = re.compile(r"[B-HJ-Z]")  # that may be part of a name: R squared, vitamin C
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]{0,3}(?:\s{0,3}\[\d{1,4}\]){0,9}\s+(?!\[\d{1,4}\])"
@@ -79,7 +82,8 @@ _CITATIONS_ALONE = re.compile(r"(?:\s*\[\d{1,4}\])+\s*")
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    return str(_stemmer.stemWord(word.lower()))
+    """What the forms of a word share; a full hour is the same with its minutes and without: 11:00, 11."""
+    return str(_stemmer.stemWord(word.lower().removesuffix(":00")))
 
 
 def stems(words: list[str]) -> list[str]:
@@ -94,15 +98,16 @@ def words(text: str) -> list[str]:
 
 def words_like(key: str, text: str) -> list[str]:
     """The words of a lower-case text that may have this stem: cheaper than all of them."""
-    start = key[: 2 if len(key) > 3 else 1].rstrip("'’")  # a stem keeps so much; that of "dying" is "die"
+    start = key[: 2 if len(key) > 3 else 1].rstrip("'’.,:")  # a stem keeps so much; that of "dying" is "die"
     return [start + rest for rest in _after(start).findall(text)]
 
 
 @lru_cache(maxsize=1024)
 def _after(start: str) -> re.Pattern[str]:
     """How a word goes on from its start: only looked at, for of "b'ad'add" the word "add" is one too."""
+    number = rf"\d*{_MARKED}|" if start.isdigit() else ""
     start = re.escape(start)
-    return re.compile(rf"{start}(?<![^\W_]{start})(?=([^\W_]*(?:['’][^\W_]+)?))")
+    return re.compile(rf"{start}(?<![^\W_]{start})(?=({number}[^\W_]*(?:['’][^\W_]+)?))")
 
 
 def is_content(word: str) -> bool:
@@ -147,12 +152,12 @@ def phrases(text: str) -> list[str]:
     run: list[re.Match[str]] = []
     end = 0
     for word in [*_COMPOUND.finditer(text), None]:
-        specific = word is not None and is_specific(word[0])
+        specific = word is not None and (is_specific(word[0]) or bool(_LETTER.fullmatch(word[0])))
         if run and (word is None or not specific or _PHRASE_BREAK.search(text[end : word.start()])):
-            start = run[0].start()
+            start, named = run[0].start(), any(is_specific(each[0]) for each in run)
             asked = _AFTER_VERB.match(text, end) and _AUXILIARY.search(text[max(0, start - 16) : start])
             last = run[-2] if asked and len(run) > 1 and run[-1][0].islower() else run[-1]
-            found.append(text[start : last.end()])
+            found += [text[start : last.end()]] if named else []
             run = []
         if word is not None:
             end = word.end()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spoken import long_talk, said
+from spoken import leans, long_talk, said
 
 from turnwise.dialogue import earlier
-from turnwise.dialogue.earlier import mentions, sentences_about
+from turnwise.dialogue.earlier import asked_again, mentions, sentences_about
+from turnwise.dialogue.intent import read_intent
 from turnwise.text import content_stems, stem
 
 TALK = said(
@@ -56,3 +57,23 @@ def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(earlier, "sentences", lambda text: read.append(text) or apart(text))
     assert len(sentences_about("river", long_talk(500))) == 4
     assert len(read) == 4
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("How do we book?", "no, I mean a private tour", "How do we book a private tour?"),
+        (
+            "How did girls and boys differ?",
+            "no, in the Okoro study",
+            "How did girls and boys differ in the Okoro study?",
+        ),
+        ("When is the mill open in summer?", "no, in winter", "When is the mill open in winter?"),
+        ("Which flour and which yeast?", "no, I mean rye bread", "Which flour and which yeast (rye bread)?"),
+        ("What is a rye loaf?", "no, I meant a wheat loaf", "What is a wheat loaf?"),
+    ],
+)
+def test_a_correction_keeps_the_last_question(last: str, message: str, query: str) -> None:
+    found = asked_again(message, read_intent(message), said(last, "That. [1]"), leans(0.9))
+    assert found is not None
+    assert (found.query, found.method) == (query, "rules")

@@ -55,6 +55,33 @@ def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
     assert "“neural architecture search”" in found.reason
 
 
+VERSIONS = said(
+    "What is new in 4.2?", "Immutable backups are new in 4.2. R squared is shown since 3.9. It has 2 rooms."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "terms", "query"),
+    [
+        ("Does it run on Linux?", (("4", 0.7), ("2", 0.6)), "Does 4.2 run on Linux?"),
+        ("Is 4.1 better?", (("2", 0.6),), "Is 4.1 better (2)?"),  # a number of its own, and "2 rooms"
+        ("When does support for it end?", (("3", 0.7), ("9", 0.6), ("4", 0.5), ("2", 0.5)), ""),
+        ("Is 3.8 better?", (("9", 0.6), ("backups", 0.5)), "Is 3.8 better (backups)?"),
+        ("What is it?", (("squared", 0.9),), "What is R squared?"),
+    ],
+)
+def test_a_number_and_a_letter_with_its_noun_are_written_whole(
+    message: str, terms: tuple[tuple[str, float], ...], query: str
+) -> None:
+    found = read(message, VERSIONS, *terms)
+    assert found.query == query or (not query and "3.9" in found.query and " 9" not in found.query)
+
+
+def test_a_number_counts_whole_in_the_search() -> None:
+    found = read("Does it run on Linux?", VERSIONS, ("3", 0.7), ("9", 0.3), sure=CHANGED - 0.1)
+    assert found.added == (Term("3.9", 0.3),)
+
+
 def test_the_rules_are_asked_only_where_the_model_names_no_word() -> None:
     def never() -> Condensed:
         raise AssertionError
@@ -112,3 +139,35 @@ def test_where_the_model_names_no_word_the_rules_stand() -> None:
     found = read("How does it work?", said("What is BERT?", "BERT is a model."), ("model", 0.2))
     assert (found.query, found.method) == ("How does BERT work?", "rules")
     assert Term("model", 0.2) in found.added
+
+
+POOL = said("Are dogs allowed?", "Assistance dogs are welcome.")
+
+
+@pytest.mark.parametrize(
+    "message", ["Is there a swimming pool?", "What happens with lost property?", "How is the cafe?"]
+)
+def test_a_message_that_says_something_gets_no_word_that_only_the_rules_would_add(message: str) -> None:
+    found = read(message, POOL, ("dogs", ADDED - 0.05))
+    assert (found.query, found.method, found.added) == (message, "literal", (Term("dogs", 0.2),))
+
+
+def test_what_is_not_sure_is_written_beside_a_message_that_says_something() -> None:
+    edit = Edit(18, 31, "in", 0.9)
+    unsure = read("What happens with lost property?", POOL, ("dogs", 0.4), edit=edit)
+    assert unsure.query == "What happens with lost property (dogs)?"
+    assert read("What happens with lost property?", POOL, ("dogs", 0.9), edit=edit).query.endswith("property in dogs?")
+
+
+@pytest.mark.parametrize(
+    ("message", "query"),
+    [
+        ("How long is it?", "How long is exam (exercise sheets)?"),
+        ("How long are they?", "How long are exercise sheets (exam)?"),
+    ],
+)
+def test_what_takes_the_place_of_a_pronoun_has_its_number(message: str, query: str) -> None:
+    seen = said("What counts?", "The exam counts. So do exercise sheets.")
+    for likely in (0.9, 0.6):
+        found = read(message, seen, ("exam", 1.5 - likely), ("exercise", likely), ("sheets", likely))
+        assert found.query == query

@@ -31,6 +31,23 @@ def test_a_short_conversation_is_seen_whole() -> None:
     assert window("How deep is it?", ()) == []
 
 
+def test_what_we_do_not_know_and_our_courtesies_are_not_what_was_said() -> None:
+    history = said(
+        "How high is the tower?",
+        "I don’t know: the documents do not answer “How high is the tower?”. The nearest is Harbour – Cranes.",
+        "Who built the quay, and when?",
+        "Ada Lind built the quay. [1]\n\nI don’t know: the documents do not answer “when?”. The nearest is Harbour.",
+        "thanks",
+        "You’re welcome. Ask on whenever you like.",
+    )
+    seen = window("and the bridge?", history)
+    assert [each.content.strip() for each in seen] == [
+        history[0].content,
+        history[2].content,
+        "Ada Lind built the quay.",
+    ]
+
+
 def test_of_a_long_one_the_recent_turns_and_the_first_question_are_seen() -> None:
     history = long_talk(500)
     assert window("How deep is it?", history) == read([history[0], *history[-RECENT:]])

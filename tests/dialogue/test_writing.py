@@ -8,7 +8,7 @@ import pytest
 from spoken import said
 
 from turnwise.dialogue.writing import compared, coordinated, one_sided, parallel, standalone, written
-from turnwise.types import Edit
+from turnwise.types import Edit, Message
 
 
 @pytest.mark.parametrize(
@@ -148,3 +148,50 @@ def test_hostile_messages_take_linear_time(message: str) -> None:
     parallel(message, seen)
     standalone(message, seen, [("BERT", 0.9), ("GPT", 0.9)], "rules", "")
     assert time.process_time() - start < 0.5
+
+
+OPEN = said("When is the mill open on Friday in summer?", "From 10 to 18. [1]")
+
+
+@pytest.mark.parametrize(
+    ("seen", "message", "query"),
+    [
+        (OPEN, "and on Sundays?", "When is the mill open on Sundays in summer?"),
+        (OPEN, "in winter?", "When is the mill open on Friday in winter?"),
+        (OPEN, "what about during the fair?", "When is the mill open on Friday in summer during the fair?"),
+        (OPEN, "and in the courtyard?", "When is the mill open on Friday in summer in the courtyard?"),
+        (
+            [*OPEN, *said("and on Sundays?", "From 11. [1]")],
+            "in winter?",
+            "When is the mill open on Sundays in winter?",
+        ),
+        (said("what's new in 4.2?", "Locks."), "and in 4.1?", "what's new in 4.1?"),
+        (said("What do I pay for 60 loaves?", "Ten."), "and for 400?", "What do I pay for 400?"),
+        (
+            said("Do I have to knead the dough?", "Yes."),
+            "how about without yeast?",
+            "Do I have to knead the dough without yeast?",
+        ),
+    ],
+)
+def test_a_phrase_asks_the_last_question_so(seen: list[Message], message: str, query: str) -> None:
+    found = parallel(message, seen)
+    assert found is not None
+    assert (found.query, found.method) == (query, "rules")
+
+
+@pytest.mark.parametrize(
+    "message", ["for example?", "in which year?", "for it?", "before it closes?", "to go there?", "by whom?"]
+)
+def test_what_asks_for_more_than_a_phrase_is_not_read_so(message: str) -> None:
+    assert parallel(message, OPEN) is None
+
+
+def test_nothing_takes_the_place_of_i() -> None:
+    assert parallel("what about rye?", said("Do I have to knead it?", "Yes.")) is None
+    assert parallel("what about rye?", said("do I have to wait?", "Yes.")) is None
+
+
+def test_a_phrase_needs_a_question_that_names_something() -> None:
+    assert parallel("and in winter?", said("Why is it closed?", "It rests.")) is None
+    assert parallel("and in winter?", said("Tell me about mills.", "They grind.")) is None

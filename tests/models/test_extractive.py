@@ -128,6 +128,13 @@ def test_what_the_evidence_does_not_answer_is_not_answered(answerer: ExtractiveA
     again = answerer.answer(prompt("Who painted the ceiling of the chapel?", BERT, GPT, said=(answer,)))
     assert again.startswith("I don’t know that either")
     assert abstains(again)
+    later = answerer.answer(prompt("Who painted the chapel?", BERT, said=(answer, "BERT reads text. [1]")))
+    assert later.startswith("I don’t know: the documents do not answer")
+
+
+def test_an_abstention_shows_the_words_of_the_user(answerer: ExtractiveAnswerer) -> None:
+    answer = answerer.answer(prompt("and who painted it?", BERT, search="and who painted the ceiling (chapel, Rome)?"))
+    assert answer.startswith("I don’t know: the documents do not answer “and who painted it?”")
 
 
 def test_without_evidence_it_says_that_nothing_was_found(answerer: ExtractiveAnswerer) -> None:

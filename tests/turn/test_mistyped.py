@@ -47,6 +47,21 @@ def test_the_slip_does_not_come_back_in_a_follow_up(talk: Talk) -> None:
     assert "graident" not in " ".join(searches(reply))
 
 
+def test_what_is_counted_off_after_a_list_is_named(make_parts: MakeParts) -> None:
+    prompts: list[Prompt] = []
+
+    def spoken(prompt: Prompt) -> str:
+        prompts.append(prompt)
+        return "- Momentum [1]\n- Learning rate [1]"
+
+    parts, conversation = reading(make_parts(FakeChat(spoken))), uuid.uuid4().hex
+    for typed in ("What does gradient descent need?", "why does the second one matter?"):
+        reply = answered(TurnRequest(typed, conversation_id=conversation), parts)
+    assert "Learning rate" in reply.condensed_query
+    assert stage(reply, "condense").reason.endswith("“the second one” was read as “Learning rate”")
+    assert any("why does the second one matter?" in each.content for each in prompts[1].messages)
+
+
 def test_the_conversation_and_the_model_keep_what_was_typed(make_parts: MakeParts) -> None:
     prompts: list[Prompt] = []
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
-from turnwise.dialogue.writing import points_back, written
+from turnwise.dialogue.writing import adverbial, points_back, said_so, written
 from turnwise.text import (
     content_stems,
     content_words,
@@ -29,6 +29,7 @@ LONGEST_QUESTION = 160  # characters of a question that is written anew
 MOST_MEANT = 6  # words that can take the place of others
 _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
 _ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
+_DOING = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she|it|one) $", re.I)
 _MOTION = re.compile(r"\b(?:come|go|get|travel)$", re.I)
 _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
@@ -86,10 +87,17 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
     last, before = history[place].content.strip(), history[:place]
     if reading.about:
         own = {stem(word) for word in words(reading.about)}
+        if not reading.wrong and _plain(last) and (so := adverbial(reading.about)):
+            return Condensed(
+                said_so(last, so), _terms(last, 0.6, own), "rules", f"asks the last question again, “{so}”"
+            )
         start, end = _replaced(last, reading)
         if start == end and (whole := _completed(last, reading.about, before)):
             why = f"asks the last question again, of “{reading.about}” instead of what it leant on"
             return Condensed(whole, _terms(last, 0.6, own), "rules", why)
+        if start == end and _plain(last) and len(reading.about.split()) <= MOST_MEANT:
+            why = f"asks the last question again, of “{reading.about}”"
+            return Condensed(_asked_of(last, reading.about), _terms(last, 0.6, own), "rules", why)
         if start == end:
             why = f"means “{reading.about}”: searched with the words of the last question"
             return Condensed(message, _terms(last[:LONGEST_QUESTION], 0.6, own), "literal", why)
@@ -120,8 +128,7 @@ def _questions(history: Sequence[Message]) -> Iterator[int]:
 def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     """Which part of the last question the right words take the place of; an empty one where none is clearly meant."""
     meant = [word for word in words(reading.about) if is_content(word)]
-    whole = len(last) <= LONGEST_QUESTION and len(sentences(last)) == 1 and read_language(last) == "en"
-    if not whole or not meant or len(reading.about.split()) > MOST_MEANT:
+    if not _plain(last) or not meant or len(reading.about.split()) > MOST_MEANT:
         return 0, 0
     wrong = re.search(re.escape(reading.wrong), last, re.I) if reading.wrong else None
     if wrong:
@@ -129,7 +136,8 @@ def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     spans: list[tuple[int, int]] = []
     for phrase in phrases(last):
         start = last.index(phrase, spans[-1][1] if spans else 0)
-        spans.append((start, start + len(phrase)))
+        if not _DOING.search(last, 0, start):
+            spans.append((start, start + len(phrase)))
     if not spans:
         pronoun = _PRONOUN.search(last)
         return pronoun.span() if pronoun else (0, 0)
@@ -138,6 +146,18 @@ def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     if len(spans) > 1 and alike.count(best) > 1:
         return 0, 0
     return _with_article(last, *spans[alike.index(best)], reading.about)
+
+
+def _plain(last: str) -> bool:
+    """Whether a question can be written anew: one sentence, in English."""
+    return len(last) <= LONGEST_QUESTION and len(sentences(last)) == 1 and read_language(last) == "en"
+
+
+def _asked_of(last: str, about: str) -> str:
+    """A question that has no place for what is meant, with it: as the object of its last verb, or in brackets."""
+    body = last.rstrip(" ?.!")
+    verb = _DOING.search(body.rpartition(" ")[0] + " ")
+    return f"{body} {about}" + last[len(body) :].strip() if verb else f"{body} ({about})" + last[len(body) :].strip()
 
 
 def _completed(last: str, about: str, before: Sequence[Message]) -> str:

@@ -183,6 +183,12 @@ def says(code: str, what: str, **values: str) -> str:
     return language(code if code in CODES else "en").says[what].format(**values)
 
 
+@lru_cache(maxsize=1)
+def courtesies() -> frozenset[str]:
+    """All that Turnwise says by itself whatever was asked."""
+    return frozenset(text for code in CODES for text in language(code).says.values() if "{" not in text)
+
+
 def suggests(code: str) -> dict[str, str]:
     """How a question is put to a reader of a language; nothing where it is none we know."""
     return language(code).suggests if code in CODES else {}

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from turnwise.dialogue.signs import asks_for_more
+from turnwise.dialogue.signs import asks_for_more, stands
 from turnwise.dialogue.window import LONGEST
-from turnwise.dialogue.writing import Phrase, compared, parallel, points_back, standalone
-from turnwise.text import content_stems, is_content, stem, subject
+from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points_back, standalone
+from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
 CHANGED = 0.8  # confidence that the message leans on the conversation from which it is changed
@@ -18,10 +18,15 @@ ADDED = 0.25  # probability from which a word is written into the question
 BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search
 PLACED = 0.5  # how sure the model must be of a place for the words to be written there
+INSIDE = 0.6  # probability of words that are written inside a message which says enough without them, not beside it
 MOST_WORDS = 8  # words added at most
 
-_TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
+_LETTER = r"[B-HJ-Z]"  # goes with its noun: R squared, vitamin C
+_TOKEN = re.compile(
+    rf"(?:\b{_LETTER} (?=[a-z]{{2}}))?(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*(?: {_LETTER}\b(?!['’.-]| [a-z]{{2}}))?"
+)
+_PART = re.compile(rf"{NUMBER}|[^\W_]+")
+_NUMBER = re.compile(NUMBER)
 _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?")  # inside one phrase
 
 
@@ -32,10 +37,12 @@ def by_model(
     follow_up: FollowUp,
     ruled: Callable[[], Condensed],
 ) -> Condensed:
-    """The standalone question as the model reads it; where the model names no word, the rules' reading stands."""
+    """The standalone question as the model reads it; where the model names no word, the rules' reading stands unless
+    the message says enough by itself."""
     own = content_stems(message)
     said = set().union(*(_read(each.content[:LONGEST]).stems for each in seen))
-    likely = [(word, chance) for word, chance in prediction.terms if chance >= COUNTED and _new(word, said, own)]
+    predicted = _whole_numbers(prediction.terms, seen)
+    likely = [(word, chance) for word, chance in predicted if chance >= COUNTED and _new(word, said, own)]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
     if follow_up.confidence < CHANGED:
         why = f"{follow_up.reason}, but not surely: it is searched as it stands, the likely words counting a little"
@@ -48,6 +55,10 @@ def by_model(
     if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
         asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
         chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked] or chosen
+    alone = stands(message)
+    if not chosen and alone:
+        why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words count a little"
+        return Condensed(message, counted, "literal", why)
     if not chosen:
         by_rules = ruled()
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
@@ -55,8 +66,24 @@ def by_model(
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
     edit = prediction.edit if prediction.edit and prediction.edit.chance >= PLACED else None
+    if alone and chosen[0][1] < INSIDE:
+        edit = None
     found = standalone(message, seen, chosen, "model", follow_up.reason, edit)
     return dataclasses.replace(found, added=_merged(found.added, counted))
+
+
+def _whole_numbers(terms: Sequence[Phrase], seen: Sequence[Message]) -> list[Phrase]:
+    """The words of a model that reads "4.2" as two: such parts stand for the number where all of them are likely, else
+    for nothing, as where the message has some of them in a number of its own."""
+    text = " ".join(each.content[:LONGEST] for each in seen)
+    numbers = {number: re.findall(r"\d+", number) for number in _NUMBER.findall(text)}
+    if not numbers:
+        return list(terms)
+    chances = dict(terms)
+    likely = {each: parts for each, parts in numbers.items() if chances.keys() >= {*parts}}
+    whole = [(each, min(map(chances.__getitem__, parts))) for each, parts in likely.items()]
+    inside = set().union(*numbers.values()) - {*_PART.findall(text)} | set().union(*likely.values())
+    return sorted([*whole, *(each for each in terms if each[0] not in inside)], key=lambda each: -each[1])
 
 
 def joined(kept: dict[str, float], seen: Sequence[Message]) -> list[Phrase]:
@@ -122,13 +149,15 @@ def _read(text: str) -> _Read:
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
     """Where a pronoun points back, what takes its place first: what the last question was about, if that or a part of
-    it is about as likely as any, else the likeliest."""
+    it is about as likely as any, else the likeliest; of those that agree with it in number, if they are."""
     if not phrases or not points_back(message):
         return phrases
+    least = BESIDE * max(chance for _, chance in phrases)
+    fitting = [each for each in phrases if each[1] >= least and agrees(message, each[0])] or phrases
     named = subject(next((each.content for each in reversed(seen) if each.role == "user"), ""))
-    last = content_stems(named)
-    likeliest = max(phrases, key=lambda phrase: phrase[1])
-    parts = [each for each in phrases if content_stems(each[0]) <= last and each[1] >= BESIDE * likeliest[1]]
+    last = content_stems(named) if agrees(message, named) else set()
+    likeliest = max(fitting, key=lambda phrase: phrase[1])
+    parts = [each for each in fitting if content_stems(each[0]) <= last and each[1] >= least]
     if not parts:
         return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
     whole = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))

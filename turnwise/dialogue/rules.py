@@ -12,7 +12,7 @@ from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.language import tidy, wants_more
 from turnwise.dialogue.window import LONGEST
 from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
-from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, words
+from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
 MOST_PHRASES = 3  # phrases added at most
@@ -21,6 +21,8 @@ NEAREST = 0.3  # added to the probability of what the last question was about, w
 OTHER_LANGUAGE = 0.3  # how much a word of the last question counts where the rules cannot read it
 MOST_WORDS = 12  # of the last question, then
 LEANING = 0.85  # confidence in a follow-up below which the message is left alone: a wrong word spoils a new topic
+
+_PART = re.compile(rf"{NUMBER}|[^\W_]+")
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; made by
 # training/fit_rules.py from public conversations with human rewrites.
@@ -121,7 +123,7 @@ def _phrases(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _stems(phrase: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in re.findall(r"[^\W_]+", phrase) if is_content(word))
+    return frozenset(stem(word) for word in _PART.findall(phrase) if is_content(word))
 
 
 def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
@@ -153,7 +155,7 @@ def _read(text: str) -> dict[str, Said]:
     found: dict[str, Said] = {}
     for place, sentence in enumerate(sentences(text)[:6]):
         several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
-        for index, word in enumerate(re.findall(r"[^\W_]+", sentence)):
+        for index, word in enumerate(_PART.findall(sentence)):
             if is_content(word):
                 key = stem(word)
                 said = found.get(key) or found.setdefault(key, Said(word, place == 0))

@@ -187,6 +187,14 @@ def opens_subject(message: str) -> bool:
     return not found.keys() & {*POINTING, "definite", "nothing_specific"}
 
 
+def stands(message: str) -> bool:
+    """Whether a message says something by itself, and nothing in it points back but perhaps a "the"."""
+    if _CONTINUE.match(message.strip()):
+        return False
+    found = signs(message, set(), set())
+    return not found.keys() & {*POINTING, "nothing_specific"}
+
+
 def names(message: str) -> bool:
     """Whether a message does no more than ask for something by its name: "Define overfitting." """
     found = signs(message, set(), set())

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
+from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.signs import opens_subject
 from turnwise.dialogue.topics import plain
 from turnwise.text import is_specific, said_stems, stem, words, words_like
@@ -45,7 +47,7 @@ def window(message: str, history: Sequence[Message], since: int = 0) -> list[Mes
         kept.add(first)
     recent = range(max(start, since), len(history))
     kept.update(place for place in recent if history[place].role != "user" or _asks(history[place]))
-    return [_prose(history[place]) for place in sorted(kept)]
+    return [said for place in sorted(kept) if (said := _prose(history[place])).content]
 
 
 def last_change(message: str, history: Sequence[Message], embed: Embed | None = None) -> int:
@@ -70,12 +72,17 @@ def _apart(question: str, before: Sequence[str], embed: Embed | None) -> bool:
 
 
 def _prose(message: Message) -> Message:
-    """The message, an answer without its markup and citations, of which nothing is to be copied."""
-    text = message.content[:LONGEST] if message.role == "user" else _read_aloud(message.content)
+    """The message, of an answer what it tells."""
+    text = message.content[:LONGEST] if message.role == "user" else _told(message.content)
     return Message(message.role, text)
 
 
-_read_aloud = lru_cache(maxsize=512)(plain)  # the next turn asks for all but the last of these again
+@lru_cache(maxsize=512)  # the next turn asks for all but the last of these again
+def _told(answer: str) -> str:
+    """What an answer tells: without its markup and citations, of which nothing is to be copied, without our courtesies,
+    and without the paragraphs that say that something is not known, for they name what nobody asked for."""
+    told = (each for each in answer.split("\n\n") if not abstains(each) and each.strip() not in courtesies())
+    return plain("\n\n".join(told))
 
 
 def _asks(message: Message) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from turnwise.text import is_content, phrases, stem, subject, words
+from turnwise.text import is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Edit, Message, Term
 
 Phrase = tuple[str, float]  # as it was said, and the probability that the message leaves it out
@@ -26,6 +26,7 @@ _PRONOUN = re.compile(
 _LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
 _POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
 _SEVERAL = ("they", "them", "these", "those", "their")
+_SEVERAL_THINGS = re.compile(r"[^suai]s$|people$|children$")
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
 _COMPARING = re.compile(
@@ -36,7 +37,8 @@ _COMPARING = re.compile(
 _SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
 _ELLIPSIS = re.compile(
     r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
-    r"for|on|at|with|to|from|by|of|about|your|my|an?|if|when|why|how|what|who|where|which|whats|hows|"
+    r"for|on|at|with|to|from|by|of|about|without|under|over|after|before|during|since|until|between|within|through|"
+    r"your|my|an?|if|when|why|how|what|who|where|which|whats|hows|"
     r"wheres|whos|is|are|do|does|did|can|could)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
@@ -44,6 +46,21 @@ _ELLIPSIS = re.compile(
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
+# What a question may go on with: "and on Sundays?". A clause ("before it closes") is no such phrase.
+_PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
+_ADVERBIAL = re.compile(
+    rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{_PREPOSITION})\s"
+    r"(?:(?!\b(?:wh\w+|how|it|its|they|them|their|this|that|these|those|he|him|his|she|her|i|we|you|is|are|was|were|do|"
+    r"does|did|can|could|will|would|should|must|has|have|had|both|all|to|instance|sure)\b)[^?.!,;]|[.,](?=\d)){1,60}?)\s*[?.!]*",
+    re.I,
+)
+_NEXT_PART = re.compile(
+    rf"\s(?:{_PREPOSITION}|to|and|or|that|which|who|is|are|was|were|do|does|did|can|could|will|would|should|must|have|"
+    r"has|had)\b|\s*[?!,;()]|\.(?!\d)|$",
+    re.I,
+)
+_DETERMINED = re.compile(r"\w+\s+(?:the|an?|my|our|your)\s", re.I)
+LONGEST_ADVERBIAL = 7  # words
 _WHICH = re.compile(r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: one)?\s*[?.!]*", re.I)
 # One side of a comparison, in whatever spelling: "and whats the diff with gpt".
 _ONE_SIDED = re.compile(
@@ -55,6 +72,10 @@ _ONE_SIDED = re.compile(
 )
 _WHEN = re.compile(r"(?:(?:and|but|so) )?(when|where)(?: exactly)?\s*[?.!]*", re.I)
 _ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
+_ASKING_WORD = re.compile(
+    r"^(?:(?:and|so|but|ok|okay),? )?(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|may|must)\b",
+    re.I,
+)
 _GOING = re.compile(
     r"\b(?:go|goes|going|went|gone|get|gets|got|getting|come|comes|came|travel\w*|fly|drive|walk)\s+$", re.I
 )
@@ -94,6 +115,15 @@ def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
 def points_back(message: str) -> bool:
     """Whether the message has a pronoun that a phrase can take the place of."""
     return bool(_pronoun(message))
+
+
+def agrees(message: str, phrase: str) -> bool:
+    """Whether a phrase has the number of the message's pronoun, by its ending; of a name that tells less."""
+    last = phrase.split()[-1:]
+    several = bool(last and _SEVERAL_THINGS.search(last[0]))
+    if _pronoun(message) in _SEVERAL:
+        return several
+    return not several or last[0][0].isupper()
 
 
 def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
@@ -165,11 +195,13 @@ def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
 
 def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject. "And the difference
-    to GPT?": the subject of the last question compared with another."""
+    to GPT?": the subject of the last question compared with another. "And on Sundays?": the last question so."""
     if other := one_sided(message):
         return _both_sides(other, seen)
     if bare := _WHEN.fullmatch(message.strip()):
         return _asked_anew(bare[1], seen)
+    if phrase := adverbial(message):
+        return _asked_so(phrase, seen)
     found = _ELLIPSIS.fullmatch(message.strip())
     last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
     if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
@@ -185,6 +217,43 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     own = {stem(word) for word in words(f"{message} {replaced}")}
     added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
     return Condensed(query, added, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
+
+
+def adverbial(message: str) -> str:
+    """The phrase that a message consists of, where it has no more to ask with: "on Sundays" of "and on Sundays?"."""
+    found = _ADVERBIAL.fullmatch(message.strip())
+    short = found and len(found[1].split()) <= LONGEST_ADVERBIAL and any(map(is_specific, words(found[1])))
+    return found[1] if found and short else ""
+
+
+def said_so(question: str, phrase: str) -> str:
+    """A question with a phrase in place of its own with that preposition, if that is of the same kind, else after it:
+    "When is it open on Sundays?" of "When is it open on Fridays?"."""
+    preposition = phrase.split()[0]
+    body = question.rstrip(" ?.!")
+    for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
+        end = _NEXT_PART.search(body, found.end())
+        own = body[found.start() : end.start() if end else len(body)]
+        if own != found[0] and _kind(own) == _kind(phrase):
+            return question[: found.start()] + phrase + question[found.start() + len(own) :]
+    return f"{body} {phrase}{question[len(body) :].strip()}"
+
+
+def _kind(phrase: str) -> tuple[bool, bool]:
+    return bool(_DETERMINED.match(phrase)), any(map(str.isdigit, phrase))
+
+
+def _asked_so(phrase: str, seen: Sequence[Message]) -> Condensed | None:
+    last = ""
+    for each in (each.content.strip() for each in seen if each.role == "user"):
+        own = adverbial(each)
+        last = said_so(last, own) if last and own else each
+    if not _ASKING_WORD.search(last) or not subject(last) or len(last) > LONGEST_QUESTION or len(sentences(last)) > 1:
+        return None
+    query = said_so(last, phrase)
+    own_stems = {stem(word) for word in words(phrase)}
+    added = tuple(Term(word, 0.5) for word in words(query) if is_content(word) and stem(word) not in own_stems)
+    return Condensed(query, added, "rules", f"it asks the last question again, “{phrase}”")
 
 
 def _asked_anew(word: str, seen: Sequence[Message]) -> Condensed | None:

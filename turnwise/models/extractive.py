@@ -646,14 +646,15 @@ def _subject(question: str, prompt: Prompt) -> str:
 
 
 def _unknown(question: str, prompt: Prompt) -> str:
-    """That the documents do not answer, what was looked for, and what came nearest."""
+    """That the documents do not answer, what the user asked, in their own words, and what came nearest."""
+    asked = one_line(question if len(prompt.asked) > 1 else prompt.question, 120)
     if not prompt.evidence:
-        return says(prompt.language, "nothing_found", question=one_line(question, 120))
+        return says(prompt.language, "nothing_found", question=asked)
     if prompt.said and (_only_more(prompt) or _ANOTHER.search(prompt.question)):
         opening = says(prompt.language, "no_more")
     else:
-        again = any(map(abstains, prompt.said))
-        opening = says(prompt.language, "unknown_again" if again else "unknown", question=one_line(question, 120))
+        again = any(map(abstains, prompt.said[-1:]))
+        opening = says(prompt.language, "unknown_again" if again else "unknown", question=asked)
     nearest = prompt.evidence[0].passage
     place = " – ".join(filter(None, (nearest.title, nearest.heading)))
     return f"{opening} {says(prompt.language, 'nearest', place=one_line(place, 100))}" if place else opening

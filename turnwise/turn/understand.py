@@ -12,6 +12,7 @@ from turnwise.dialogue.earlier import mentions
 from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic, read_follow_up
 from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
+from turnwise.dialogue.listed import as_named
 from turnwise.dialogue.profile import OFF, Profile
 from turnwise.dialogue.spelling import Slip, Words, respelled
 from turnwise.dialogue.tracker import ConversationTracker
@@ -46,20 +47,32 @@ _BY_RULES, _DEFAULTS = Senses(), Settings()
 def as_meant(
     message: str, history: Sequence[Message], library: Library, settings: Settings, senses: Senses
 ) -> tuple[str, list[Slip], tuple[Message, ...]]:
-    """The message without slips of the pen that hide what the library has, which those were, and the history so too:
-    what was mended once is not to come back from there. A word is looked up once."""
-    is_english = senses.is_english
-    if not settings.spelling or is_english is None:
-        return message, [], tuple(history)
+    """The message without slips of the pen that hide what the library has, and with what it counts off named; which
+    those were, and the history so too: what was mended once is not to come back from there."""
+    read = _reader(library, settings, senses)
+    said = list(history)
+    for place in range(max(0, len(said) - MENDED), len(said)):
+        if said[place].role == "user":
+            said[place] = replace(said[place], content=read(said[place].content, said[:place])[0])
+    return *read(message, said), tuple(said)
+
+
+def _reader(
+    library: Library, settings: Settings, senses: Senses
+) -> Callable[[str, Sequence[Message]], tuple[str, list[Slip]]]:
+    """What reads a message as it was meant, after what was said before it. A word is looked up once."""
+    is_english = senses.is_english if settings.spelling else None
     held = cache(library.held)
     known = Words(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
 
-    def read(text: str) -> tuple[str, list[Slip]]:
-        return respelled(text, known, is_english) if read_language(text, ()) == "en" else (text, [])
+    def read(text: str, said: Sequence[Message]) -> tuple[str, list[Slip]]:
+        if read_language(text, ()) != "en":
+            return text, []
+        text, slips = respelled(text, known, is_english) if is_english else (text, [])
+        text, named = as_named(text, said) if settings.follow_up else (text, [])
+        return text, [*slips, *named]
 
-    early, late = history[:-MENDED], history[-MENDED:]
-    mended = (replace(each, content=read(each.content)[0]) if each.role == "user" else each for each in late)
-    return *read(message), (*early, *mended)
+    return read
 
 
 def _writes(library: Library, word: str) -> bool:

@@ -1,0 +1,66 @@
+"""What "the second one" stands for, after a list, a table or rows."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import said
+
+from turnwise.dialogue.listed import as_named, items
+
+WALKS = (
+    "| Walk | Length |\n| --- | --- |\n| Cliff path | 4 km |\n| Old mill round | 7 km |\n| Reed bank | 2 km |\n\n[1]"
+)
+STEPS = "1. Soak the clay. [1]\n2. Knead it until no bubble is left. [1]\n3. Throw the pot: wet your hands first. [1]"
+ROWS = "Cliff path: Length 4 km. [1] Old mill round: Length 7 km. [1]"
+SIDES = "**Stoneware**: It is fired at 1250 degrees. [1]\n\n**Raku ware**: It is fired at 900 degrees. [2]"
+BULLETS = "- Cliff path\n- Old mill round (long)\n- Reed bank"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "meant"),
+    [
+        (WALKS, "How long is the second one?", "How long is Old mill round?"),
+        (WALKS, "how long is the second walk", "how long is Old mill round"),
+        (WALKS, "what about the last?", "what about Reed bank?"),
+        (WALKS, "Does the first one go past the harbour?", "Does Cliff path go past the harbour?"),
+        (WALKS, "where does the third begin?", "where does Reed bank begin?"),
+        (WALKS, "is the 2nd of them steep?", "is Old mill round steep?"),
+        (BULLETS, "tell me more about the second one", "tell me more about Old mill round (long)"),
+        (ROWS, "is the second one steep?", "is Old mill round steep?"),
+        (SIDES, "how hot is the second one fired?", "how hot is Raku ware fired?"),
+        (STEPS, "what is the second step?", "what is the second step, “Knead it until no bubble is left”?"),
+        (STEPS, "why step 1?", "why step 1, “Soak the clay”?"),
+        (STEPS, "and the third one?", "and Throw the pot?"),
+    ],
+)
+def test_what_is_counted_off_is_named(answer: str, message: str, meant: str) -> None:
+    assert as_named(message, said("Which walks are there?", answer))[0] == meant
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "How long is the fourth one?",
+        "What was the first world war?",
+        "When is the last admission?",
+        "Who was the first of the potters?",
+        "I know two walks. Is the second one steep?",
+        "Which is the second best?",
+        "What do I do first?",
+        "What is new in version 4.2?",
+    ],
+)
+def test_what_counts_something_else_stays(message: str) -> None:
+    assert as_named(message, said("Which walks are there?", WALKS)) == (message, [])
+
+
+def test_the_list_may_lie_a_few_answers_back_but_must_be_one() -> None:
+    history = said("Which walks are there?", WALKS, "How long is the first one?", "The cliff path is 4 km long. [1]")
+    assert as_named("and the second?", history)[0] == "and Old mill round?"
+    assert as_named("and the second?", history[2:])[0] == "and the second?"
+    assert as_named("and the second?", ())[0] == "and the second?"
+
+
+def test_items_keep_the_numbers_they_are_given() -> None:
+    assert items("3. Glaze it. [1]\n4. Fire it. [1]") == {3: "Glaze it.", 4: "Fire it."}
+    assert items("A pot is made of clay. [1] It is fired. [2]") == {}
