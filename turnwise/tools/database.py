@@ -380,9 +380,9 @@ def _decimal(value: float | Decimal) -> str:
         return str(int(value))
     if abs(float(value)) < SMALL:
         return f"{value:.3g}"
-    text = f"{value:.4f}"
-    if abs(float(value) - float(text)) > EXACT * abs(float(value)):
-        text = f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+    size, text = abs(float(value)), f"{value:.4f}"
+    if abs(size - abs(float(text))) > EXACT * size:
+        text = f"{value:.2f}" if size >= 1 else f"{value:.3g}"
     whole, _, places = text.partition(".")
     return f"{whole}.{places.rstrip('0'):0<2}"
 

@@ -42,8 +42,8 @@ _LEANS = re.compile(
 )
 # After a count: those that were counted.
 _THESE = re.compile(
-    r"^(?:and |so )?(?:(?:which|what|who)(?: ones?| are (?:they|these|those))?|(?:list|show|name)(?: me)? (?:them|these|those)"
-    r"(?: all)?)(?:,? please)?\W*$",
+    r"(?:and |so )?(?:(?:which|what|who)(?: ones?| are (?:they|these|those))?"
+    r"|(?:list|show|name)(?: me)? (?:them|these|those)(?: all)?)(?:,? please)?\W*$",
     re.I,
 )
 
