@@ -335,7 +335,7 @@ def _prefers(prompt: Prompt, wish: str) -> bool:
 
 def _about(candidate: Candidate) -> frozenset[str]:
     passage = candidate.evidence.passage
-    return _stems(f"{candidate.text} {passage.title} {passage.heading}")
+    return _stems(f"{candidate.text} {passage.called} {passage.heading}")
 
 
 def _by_words(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
@@ -343,7 +343,7 @@ def _by_words(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
     wanted = _asked_stems(question)
     held = {id(each): _stems(each.text) for each in pool}
     around = {
-        each.evidence.number: _stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}") for each in pool
+        each.evidence.number: _stems(f"{each.evidence.passage.called} {each.evidence.passage.heading}") for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
     weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) for key in wanted}
