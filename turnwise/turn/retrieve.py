@@ -275,8 +275,6 @@ def _again(found: list[Hit], earlier: Sequence[Passage], query: SearchQuery) -> 
     if not earlier:
         return found
     cited, known = {passage.id for passage in earlier}, {hit.passage.id for hit in found}
-    last = min((hit.score for hit in found), default=0.0)
-    found = found + [Hit(passage, last) for passage in earlier if passage.id not in known and not query.where]
     documents = {passage.document_id for passage in earlier}
     said = {word.lower() for word in words(query.literal)}
     others = (hit.passage.reference for hit in found if hit.passage.document_id not in documents)
@@ -287,6 +285,8 @@ def _again(found: list[Hit], earlier: Sequence[Passage], query: SearchQuery) -> 
         return AGAIN * (passage.id in cited) + SAME * (passage.document_id in documents)
 
     found = [dataclasses.replace(hit, score=hit.score + lifted(hit.passage)) for hit in found]
+    last = min((hit.score for hit in found), default=0.0)
+    found += [Hit(passage, last + AGAIN) for passage in earlier if passage.id not in known and not query.where]
     return sorted(found, key=lambda hit: -hit.score)
 
 
