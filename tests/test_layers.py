@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "sums"}
+CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "sums", "byline"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
 
@@ -30,6 +30,7 @@ LAYERS: dict[str, set[str]] = {
     "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
+    "byline": {"types"},
     "sums": set(),
     "config": {"types", "errors"},
     "sqlite": {"types", "errors"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -42,10 +42,19 @@ class Reference:
 
     def __str__(self) -> str:
         """As it is cited in a text: "Vaswani et al. 2017"."""
-        families = [author.split(",")[0].strip() for author in self.authors]
+        families = self.families
         several = f"{families[0]} and {families[1]}" if len(families) == 2 else "".join(families[:1])
         by = f"{several} et al." if len(families) > 2 else several
         return " ".join(part for part in (by, str(self.year or "")) if part)
+
+    @property
+    def families(self) -> list[str]:
+        """What its authors are called by."""
+        return [author.split(",")[0].strip() for author in self.authors]
+
+    def is_named(self, said: Collection[str]) -> bool:
+        """Whether one of its authors is among some words, which are in small letters."""
+        return any(each.lower().split()[-1] in said for each in self.families if each)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any] | None) -> Reference | None:
@@ -209,6 +218,12 @@ class Passage:
     date: str = ""  # of the document
     flag: Flag | None = field(default=None, compare=False)  # None where no check has looked at it
     trusted: bool = field(default=False, compare=False)  # whether somebody has said that its document is fine
+
+    @property
+    def called(self) -> str:
+        """Its document as people may call it: by its title, its authors and its year."""
+        by = [*self.reference.families, str(self.reference.year or "")] if self.reference else []
+        return f"{self.title} ({' '.join(filter(None, by))})" if any(by) else self.title
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ PHRASES: dict[tuple[str, str], str] = {
     ("reform", "table"): """
         as a table | in a table please | Show that as a table | put it into a table | make a table |
         Can you make a table of that? | give me your answer as a table | in tabular form | now as a table |
-        format it as a markdown table""",
+        format it as a markdown table | put the fees in a table | turn these numbers into a table please""",
     ("reform", "shorter"): """
         shorter | make it shorter | shorter please | in short | tl;dr | TLDR | summarize that |
         Summarise your last answer | sum it up | in one sentence | briefly | too long | that's too long |
@@ -102,11 +102,14 @@ PHRASES: dict[tuple[str, str], str] = {
         what was my previous question | what did I ask you just now?""",
     ("recall", "all"): """
         what have we talked about? | What did I ask? | what have I asked so far? | list my questions |
-        what did we discuss? | summarize our conversation | recap | what questions have I asked?""",
+        what did we discuss? | summarize our conversation | recap | what questions have I asked? |
+        summarise what we talked about | give me a summary of what we discussed so far |
+        sum up everything we have discussed""",
     ("recall", "asked"): """
         do you remember what I asked about field trips? | what did I ask about field trips? |
         did I ask about field trips? | what was my question about field trips? |
-        have I asked you about field trips before?""",
+        have I asked you about field trips before? | which question did I ask about field trips? |
+        which of my questions was about field trips?""",
     ("recall", "said"): """
         what did you say about field trips? | what did you tell me about field trips? |
         remind me what you said about field trips | what have you said about field trips so far? |

@@ -43,7 +43,7 @@ def test_the_tool_names_its_tables_and_columns(orders: Database, tmp_path: Path)
     ("question", "text"),
     [
         ("how many orders are there?", "The number of orders is 6."),
-        ("what is the average price?", "The average unit price is 75.9167 (over 6 rows of orders)."),
+        ("what is the average price?", "The average unit price is 75.92 (over 6 rows of orders)."),
         ("what is the highest price?", "The highest unit price is 300."),
         ("median price", "The median unit price is 40 (over 6 rows of orders)."),
         (
@@ -148,6 +148,15 @@ def test_files_with_odd_names_and_contents(tmp_path: Path) -> None:
         database.run('SELECT "Région", SUM("Amount") AS total FROM t_2023_o_sales_x GROUP BY 1 ORDER BY 1')
     )
     assert result.text.splitlines()[2:] == ["| Nord | 1 |", "| Süd | 2 |"]
+
+
+def test_versions_are_kept_as_they_are_written_and_averages_are_rounded(tmp_path: Path) -> None:
+    rows = ["app,version,hours", "A,4.1,20", "B,4.10,55", "A,4.2,56"]
+    (tmp_path / "runs.csv").write_text("\n".join(rows))
+    database = Database()
+    database.attach(tmp_path / "runs.csv")
+    assert "| A | 4.1 | 20 |" in asked(database, "list all runs").text
+    assert asked(database, "what is the average hours?").text.startswith("The average hours is 43.67 (")
 
 
 def test_a_column_whose_first_rows_mislead(tmp_path: Path) -> None:

@@ -305,6 +305,55 @@ def test_follow_ups_rank_and_work_out_what_was_asked_before() -> None:
     assert read("only the top 1", NUMBERED) == ""
 
 
+TICKETS = Table(
+    "tickets",
+    (
+        Column("ticket", "text", ("T-1", "T-2")),
+        Column("opened", "date"),
+        Column("version", "text", ("4.10", "4.9")),
+        Column("status", "text", ("closed", "open")),
+        Column("price", "number"),
+    ),
+    "tickets.csv",
+    "tickets.csv",
+)
+
+
+def test_a_value_as_it_is_written_outranks_a_column_of_its_stem() -> None:
+    assert read("how many tickets are open?", TICKETS).endswith("FROM tickets WHERE status = 'open'")
+    assert read("which tickets are open?", TICKETS) == "SELECT * FROM tickets WHERE status = 'open'"
+    assert read("how many tickets were opened in 2024?", TICKETS).endswith(
+        "WHERE opened >= '2024-01-01' AND opened < '2025-01-01'"
+    )
+
+
+def test_a_number_that_is_a_text_is_one() -> None:
+    assert read("how many tickets with version 4.10?", TICKETS).endswith("WHERE version = '4.10'")
+    assert read("which tickets are on 4.9?", TICKETS) == "SELECT * FROM tickets WHERE version = '4.9'"
+    assert read("which tickets are on 4.3?", TICKETS) == ""
+
+
+def test_a_month_without_a_year_is_that_of_any() -> None:
+    july = "WHERE SUBSTR(CAST(opened AS TEXT), 6, 2) = '07'"
+    assert read("how many tickets were opened in July?", TICKETS).endswith(july)
+    assert read("and in July?", TICKETS, asked=("how many tickets in May?",)).endswith(july)
+    assert read("how many tickets may be open?", TICKETS) == ""
+
+
+def test_which_ones_lists_what_was_counted() -> None:
+    counted = ("how many tickets are open?",)
+    for question in ("which ones?", "which are they?", "list them", "Which?"):
+        assert read(question, TICKETS, asked=counted) == "SELECT * FROM tickets WHERE status = 'open'"
+    assert read("which ones?", TICKETS, asked=("what is BERT?",)) == ""
+    assert read("which ones?", TICKETS) == ""
+
+
+def test_a_question_that_names_nothing_of_a_table_follows_one_about_it() -> None:
+    assert read("which is the cheapest?", TICKETS, asked=("Which workshops are there?",)) == ""
+    assert read("what is the lowest price?", TICKETS, asked=("Which workshops are there?",)) != ""
+    assert read("which is the cheapest?", TICKETS, asked=("how many tickets are open?",)) != ""
+
+
 def test_whether_a_question_names_anything_of_the_tables() -> None:
     assert touches("how are our prices doing?", ALL)
     assert touches("is Berlin nice?", ALL)

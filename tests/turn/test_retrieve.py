@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from turnwise.turn.retrieve import MOST, Shelves, carry_out, gathered
-from turnwise.types import Filter, Hit, Message, Passage, QueryPlan, SearchQuery, Source, Step
+from turnwise.turn.retrieve import MOST, Shelves, carry_out, find, gathered
+from turnwise.types import Filter, Hit, Message, Passage, QueryPlan, Reference, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
 
@@ -123,3 +123,28 @@ def test_a_passage_with_a_number_or_a_name_of_its_own_says_something_else() -> N
     """Forms, price lists and contracts are alike but for what people look for in them."""
     assert retrieved("forms") == [1, 2, 3]
     assert retrieved("edited") == [1]
+
+
+def test_a_follow_up_stays_in_the_document_that_was_cited_unless_it_names_another() -> None:
+    berg = Reference("", ("Berg, Mia", "Okoro, Chidi"), 2019)
+    cited, same = Passage(1, 1, "Herons", "", "Herons sleep."), Passage(2, 1, "Herons", "", "The city paid.")
+    other = Passage(3, 2, "Storks", "", "The fund paid.", reference=berg)
+    found = [Hit(other, 0.52), Hit(same, 0.5)]
+
+    def order(question: str, *earlier: Passage) -> list[int]:
+        return [hit.passage.id for hit in find(SearchQuery(question), 3, lambda *_: list(found), earlier=earlier)]
+
+    assert order("who paid?") == [3, 2]
+    assert order("who paid?", cited)[0] == 2
+    assert order("who paid in Berg?", cited)[0] == 3
+
+
+def test_a_byline_is_found_by_those_who_ask_for_it() -> None:
+    line = Passage(1, 1, "Herons", "", "Ada Lund and Piet van Dam. Birds and Light, 2021.")
+    found = [Hit(line, 0.9), Hit(Passage(2, 1, "Herons", "", "Herons sleep."), 0.5)]
+
+    def order(question: str) -> list[int]:
+        return [hit.passage.id for hit in find(SearchQuery(question), 3, lambda *_: list(found))]
+
+    assert order("who wrote it?") == order("In which journal did it appear?") == [1, 2]
+    assert order("how do herons sleep?") == [2]

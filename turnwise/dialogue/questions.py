@@ -58,15 +58,37 @@ _COMPARISONS = (
     ),
     re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}{_ENDS}", re.I),
 )
+# In which form the answer is wanted: no part of what is compared.
+_FORM = re.compile(
+    r",? (?:(?:as|in|into) (?:(?:the )?form of )?(?:an? )?(?:(?:short|small|simple|single|bulleted) )?"
+    r"(?:table|list|bullets?|bullet[- ]points?|points|short|brief|detail|nutshell"
+    r"|(?:one|two|three|a few) (?:words|sentences?|lines?)|(?:simple|plain|easy) (?:terms|words|language))"
+    r"|briefly|please|for me|to me)(?=\s*(?:[,.?!(]|$| please\b| for me\b))",
+    re.I,
+)
+_ADJECTIVE = re.compile(r"[\w-]+(?:al|ic|ive|ed|ous|ary|ory|less|able|ible|ful|ent|ant|lar|line|-\w+)", re.I)
 
 
 def sides(question: str) -> tuple[str, ...]:
     """The two subjects that a question compares, if it does."""
+    question = _FORM.sub("", question)
     for pattern in _COMPARISONS:
         found = pattern.search(question)
         if found:
-            return found[1].strip(), found[2].strip()
+            first, second = found[1].strip(), found[2].strip()
+            return f"{first}{_noun_of_both(first, second)}", second
     return ()
+
+
+def _noun_of_both(first: str, second: str) -> str:
+    """The noun behind two adjectives, two names or two numbers, which belongs to the first too: "online and in-person
+    courses", "type I and type II errors"."""
+    one, (*other, noun) = first.split(), second.split()
+    if len(one) != len(other) or noun.lower() == first.lower():
+        return ""
+    names = one[0][:1].isupper() and other[0][:1].isupper() and noun.islower()
+    numbered = len(one) > 1 and one[:-1] == other[:-1] and one[0].lower() not in ("the", "a", "an")
+    return f" {noun}" if numbered or (len(one) == 1 and (names or _ADJECTIVE.fullmatch(first))) else ""
 
 
 def questions(message: str, code: str = "en") -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import turnwise.errors
+from turnwise.byline import byline
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
 from turnwise.documents.files import Found, Item, find, is_address, source_of, storable, without_secrets
 from turnwise.documents.parse import VERSION, read, require_supported
@@ -95,7 +96,7 @@ def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None
         index.forget_vectors(document.id)
         return False
     item = Item(source, path.name, path)
-    if document.reference:  # a bibliography said more of it than it says itself
+    if document.reference and document.reference.key:  # a bibliography said more of it than it says itself
         item = replace(item, title=document.title, date=document.date, reference=document.reference)
     shelf = Shelf(document.collection, document.tags, document.tenant, document.attached)
     report = _add(index, Found([item]), shelf, inspector=inspector)
@@ -310,6 +311,8 @@ def _digest(item: Item, data: bytes, shelf: Shelf) -> str:
 
 def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
     item = loaded.item
+    reference = item.reference or (byline(read.chunks[0].text) if read.chunks else None)
+    written = str(reference.year) if reference and reference.year else ""
     return Document(
         item.source,
         item.title or read.title,
@@ -317,8 +320,8 @@ def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
         read.chunks,
         shelf.collection,
         shelf.tags,
-        item.date or read.date or loaded.date or _changed(item.path),
-        item.reference,
+        item.date or read.date or written or loaded.date or _changed(item.path),
+        reference,
         read.hidden,
         shelf.tenant,
         shelf.attached,

@@ -1,6 +1,6 @@
 """What cannot be an attack on the assistant by what it says, however it sounds to the classifier: a short message that
-names nothing an attack is aimed at, a question about things, what stands in a document, and a phrase that is asked
-about."""
+names nothing an attack is aimed at, a question about things or about those an office keeps a list of, what stands in a
+document, and a phrase that is asked about."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUOTED = r"[\"“«„‘][^\"”»“’]{1,200}[\"”»“’]"
 _ASSISTANT = r"(?:you|u|ur|your\w*|thy\w*|assistants?|ais?|bots?|chat\w*|gpt\w*|llms?|models?|dan|machine|computer)"
 _INSIDES = (
     r"(?:prompt|instruc|istruz|anweis|rule|guid|polic|restrict|limit|filter|safe|ethic|moral|censor|modera|program|config|"
-    r"system|mode$|role|persona|character|context|conversation|messag|text|words?$|line|sentence|above|previous|prior|"
+    r"system|mode$|role|persona|character|context|conversation|messag|text|words?$|line|sentence|above|previous|prior$|"
     r"earlier|preceding|before|begin|start|hidden|confiden|intern|initial|original|developer|admin|root|sudo|debug|"
     r"jailb|hack|pwn|unlock|unrestric|unfilter|uncens)"
 )
@@ -30,9 +30,20 @@ _BIDS = (
 )
 _PRESSES = r"(?:now$|instead|must|never|always|new$|note$)"
 _SECRET = r"(?:secret|pass(?:word|phrase|code|key|wd)|key|token|credential|pin$|access|flag)"
-_OTHERS = r"(?:user|account|owner|holder|customer|client|patient|colleague|tenant|upload|phone|address|birth|born|live)"
+_LISTED = r"(?:user|account|owner|holder|customer|client|patient|colleague|tenant)"
+_OTHERS = rf"(?:{_LISTED}|upload|phone|address|birth|born|live)"
 _TARGET = re.compile(rf"{_ASSISTANT}$|{_INSIDES}|{_BIDS}|{_PRESSES}|{_SECRET}|{_OTHERS}")
 _ADDRESSED = re.compile(rf"{_ASSISTANT}$|prompt|instruc|jailb|hidden|secret|confiden|{_BIDS}|{_OTHERS}")
+
+# Those an office counts and lists, and what it may not show of them: what they own, what they said, who they are.
+_OFFICE = re.compile(rf"{_LISTED}s?$")
+_OF_ONE = re.compile(
+    r".+['’]|(?:other|another|else|own|full|whole|entire|every(?:one|body|thing)|data|databas|record|detail|info|file|"
+    r"document|convers|chat|session|log(?:s$|in)|e?mails?$|contact|number(?:s$|$)|cards?$|bank|iban|ssn|personal|"
+    r"private|sensitive|medical|health|diagnos|creden|export|download|delete|drop|update|insert|select|their|his$|her$)"
+)
+_THE_USER = re.compile(r"\b(?:the|this|that|current|logged[- ]in) (?:user|account|customer|client|patient)\b", re.I)
+_NUMBER_OF = re.compile(r"\bnumber of\b", re.I)
 
 # Where what is asked for stands: in a document, or in a numbered part of one.
 _PLACED = re.compile(
@@ -44,7 +55,7 @@ _PLACED = re.compile(
 )
 _TURNED = re.compile(
     rf"{_ASSISTANT}$|ignor|disreg|forget|overrid|overrul|bypass|circumv|disabl|pretend|imagin|act|behav|simul|roleplay"
-    r"|play|obey|compl[iy]|follow|hidden|initial|previous|above|prior|earlier|preceding|develop|admin"
+    r"|play|obey|compl[iy]|follow|hidden|initial|previous|above|prior$|earlier|preceding|develop|admin"
     rf"|{_PRESSES}|{_SECRET}|{_OTHERS}"
 )
 
@@ -114,6 +125,8 @@ def is_plainly_innocent(text: str) -> bool:
         return True
     if (found := _ALL_ON.fullmatch(text)) and not any(map(_TARGET.match, _WORD.findall(found["subject"].lower()))):
         return True
+    if is_of_an_office(text):
+        return True
     if not words or not _is_english(words):
         return False
     if not any(map(_TARGET.match, _WORD.findall(_OF_SECRETS.sub(" ", text).lower()))):
@@ -123,6 +136,18 @@ def is_plainly_innocent(text: str) -> bool:
     if _PLACED.search(text) and not any(map(_TURNED.match, words)):
         return True
     return is_question(text) and not any(map(_ADDRESSED.match, words)) and not _ASKS_FOR_IT.match(text)
+
+
+def is_of_an_office(text: str) -> bool:
+    """Whether a message asks for nothing but which customers, clients or patients there are, how many, or who of them
+    has most of something: "which customer has the most orders?", "list all clients"."""
+    words = [word.lower() for word in _WORD.findall(_NUMBER_OF.sub(" ", text))]
+    if _SEVERAL.search(text) or _THE_USER.search(text) or not any(map(_OFFICE.match, words)):
+        return False
+    known = sum(word in WORDS or bool(_OFFICE.match(word)) for word in words)
+    if any(map(_OF_ONE.match, words)) or known < LEAST_KNOWN * len(words):
+        return False
+    return not any(_TARGET.match(word) and not _OFFICE.match(word) for word in words)
 
 
 def is_question(text: str) -> bool:

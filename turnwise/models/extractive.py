@@ -452,7 +452,7 @@ def _prefers(prompt: Prompt, wish: str) -> bool:
 
 def _about(candidate: Candidate) -> frozenset[str]:
     passage = candidate.evidence.passage
-    return _stems(f"{candidate.stated.whole} {passage.title} {passage.heading}")
+    return _stems(f"{candidate.stated.whole} {passage.called} {passage.heading}")
 
 
 def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
@@ -461,7 +461,7 @@ def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, fl
     wanted = _asked_stems(question)
     held = {id(each): _stems(each.stated.row or each.text) for each in pool}
     around = {
-        each.evidence.number: _stems(f"{each.evidence.passage.title} {each.evidence.passage.heading}") for each in pool
+        each.evidence.number: _stems(f"{each.evidence.passage.called} {each.evidence.passage.heading}") for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
     weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chances.get(key, 1.0) for key in wanted}

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +17,7 @@ import numpy as np
 
 from turnwise.models.sessions import opened
 from turnwise.models.weights import OWN, OWN_HINT, own_weights, pinned_reranker
-from turnwise.text import content_stems, sentences, stem
+from turnwise.text import content_stems, sentences, stem, words
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -134,6 +134,12 @@ def room_for_text(room: Room, question: int, title: int) -> float:
     return (room.tokens - 3 - question - title) * CHARACTERS
 
 
+def _called(passage: Passage, said: Collection[str]) -> str:
+    """The title, after the authors where one of them was named: there is no room for both."""
+    by = passage.reference
+    return f"{by}: {passage.title}" if by is not None and by.is_named(said) else passage.title
+
+
 def titled(title: str, heading: str) -> str:
     """The line that stands before a passage's text."""
     return " ".join(f"{title}: {heading}".split()) if title and heading else " ".join((title or heading).split())
@@ -204,8 +210,10 @@ class _Model:
         held = [pieces(each.text) for each in passages]
         weights = rarity(question, held)
         asked = self._tokens([question])[0][: self._room.question]
+        said = {word.lower() for word in words(question)}
         titles = [
-            ids[: self._room.title] for ids in self._tokens([titled(each.title, each.heading) for each in passages])
+            ids[: self._room.title]
+            for ids in self._tokens([titled(_called(each, said), each.heading) for each in passages])
         ]
         read = []
         for each, title in zip(held, titles, strict=True):

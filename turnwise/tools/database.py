@@ -35,6 +35,7 @@ MOST_ROWS = 200  # that a query gives
 SHOWN = 20  # rows that an answer shows
 MOST_SAID = 4  # columns of a single row that is said as a sentence
 SMALL = 0.01  # below which a number is shown by its first figures
+EXACT = 1e-9  # of a number, that its places may differ from it
 LONGEST_CELL = 100  # characters of a value that are shown
 ABOUT = 600  # characters of what the tool says of itself
 SAMPLES = 8  # values of a column that a language model is shown
@@ -371,14 +372,18 @@ def _cell(value: Any) -> str:
 
 
 def _decimal(value: float | Decimal) -> str:
-    """A number with two to four places, none where it is whole."""
+    """A number with two to four places as it stands, none where it is whole; what has more was worked out, and is
+    rounded to three digits at least and two places."""
     if not math.isfinite(value):
         return str(value)
     if value == int(value):
         return str(int(value))
     if abs(float(value)) < SMALL:
         return f"{value:.3g}"
-    whole, _, places = f"{value:.4f}".partition(".")
+    size, text = abs(float(value)), f"{value:.4f}"
+    if abs(size - abs(float(text))) > EXACT * size:
+        text = f"{value:.2f}" if size >= 1 else f"{value:.3g}"
+    whole, _, places = text.partition(".")
     return f"{whole}.{places.rstrip('0'):0<2}"
 
 

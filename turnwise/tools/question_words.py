@@ -128,9 +128,11 @@ def _tokens(question: str) -> Iterator[tuple[str, str]]:
 def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark | None]:
     """The meaning of the longest beginning of these words, and how many words that is."""
     names, lower = names_of(table), [word.lower() for word in run]
-    month = lower[0] in _MONTHS and len(rest) > 1 and re.fullmatch(r"\d{4}", rest[1])
-    if month:
-        return 2, Mark("period", f"{rest[1]}-{_MONTHS.index(lower[0]) + 1:02}", " ".join(rest[:2]))
+    if lower[0] in _MONTHS and run[0] != "may":
+        month = f"{_MONTHS.index(lower[0]) + 1:02}"
+        if len(rest) > 1 and re.fullmatch(r"\d{4}", rest[1]):
+            return 2, Mark("period", f"{rest[1]}-{month}", " ".join(rest[:2]))
+        return 1, Mark("any year", month, run[0])
     for length in range(len(run), 0, -1):
         said = " ".join(run[:length])
         phrase = tuple(lower[:length])
@@ -138,8 +140,11 @@ def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark |
         meaning = _PHRASES.get(phrase)
         if meaning and not _is_column_here(phrase, meaning, names, rest[length:]):
             return length, Mark(meaning, None, said)
-        if stemmed in names:
-            kind, value = names[stemmed]
+        kind, value = names.get(stemmed, ("", None))
+        as_written = values_of(table).get(phrase)
+        if as_written and not (kind == "table" or (kind == "column" and value.name.lower() == said.lower())):
+            return length, Mark("value", as_written, said)
+        if kind:
             return length, Mark(kind, value, said)
     if column := _dated(lower[0], table):
         return 1, Mark("column", column, run[0])
@@ -175,12 +180,10 @@ def names_of(table: Table) -> dict[tuple[str, ...], tuple[str, Any]]:
     names[title] = ("table", None)
     for column in table.columns:
         names.setdefault(split[column.name], ("column", column))
-    for column in table.columns:
-        for value in column.values:
-            phrase = tuple(stem(word.lower()) for word in re.findall(r"[^\W_]+", value))
-            plain = len(phrase) == 1 and ((value.lower(),) in _PHRASES or value.lower() in STOP_WORDS)
-            if phrase and not plain and names.get(phrase, ("value",))[0] == "value":
-                names.setdefault(phrase, ("value", []))[1].append((column.name, value))
+    for written, found in values_of(table).items():
+        phrase = tuple(map(stem, written))
+        if names.get(phrase, ("value",))[0] == "value":
+            names.setdefault(phrase, ("value", []))[1].extend(found)
     if head := [part for part in title if not part.isdigit()][-1:]:  # of sales_2023, "sales"
         names.setdefault(tuple(head), ("table", None))
     for part in {part for parts in split.values() for part in _callable(parts) if len(part) > 2}:
@@ -193,6 +196,20 @@ def names_of(table: Table) -> dict[tuple[str, ...], tuple[str, Any]]:
             for word in group:
                 names.setdefault((word,), ("column", having[0]))
     return names
+
+
+@lru_cache(maxsize=1024)
+def values_of(table: Table) -> dict[tuple[str, ...], list[tuple[str, str]]]:
+    """The values of a table by their words as they are written, each with its column; words of every question are
+    none."""
+    found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for column in table.columns:
+        for value in column.values:
+            phrase = tuple(word.lower() for word in re.findall(r"[^\W_]+", value))
+            plain = len(phrase) == 1 and ((value.lower(),) in _PHRASES or value.lower() in STOP_WORDS)
+            if phrase and not plain:
+                found.setdefault(phrase, []).append((column.name, value))
+    return found
 
 
 def split_name(name: str) -> tuple[str, ...]:

@@ -40,12 +40,21 @@ _LEANS = re.compile(
     r"^(?:and|what about|how about|only|just|now|or|in|from|by|per|for|since|top|bottom|the (?:same|top|bottom))\b",
     re.I,
 )
+# After a count: those that were counted.
+_THESE = re.compile(
+    r"(?:and |so )?(?:(?:which|what|who)(?: ones?| are (?:they|these|those))?"
+    r"|(?:list|show|name)(?: me)? (?:them|these|those)(?: all)?)(?:,? please)?\W*$",
+    re.I,
+)
 
 
 def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
     """The question as SQL (with standard quotes), empty where it is not one about these tables. `asked` are the user's
-    earlier messages: a question that gives only a group or a filter takes the rest from the last about the data."""
+    earlier messages: a question that gives only a group or a filter takes the rest from the last about the data, and
+    one that names nothing of a table follows only one that was about it."""
     alone = _ADDED.sub("", question)
+    if asked and not touches(alone, tables) and _resolved(asked[-RECENT:], tables) is None:
+        return ""
     reading = _resolved([*asked[-RECENT:], alone], tables)
     if reading is None and not _LEANS.match(question):
         reading = _read(question, tables)
@@ -63,9 +72,13 @@ def _resolved(asked: Sequence[str], tables: Sequence[Table]) -> Reading | None:
     reading = _read(asked[-1], tables)
     if reading is not None and reading.op:
         return reading
-    if len(asked) == 1 or not _LEANS.match(asked[-1].strip()):
+    last = asked[-1].strip()
+    if len(asked) == 1 or not (_LEANS.match(last) or _THESE.match(last)):
         return None
     base = _resolved(asked[:-1], tables)
+    if _THESE.match(last):
+        counted = base and base.op == "count" and not base.groups
+        return Reading(base.table, "list", conditions=base.conditions) if base and counted else None
     rest = _read(asked[-1], [base.table]) if base else None
     return _merged(base, rest) if base and rest else None
 
@@ -178,6 +191,10 @@ class _Reader:
                 self._add(column, f"{quoted_name(column.name)} = {quoted_text(mark.value)}")
             case "number" | "period":
                 self._take_number(place)
+            case "any year":
+                column = self._column_before(place, "date")
+                month = f"SUBSTR(CAST({quoted_name(column.name)} AS TEXT), 6, 2)"
+                self._add(column, f"{month} = {quoted_text(mark.value)}")
             case "or" if not (self._kind(place - 1) == self._kind(place + 1) == "value"):
                 raise _DoesNotFit
             case "year" if self._kind(place + 1) != "number":
@@ -297,11 +314,19 @@ class _Reader:
             column = self._column_before(place, "date")
             begin, end = _span(mark.value)
             self._add(column, f"{quoted_name(column.name)} >= '{begin}' AND {quoted_name(column.name)} < '{end}'")
+        elif mark.kind == "number" and (texts := self._written(mark.value, before)):
+            self._add(texts[0], f"{quoted_name(texts[0].name)} = {quoted_text(mark.value)}")
         elif mark.kind == "number" and _is_year(mark):
             column = self._only(lambda each: each.kind == "number" and split_name(each.name)[-1:] == ("year",))
             self._add(column, f"{quoted_name(column.name)} = {mark.value}")
         else:
             raise _DoesNotFit
+
+    def _written(self, number: str, before: int) -> list[Column]:
+        """The column of texts that a number stands in, such as a version: that before it, else the only one."""
+        having = [column for column in self.table.columns if number in column.values]
+        named = self.marks[before].value if self._kind(before) == "column" else None
+        return [named] if named in having else having if len(having) == 1 else []
 
     def _add(self, column: Column, sql: str) -> None:
         self.used.add(column.name)

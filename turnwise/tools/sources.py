@@ -40,6 +40,7 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"NUMERIC|DECIMAL|NUMBER", "number"),
     (r".*(CHAR|TEXT|STRING|CLOB|ENUM|UUID)|$", "text"),
 )
+_VERSION = re.compile(r"(?:.*[\W_])?version", re.I)  # of software: 4.10 is not 4.1
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+([+-][\d:]+|Z)?)?$")
 
 
@@ -163,11 +164,22 @@ def _load(connection: Any, path: Path, name: str) -> None:
         ]
     for reading in readings:
         try:
-            connection.execute(f"CREATE OR REPLACE TABLE {_quoted(name)} AS SELECT * FROM {reading}", [pattern])
+            _read_into(connection, name, reading, pattern)
             return
         except _duckdb().Error as error:
             wrong = _first_line(error)
     raise DataError(f"{path} cannot be read as a table: {wrong}", "Check the file.")
+
+
+def _read_into(connection: Any, name: str, reading: str, pattern: str) -> None:
+    """Make a table of a file. The versions of something are kept as they are written."""
+    create = f"CREATE OR REPLACE TABLE {_quoted(name)} AS SELECT * FROM "
+    connection.execute(create + reading, [pattern])
+    described = connection.execute(f"DESCRIBE {_quoted(name)}").fetchall()
+    versions = [row[0].replace("'", "''") for row in described if _VERSION.fullmatch(row[0]) and row[1] == "DOUBLE"]
+    if versions and reading.startswith("read_csv"):
+        types = ", ".join(f"'{each}': 'VARCHAR'" for each in versions)
+        connection.execute(f"{create}{reading[:-1]}, types = {{{types}}})", [pattern])
 
 
 def _free_name(path: Path, taken: dict[str, Path]) -> str:

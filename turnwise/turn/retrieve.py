@@ -11,12 +11,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+from turnwise.byline import is_byline
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.proposing import RESULT
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_stems, one_line, sentences, words
 from turnwise.types import (
-    Filter,
     Hit,
     Library,
     Message,
@@ -38,8 +38,16 @@ MOST = 8  # passages an answer draws on
 FOUND = 15  # passages that a search finds at least
 SPARE = 5  # more, in place of those that are folded
 AGAIN = 0.02  # what it counts that the last answer cited a passage
+SAME = 0.05  # what it counts that it cited the document
 ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers and names: it says the same
 TRIPLE = 3
+
+# What the line below a title answers: who, when, in which journal.
+_ASKS_WHO = re.compile(
+    r"\b(?:who|whose|authors?|wrote|written|writes?|published?|journals?|appear(?:s|ed)?|when|year"
+    r"|wer|wann|autor\w*|zeitschrift|qui|quand|auteurs?|revue|qui[eé]n|cu[aá]ndo|revista|quem|quando)\b|[誰谁]|作者|著者|いつ",
+    re.I,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -246,7 +254,10 @@ def find(
 ) -> list[Hit]:
     """The best k passages of one search: the re-ranker orders those at the top, and of those that say the same only
     the best stays."""
-    found = _again(search(query, max(k, FOUND) + SPARE), earlier, query.where)
+    found = search(query, max(k, FOUND) + SPARE)
+    if not _ASKS_WHO.search(query.question):
+        found = [hit for hit in found if not is_byline(hit.passage.text)]
+    found = _again(found, earlier, query)
     if reranker is not None and len(found) > 1:
         top, rest = found[: reranker.reads], found[reranker.reads :]
         points = reranker.scores(query.question, [hit.passage for hit in top])
@@ -258,15 +269,24 @@ def find(
     return _distinct(found, k)
 
 
-def _again(found: list[Hit], earlier: Sequence[Passage], where: Filter) -> list[Hit]:
-    """The hits, those that were cited a little higher; what was cited and not found stands behind the last, unless
-    there is a filter, which it may not fit."""
+def _again(found: list[Hit], earlier: Sequence[Passage], query: SearchQuery) -> list[Hit]:
+    """The hits, those that were cited a little higher, and all of their documents, unless the question names another;
+    what was cited and not found stands behind the last, unless there is a filter, which it may not fit."""
     if not earlier:
         return found
     cited, known = {passage.id for passage in earlier}, {hit.passage.id for hit in found}
+    documents = {passage.document_id for passage in earlier}
+    said = {word.lower() for word in words(query.literal)}
+    others = (hit.passage.reference for hit in found if hit.passage.document_id not in documents)
+    if any(other is not None and other.is_named(said) for other in others):
+        documents = set()
+
+    def lifted(passage: Passage) -> float:
+        return AGAIN * (passage.id in cited) + SAME * (passage.document_id in documents)
+
+    found = [dataclasses.replace(hit, score=hit.score + lifted(hit.passage)) for hit in found]
     last = min((hit.score for hit in found), default=0.0)
-    found = found + [Hit(passage, last) for passage in earlier if passage.id not in known and not where]
-    found = [dataclasses.replace(hit, score=hit.score + AGAIN * (hit.passage.id in cited)) for hit in found]
+    found += [Hit(passage, last + AGAIN) for passage in earlier if passage.id not in known and not query.where]
     return sorted(found, key=lambda hit: -hit.score)
 
 
