@@ -69,7 +69,6 @@ def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> 
             "How did girls and boys differ in the Okoro study?",
         ),
         ("When is the mill open in summer?", "no, in winter", "When is the mill open in winter?"),
-        ("Which flour and which yeast?", "no, I mean rye bread", "Which flour and which yeast (rye bread)?"),
         ("What is a rye loaf?", "no, I meant a wheat loaf", "What is a wheat loaf?"),
     ],
 )

@@ -95,9 +95,10 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
         if start == end and (whole := _completed(last, reading.about, before)):
             why = f"asks the last question again, of “{reading.about}” instead of what it leant on"
             return Condensed(whole, _terms(last, 0.6, own), "rules", why)
-        if start == end and _plain(last) and len(reading.about.split()) <= MOST_MEANT:
-            why = f"asks the last question again, of “{reading.about}”"
-            return Condensed(_asked_of(last, reading.about), _terms(last, 0.6, own), "rules", why)
+        if start == end and _plain(last) and (whole := _asked_of(last, reading.about)):
+            return Condensed(
+                whole, _terms(last, 0.6, own), "rules", f"asks the last question again, of “{reading.about}”"
+            )
         if start == end:
             why = f"means “{reading.about}”: searched with the words of the last question"
             return Condensed(message, _terms(last[:LONGEST_QUESTION], 0.6, own), "literal", why)
@@ -154,10 +155,10 @@ def _plain(last: str) -> bool:
 
 
 def _asked_of(last: str, about: str) -> str:
-    """A question that has no place for what is meant, with it: as the object of its last verb, or in brackets."""
+    """A question that ends with a verb, with what is meant as its object: "How do we book a private tour?"."""
     body = last.rstrip(" ?.!")
-    verb = _DOING.search(body.rpartition(" ")[0] + " ")
-    return f"{body} {about}" + last[len(body) :].strip() if verb else f"{body} ({about})" + last[len(body) :].strip()
+    ends_so = len(about.split()) <= MOST_MEANT and _DOING.search(body.rpartition(" ")[0] + " ")
+    return f"{body} {about}{last[len(body) :].strip()}" if ends_so else ""
 
 
 def _completed(last: str, about: str, before: Sequence[Message]) -> str:
