@@ -13,7 +13,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
 from turnwise.models.extractive import Candidate, ExtractiveAnswerer, candidates, reform, statements
 from turnwise.text import content_stems
-from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt
+from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
 
 BERT = (
     "BERT is a language model that reads text in both directions. Researchers at Google published BERT in 2018. "
@@ -459,3 +459,117 @@ def test_another_example_is_another_or_said_to_be_missing(answerer: ExtractiveAn
 def test_what_was_no_answer_is_not_given_another_form(answerer: ExtractiveAnswerer, last: str) -> None:
     asked = dataclasses.replace(prompt("as a list", said=(last,)), form="list")
     assert answerer.answer(asked) == "There is no answer to re-form yet. Ask something first."
+
+
+# --- headings, rows and lines -------------------------------------------------------------------------------------
+
+FAQ = (
+    "Is there parking at the pool?\n\nCars may stand behind the hall for two euros.\n\n"
+    "2. The lockers are jammed\n\nTurn the key twice to the left.\n\n"
+    "Opening:\n\n- The small basin with warm water."
+)
+
+
+def test_what_stands_under_a_heading_of_a_passage_knows_it_and_the_heading_is_not_stated() -> None:
+    assert [(each.text, each.above) for each in statements(FAQ)] == [
+        ("Cars may stand behind the hall for two euros.", "Is there parking at the pool?"),
+        ("Turn the key twice to the left.", "The lockers are jammed"),
+        ("- The small basin with warm water.", "Opening:"),
+    ]
+
+
+def test_a_question_of_a_document_is_answered_and_not_quoted(answerer: ExtractiveAnswerer) -> None:
+    for question, answer in (
+        ("Is there parking at the pool?", "Cars may stand behind the hall for two euros. [1]"),
+        ("What if the lockers are jammed?", "Turn the key twice to the left. [1]"),
+    ):
+        assert answerer.answer(prompt(question, FAQ)) == answer
+
+
+def test_the_items_of_a_list_with_blank_lines_are_no_headings() -> None:
+    assert stated("1. Wash the four jars\n\n2. Dry the four jars\n\nThen fill them with jam.") == [
+        "1. Wash the four jars",
+        "2. Dry the four jars",
+        "Then fill them with jam.",
+    ]
+
+
+HOURS = (
+    "Day | March to October | November to February\n"
+    "Friday | 10:00 to 20:00 | 10:00 to 18:00\nSunday | 11:00 to 18:00 | 11:00 to 17:00"
+)
+SUNDAY = "Sunday: March to October 11:00 to 18:00, November to February 11:00 to 17:00. [1]"
+
+
+def test_a_row_was_not_said_because_another_row_of_its_table_was(answerer: ExtractiveAnswerer) -> None:
+    said = (SUNDAY.replace("Sunday", "Friday").replace("11:00 to 1", "10:00 to 1"),)
+    assert answerer.answer(prompt("And on Sunday?", HOURS, said=said)) == SUNDAY
+    assert answerer.answer(prompt("And on Sunday?", HOURS, said=(SUNDAY,))) == f"As I said: {SUNDAY}"
+
+
+def test_the_head_of_the_first_column_is_read_and_not_written(answerer: ExtractiveAnswerer) -> None:
+    table = "Workshop | Price\nKnots | 60 euros\nRopes | 85 euros"
+    answer = answerer.answer(prompt("Which workshop is there, and for what price?", table))
+    assert answer == "Knots: Price 60 euros. [1] Ropes: Price 85 euros. [1]"
+
+
+def test_a_definition_is_not_continued_by_a_row_or_by_the_definition_of_something_else(
+    answerer: ExtractiveAnswerer,
+) -> None:
+    codes = "Code | Meaning\nE102 | disk full\nE205 | wrong phrase"
+    assert answerer.answer(prompt("What does E102 mean?", codes)) == "E102: Meaning disk full. [1]"
+    terms = "Bisque means that clay was fired once. Glaze means that the clay has a coat of glass."
+    assert answerer.answer(prompt("What does bisque mean?", terms)) == "Bisque means that clay was fired once. [1]"
+
+
+EVENTS = "event: Night concert; place: Yard; price: 18\nevent: Boat parade; place: Quay; price: 0"
+
+
+def test_a_line_of_fields_is_quoted_where_one_of_its_values_is_asked_for(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("What is the price of the concert?", EVENTS)) == (
+        "event: Night concert; place: Yard; price: 18 [1]"
+    )
+    assert abstains(answerer.answer(prompt("What is the price of the event?", EVENTS)))
+
+
+def test_a_line_with_a_name_and_a_value_is_stated() -> None:
+    lines = "Phone: 0511 123456\nOffice hours: Monday to Thursday\n\nHead of department: Lena Ortiz"
+    assert stated(lines) == [
+        "Phone: 0511 123456",
+        "Office hours: Monday to Thursday",
+        "Head of department: Lena Ortiz",
+    ]
+
+
+# --- what leans on the conversation or on a neighbour -------------------------------------------------------------
+
+
+def test_a_sentence_is_quoted_with_the_one_that_it_points_back_to(answerer: ExtractiveAnswerer) -> None:
+    text = "The kiln needs three kinds of brick. In the old workshop it is heated with wood. The yard is wide."
+    answer = answerer.answer(prompt("With what is the kiln heated in the old workshop?", text))
+    assert answer == ("The kiln needs three kinds of brick. [1] In the old workshop it is heated with wood. [1]")
+
+
+def test_words_that_the_conversation_added_count_by_how_surely_they_are_meant(answerer: ExtractiveAnswerer) -> None:
+    text = "Trainees have thirty free days. Annual leave for staff is planned in spring."
+    asked = prompt(
+        "and trainees on free days?", text, search="and trainees on free days (annual leave, staff, spring)?"
+    )
+    guessed = tuple(Term(word, 0.1) for word in ("annual", "leave", "staff", "spring"))
+    assert chosen(answerer, asked)[0].text.startswith("Annual leave")
+    assert chosen(answerer, dataclasses.replace(asked, added=guessed))[0].text.startswith("Trainees")
+
+
+def test_what_the_completed_question_does_not_find_is_looked_for_as_it_was_typed(answerer: ExtractiveAnswerer) -> None:
+    search = "and journalists (tripods, forbidden, exhibitions, cameras, flash)?"
+    text = "Journalists are exempt from the fee."
+    assert answerer.answer(prompt("and journalists?", text, search=search)) == f"{text} [1]"
+    assert abstains(answerer.answer(prompt("and journalists?", text, search=search, said=(f"{text} [1]",))))
+
+
+def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behind(answerer: ExtractiveAnswerer) -> None:
+    first, far = "Restart the computer on Windows.", "On Windows, restart the copy service."
+    asked = prompt("do I have to restart Windows?", first, far, said=(f"{first} [1]",))
+    near, behind = asked.evidence
+    behind = Evidence(2, dataclasses.replace(behind.hit, score=0.6))
+    assert answerer.answer(dataclasses.replace(asked, evidence=(near, behind))) == f"As I said: {first} [1]"

@@ -109,6 +109,10 @@ class Statement:
         return bool(_ITEM.match(self.text))
 
     @property
+    def is_row(self) -> bool:
+        return bool(self.row or self.values)
+
+    @property
     def whole(self) -> str:
         """All that says what it is about, as the judge reads it."""
         return f"{self.above} {self.row or self.text}".strip()
@@ -121,6 +125,7 @@ class Statement:
         return not wanted.isdisjoint(own) and not wanted.isdisjoint(_stems(self.before) - own)
 
     def reading(self, wanted: Set[str]) -> str:
+        """What the judge reads of it: where it leans on the sentence before, that too."""
         return f"{self.above} {self.before} {self.text}".strip() if self.leans(wanted) else self.whole
 
     def named_by(self, wanted: Set[str]) -> bool:
@@ -139,7 +144,7 @@ class Candidate:
     rank: int  # of its passage
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
-    leans: bool = False
+    leans: bool = False  # for what is asked, on the sentence before
     score: float = 0.0
 
     @property
@@ -265,7 +270,9 @@ def candidates(prompt: Prompt) -> list[Candidate]:
     for rank, evidence in enumerate(documents):
         behind = BEHIND * rank + LESS * (best - evidence.hit.score)
         for position, stated in enumerate(_stated(evidence.passage.text)):
-            found.setdefault(_spelt(stated.text), Candidate(stated, evidence, position, rank, behind, said.holds(stated)))
+            found.setdefault(
+                _spelt(stated.text), Candidate(stated, evidence, position, rank, behind, said.holds(stated))
+            )
     return list(found.values())
 
 
@@ -278,8 +285,8 @@ class _Said:
         self._texts = [f" {_spelt(text)} " for text in texts]
 
     def holds(self, stated: Statement) -> bool:
-        """Whether a sentence was said in much the same words, or a row as it is: rows of a table resemble each other."""
-        if stated.row or stated.values:
+        """Whether a sentence was said in much the same words, or a row as it is: the rows of a table are alike."""
+        if stated.is_row:
             return any(f" {_spelt(stated.text)} " in text for text in self._texts)
         own = shingles(stated.text)
         return bool(own) and any(len(own & old) > SAID * len(own) for old in self._sentences)
@@ -304,18 +311,19 @@ def statements(text: str) -> Iterator[Statement]:
             above = _ITEM.sub("", paragraph).strip()
             continue
         for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
-            yield from _rows(list(lines), above) if tabular else _prose(list(lines), above)
+            state = _rows if tabular else _prose
+            yield from state(list(lines), above)
 
 
 def _heads(paragraph: str, before: str, after: str) -> bool:
     """Whether a paragraph is a heading: a short line without an end, and of numbered ones no item of a list."""
     bare = _ITEM.sub("", paragraph).strip()
     short = len(paragraph) <= LONGEST_HEADING and "\n" not in paragraph and " | " not in paragraph
-    if not short or not bare or bare[0].islower() or _ends(bare) and not _asks(bare) or bare.endswith((",", ";")):
+    if not short or not bare or bare[0].islower() or (_ends(bare) and not _asks(bare)) or bare.endswith((",", ";")):
         return False
     if bare != paragraph.strip():
         return paragraph.strip()[0].isdigit() and not _ITEM.match(before) and not _ITEM.match(after)
-    return not _FIELD.match(bare) or bool(after) and not _FIELD.match(after)
+    return not _FIELD.match(bare) or (bool(after) and not _FIELD.match(after))
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -398,7 +406,7 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
     for each in ranked:
         own = shingles(each.text)
-        alone = each.stated.row or each.stated.values  # rows are told apart by a cell
+        alone = each.stated.is_row  # rows are told apart by a cell
         if alone or not any(len(own & shingles(better.text)) > 0.6 * len(own) for better in kept):
             kept.append(each)
     return kept
@@ -547,7 +555,7 @@ def _as_preferred(text: str, prompt: Prompt) -> str:
 def _continues(candidate: Candidate, other: Candidate, topic: Set[str]) -> bool:
     """Whether it is the sentence after a definition of the topic, was not said, and defines nothing else."""
     next_one = _together(candidate, other) and candidate.position == other.position + 1
-    if not next_one or candidate.said or candidate.item or candidate.stated.row:
+    if not next_one or candidate.said or candidate.item or candidate.stated.is_row:
         return False
     defined = _SAYS_WHAT.match(candidate.text)
     return not defined or bool(_stems(defined[1]) & topic) or bool(_LEADING_PRONOUN.match(candidate.text))
@@ -597,13 +605,13 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, each that begins with a pronoun after the one that says what it means."""
+    """The sentences, each that points back after the one that says what it means."""
     places = {(each.evidence.number, each.position): each for each in pool}
     found: dict[int, Candidate] = {}
     for each in chosen:
         before = places.get((each.evidence.number, each.position - 1))
-        leans = before is not None and _together(before, each) and _LEADING_PRONOUN.match(each.text)
-        if before is not None and (leans or (each.leans and before.text == each.stated.before)) and not before.said:
+        leans = each.leans or _LEADING_PRONOUN.match(each.text)
+        if before is not None and leans and _together(before, each) and not before.said:
             found[id(before)] = before
         found[id(each)] = each
     return list(found.values())
