@@ -573,3 +573,20 @@ def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behin
     near, behind = asked.evidence
     behind = Evidence(2, dataclasses.replace(behind.hit, score=0.6))
     assert answerer.answer(dataclasses.replace(asked, evidence=(near, behind))) == f"As I said: {first} [1]"
+
+
+def test_a_row_whose_last_cell_is_empty_keeps_its_columns() -> None:
+    table = "Group | Per month | Per year | Remarks\nAdults | 16.50 € | 198 € |\nFamily | 32 € | 384 € | two adults"
+    assert [each.text for each in statements(table)] == [
+        "Adults: Per month 16.50 €, Per year 198 €.",
+        "Family: Per month 32 €, Per year 384 €, Remarks two adults.",
+    ]
+
+
+def test_a_line_above_lines_of_fields_is_their_heading() -> None:
+    found = list(statements("OFFICE\nPhone: 0555 20 14 0\nOpen: Tuesday, 9 to 12\n\nBOARD\nPresident: Marit Solberg"))
+    assert [(each.above, each.text) for each in found] == [
+        ("OFFICE", "Phone: 0555 20 14 0"),
+        ("OFFICE", "Open: Tuesday, 9 to 12"),
+        ("BOARD", "President: Marit Solberg"),
+    ]

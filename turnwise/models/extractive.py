@@ -91,6 +91,7 @@ _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
 )
+_CELLS = re.compile(r" \|(?: |$)")  # what divides the cells of a row; the last one may be empty
 _TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
@@ -204,7 +205,7 @@ class ExtractiveAnswerer:
         """The sentences that answer a question, best first; none where even the best does not.
 
         What was said before is left out, except for the one sentence that answers clearly better than anything new, and
-        has a word of what the user asks now: words from the conversation alone are no reason to say it again.
+        is about what the user asks now: words from the conversation alone are no reason to say it again.
         """
         more = _only_more(prompt)
         self._score(_subject(question, prompt) if more else question, pool, prompt)
@@ -222,7 +223,7 @@ class ExtractiveAnswerer:
 
         good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
-        old = [each for each in good if each.said and (not asked_now or asked_now & _stems(each.text))]
+        old = [each for each in good if each.said and _meant(each, asked_now)]
         definition = _DEFINITION.match(question.strip())
         if definition and (defining := [each for each in old if _defines(definition[1], each.text)]):
             return sorted(defining, key=lambda each: not _defines(definition[1], each.text, " (?:an?|the|one of)"))[:1]
@@ -245,7 +246,7 @@ class ExtractiveAnswerer:
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
-        named = [each for each in pool if each.stated.named_by(wanted)]
+        named = [each for each in pool if each.stated.named_by(_asked_stems(prompt.question) or wanted)]
         likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
             for each in (each for each in pool if _UNSPACED.search(each.text)):
@@ -327,16 +328,18 @@ def _heads(paragraph: str, before: str, after: str) -> bool:
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    heads = lines[0].split(" | ")
+    heads = _CELLS.split(lines[0])
     for line in lines[1:]:
-        first, *cells = line.split(" | ")
+        first, *cells = _CELLS.split(line)
         columns = heads[-len(cells) :]  # the head of the first column may be empty
-        told = ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False))
+        told = ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False) if cell)
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
         yield Statement(f"{first}: {told}.", above, f"{first} ({head}): {told}." if head else f"{first}: {told}.")
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
+    if len(lines) > 1 and _heads(lines[0], "", "") and not _FIELD.match(lines[0]) and all(map(_FIELD.match, lines[1:])):
+        above, lines = lines[0], lines[1:]
     if all(_FIELD.match(line) and not _ends(line) for line in lines):
         yield from (Statement(line, above, values=_values(line)) for line in map(without_citations, lines))
         return
@@ -456,6 +459,13 @@ def _length(question: str, prompt: Prompt) -> int:
 
 def _prefers(prompt: Prompt, wish: str) -> bool:
     return prompt.state is not None and wish in prompt.state.preferences
+
+
+def _meant(candidate: Candidate, asked_now: Set[str]) -> bool:
+    """Whether a sentence holds a word of what is asked now, and with its headings half of these words."""
+    if not asked_now:
+        return True
+    return bool(asked_now & _stems(candidate.text)) and 2 * len(asked_now & _about(candidate)) >= len(asked_now)
 
 
 def _about(candidate: Candidate) -> frozenset[str]:
