@@ -109,12 +109,12 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "ja": "箇条書きにして | リストにしてください",
     },
     ("reform", "table"): {
-        "de": "als Tabelle | Gib mir das als Tabelle bitte",
-        "fr": "sous forme de tableau | dans un tableau",
-        "es": "en una tabla por favor",
-        "pt": "em uma tabela por favor",
-        "zh": "用表格表示",
-        "ja": "表にしてください",
+        "de": "als Tabelle | Gib mir das als Tabelle bitte | setze die Wirkungen in eine Tabelle",
+        "fr": "sous forme de tableau | dans un tableau | mets les effets dans un tableau",
+        "es": "en una tabla por favor | pon los efectos en una tabla",
+        "pt": "em uma tabela por favor | coloque os efeitos numa tabela",
+        "zh": "用表格表示 | 把这些数字整理成表格",
+        "ja": "表にしてください | これらの数字を表にしてください",
     },
     ("reform", "shorter"): {
         "de": "kürzer bitte | fass das zusammen",
@@ -163,14 +163,6 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "pt": "que pergunta eu fiz sobre anexos?",
         "zh": "我问过哪些关于附件的问题？",
         "ja": "添付ファイルについてどんな質問をしましたか",
-    },
-    ("reform", "table"): {
-        "de": "als Tabelle | setze die Wirkungen in eine Tabelle",
-        "fr": "sous forme de tableau | mets les effets dans un tableau",
-        "es": "en una tabla | pon los efectos en una tabla",
-        "pt": "em uma tabela | coloque os efeitos numa tabela",
-        "zh": "把这些数字整理成表格",
-        "ja": "これらの数字を表にしてください",
     },
     ("clarify", "instead"): {
         "de": "nein, ich meinte Anhänge",
