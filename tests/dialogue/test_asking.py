@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.dialogue.asking import question_about, question_quoting, what_is
+from turnwise.dialogue.asking import question_about, question_on, what_is
 from turnwise.dialogue.language import CODES, suggests
 
 
@@ -46,16 +46,18 @@ def test_a_heading_becomes_a_question_where_its_form_is_known(heading: str, text
     assert question_about(heading, text) == question
 
 
-def test_any_other_heading_is_quoted_in_every_language() -> None:
+def test_of_any_other_heading_one_may_ask_what_to_know() -> None:
     for code in CODES:
-        assert "Tickets" in question_quoting("Tickets", "Edifest", code)
-        assert "Edifest" in question_quoting("Tickets", "Edifest", code)
-    assert question_quoting("Tickets", "Edifest", "de") == "Was steht in „Edifest“ über „Tickets“?"
-    assert question_quoting("Einleitung", "Edifest", "de") == ""
+        assert "ickets" in question_on("Tickets", "", code)
+    assert question_on("Tickets", "Here are tickets.") == "What should I know about tickets?"
+    assert question_on("Version 4.2 (12 May)", "See Version 4.2.") == "What should I know about Version 4.2?"
+    assert question_on("Tickets", "", "de") == "Was sollte ich über „Tickets“ wissen?"
+    assert question_on("Einleitung", "", "de") == question_on("Methods", "") == ""
+    assert question_on("Size is not weight", "") == ""
     assert question_about("How BERT works", "", "de") == ""
     assert question_about("Was ist das und wie geht es?", "", "de") == "Was ist das und wie geht es?"
     assert question_about("What is BERT?", "", "de") == question_about("Was ist das und wie geht es?", "") == ""
-    assert question_quoting("Tickets", "Edifest", "ru") == question_about("What is BERT?", "", "") == ""
+    assert question_on("Tickets", "", "ru") == question_about("What is BERT?", "", "") == ""
     assert suggests("ru") == {}
 
 

@@ -111,8 +111,8 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
     ("reform", "table"): {
         "de": "als Tabelle | Gib mir das als Tabelle bitte | setze die Wirkungen in eine Tabelle",
         "fr": "sous forme de tableau | dans un tableau | mets les effets dans un tableau",
-        "es": "en una tabla por favor | en una tabla | pon los efectos en una tabla",
-        "pt": "em uma tabela por favor | em uma tabela | coloque os efeitos numa tabela",
+        "es": "en una tabla por favor | pon los efectos en una tabla",
+        "pt": "em uma tabela por favor | coloque os efeitos numa tabela",
         "zh": "用表格表示 | 把这些数字整理成表格",
         "ja": "表にしてください | これらの数字を表にしてください",
     },

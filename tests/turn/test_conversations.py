@@ -175,6 +175,13 @@ def test_a_list_reforms_the_last_answer_also_after_a_thanks(talk: Talk) -> None:
     assert listed.sources == answer.sources
 
 
+def test_a_list_after_what_is_not_known_reforms_the_last_answer_that_was_one(talk: Talk) -> None:
+    answer, unknown, listed = talk("What is BERT?", "What is a zebra?", "Give me that as a list")
+    assert unknown.sources == ()
+    assert listed.text.startswith("- BERT is")
+    assert listed.sources == answer.sources
+
+
 def test_a_table_can_be_made_a_list_again(talk: Talk) -> None:
     _, table, listed = talk("What is BERT?", "Give me that as a table", "Give me that as a list")
     assert "|---|---|" in table.text

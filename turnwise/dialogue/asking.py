@@ -1,5 +1,4 @@
-"""Asking: the heading of a passage as a question that its reader might ask. Only what is surely well-formed is written:
-where the form of a heading is not known, it is quoted."""
+"""Asking: the heading of a passage as a question that its reader might ask, as far as that is surely well-formed."""
 
 from __future__ import annotations
 
@@ -13,13 +12,15 @@ LONGEST_SUBJECT = 4  # words between a question word and its verb
 # Headings that tell what a part of a document is for, not what it is about
 _PARTS = frozenset(
     """abstract about acknowledgements acknowledgments additional appendix background bibliography conclusion
-    conclusions contents discussion example examples faq further general glossary introduction index license links
-    more notes overview preface questions reading references remarks see also setup summary toc worked a an the of
-    and to in einleitung einführung zusammenfassung fazit inhalt inhaltsverzeichnis literatur anhang beispiel
+    conclusions contents data discussion example examples faq findings further funding general glossary introduction
+    index license limitations links materials methods more notes overview preface questions reading references remarks
+    results see also setup summary toc worked a an the of and to in
+    einleitung einführung zusammenfassung fazit inhalt inhaltsverzeichnis literatur anhang beispiel
     überblick résumé sommaire annexe bibliographie exemple aperçu introducción resumen conclusión índice
     bibliografía ejemplo introdução resumo conclusão exemplo""".split()
 )
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[IVX]+\.|[A-Z]\.|§\s?\d+)\s+")
+_ASIDE = re.compile(r"\s*\([^()]*\)$")
 _CLAUSE = re.compile(r"(?P<word>how|why|when|where|what|who)\b(?P<rest>.*)", re.I)
 _VERB = re.compile(r"(?P<subject>.+?) (?P<verb>is|are|was|were|can)(?: (?P<rest>.+))?", re.I)
 _COMPARED = re.compile(r"(?P<one>.+?) (?:compared (?:with|to)|vs\.?|versus) (?P<other>.+)", re.I)
@@ -37,11 +38,13 @@ def question_about(heading: str, text: str, code: str = "en") -> str:
     return _in_english(heading, text) if known else ""
 
 
-def question_quoting(heading: str, title: str, code: str = "en") -> str:
-    """The question what a document says under a heading, which stands in it as it is."""
-    heading = _of_a_subject(heading)
+def question_on(heading: str, text: str, code: str = "en") -> str:
+    """The question what one should know about what a heading names; empty where it is a sentence."""
+    heading = _of_a_subject(_ASIDE.sub("", heading))
+    if code == "en" and _VERB.fullmatch(heading):
+        return ""
     form = suggests(code).get("about", "")
-    return form.format(title=title, heading=heading) if heading else ""
+    return form.format(heading=_lower(heading, text) if code == "en" else heading) if heading else ""
 
 
 def _of_a_subject(heading: str) -> str:

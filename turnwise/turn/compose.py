@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.config import Settings
-from turnwise.dialogue.citing import Locate, cited_points, to_source, with_sources
+from turnwise.dialogue.citing import Locate, abstains, cited_points, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.telling import Told, longest_question, tell, told
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
@@ -158,7 +158,8 @@ def _highest(history: Sequence[Message]) -> int:
 
 
 def _last_answer(said: Sequence[Message]) -> Message | None:
-    """The answer that "that" means: the last to a question, not to a courtesy after it."""
+    """The answer that "that" means: the last to a question, not to a courtesy after it, nor that there is none, unless
+    nothing else was said."""
     answers: list[Message] = []
     courtesy = False
     for each in said:
@@ -166,7 +167,8 @@ def _last_answer(said: Sequence[Message]) -> Message | None:
             courtesy = read_intent(each.content).intent in ("social", "recall")
         elif each.content.strip() and (not courtesy or not answers):
             answers.append(each)
-    return answers[-1] if answers else None
+    answered = [each for each in answers if not abstains(each.content)]
+    return (answered or answers)[-1] if answers else None
 
 
 def _evidence_of(answer: Message) -> tuple[Evidence, ...]:

@@ -276,9 +276,7 @@ def _again(found: list[Hit], earlier: Sequence[Passage], query: SearchQuery) -> 
         return found
     cited, known = {passage.id for passage in earlier}, {hit.passage.id for hit in found}
     documents = {passage.document_id for passage in earlier}
-    said = {word.lower() for word in words(query.literal)}
-    others = (hit.passage.reference for hit in found if hit.passage.document_id not in documents)
-    if any(other is not None and other.is_named(said) for other in others):
+    if any(_names(query.question, hit.passage) for hit in found if hit.passage.document_id not in documents):
         documents = set()
 
     def lifted(passage: Passage) -> float:
@@ -288,6 +286,13 @@ def _again(found: list[Hit], earlier: Sequence[Passage], query: SearchQuery) -> 
     last = min((hit.score for hit in found), default=0.0)
     found += [Hit(passage, last + AGAIN) for passage in earlier if passage.id not in known and not query.where]
     return sorted(found, key=lambda hit: -hit.score)
+
+
+def _names(question: str, passage: Passage) -> bool:
+    """Whether a question names the document of a passage, by its title or an author."""
+    by = passage.reference
+    named = by is not None and by.is_named({word.lower() for word in words(question)})
+    return named or (bool(passage.title) and passage.title.lower() in question.lower())
 
 
 def _distinct(found: Sequence[Hit], k: int) -> list[Hit]:

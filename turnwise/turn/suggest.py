@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from turnwise.dialogue.asking import question_about, question_quoting, what_is
+from turnwise.dialogue.asking import question_about, question_on, what_is
 from turnwise.text import CITATION, content_stems, said_stems
 from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Intent, Library, Message, Passage, SearchQuery, Source
 
@@ -99,15 +99,15 @@ def _tried(done: Done, index: Library, answers: Answers, most: int, where: Filte
 
 def candidates(done: Done, index: Library) -> Iterator[Candidate]:
     """What may be asked: the other parts of the documents cited and, in turns with them, the documents that the answer
-    names; last those parts whose headings can only be quoted. Nothing where the answer rests on nothing near."""
+    names; last those parts whose headings have no form of their own. Nothing where the answer rests on nothing near."""
     if not done.cited:
         return
     parts = _parts(done, index)
     asked = ((each, question_about(_last(each), each.text, done.language)) for each in parts)
-    quoted = ((each, question_quoting(_last(each), each.title, done.language)) for each in parts)
+    others = ((each, question_on(_last(each), each.text, done.language)) for each in parts)
     first, last = (
         [Candidate(question, each.title, each.heading) for each, question in made if question]
-        for made in (asked, quoted)
+        for made in (asked, others)
     )
     for pair in zip_longest(first, _named(done, index)):
         yield from (each for each in pair if each is not None)
