@@ -31,7 +31,7 @@ from training.texts import Asked, Text, made, passages, rewritten
 from turnwise.models import reranker
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.models.weights import pinned_weights
-from turnwise.text import content_stems, content_words, stem
+from turnwise.text import content_stems, content_words, sentences, stem
 
 SEED = 11
 CANDIDATES = 18
@@ -40,6 +40,8 @@ MADE = 34_000  # questions out of passages
 MORE = 10_000  # questions of CANARD's training part, whose answers are not known
 NEAR = 12  # passages that are looked at as neighbours
 OWN = Path(__file__).parent / "asked.jsonl"  # questions of our own, with the grades of passages where they were judged
+MARKED = Path(__file__).parent / "marked.jsonl"  # by question and passage: the sentences that answer, or only seem to
+ALONE = 3_000  # questions of our own that are asked of single sentences too, besides those with marks
 BEFORE = 10  # a rank r counts 1 / (BEFORE + r) where two rankings become one
 Grades = dict[int, int]  # by passage: 0 (another subject) to 3 (answers the question)
 
@@ -181,6 +183,60 @@ def candidates(asked: Asked, words: np.ndarray, near: np.ndarray, count: int, rn
     return chosen
 
 
+# --- single sentences ---------------------------------------------------------------------------------------------
+
+
+def in_sentences(
+    texts: list[Text], own: list[tuple[Asked, Grades]], chosen: list[list[int]], rnd: random.Random
+) -> tuple[list[Text], list[tuple[int, list[int], Grades]]]:
+    """Sentences as texts of their own, and rows of them: the number of a question of ours, its candidates, their grades.
+
+    A sentence that answers has 3, any other of a passage that was judged 1 where this is about the matter and else 0;
+    what was not judged is not known. The answers come first, then what seems to answer, then what shares most words
+    with the question.
+    """
+    marked: dict[str, dict[str, dict[str, list[int]]]] = {}
+    for row in map(json.loads, MARKED.read_text().splitlines()):
+        marked.setdefault(row["question"], {})[row["passage"]] = row
+    found: list[Text] = []
+    numbers: dict[tuple[int, int], int] = {}
+    rows = []
+    judged = [number for number, (_, grades) in enumerate(own) if grades]
+    others = [number for number, (_, grades) in enumerate(own) if not grades]
+    for number in sorted(judged + rnd.sample(others, min(ALONE, len(others)))):
+        asked, grades = own[number]
+        stems, marks = content_stems(asked.text), marked.get(asked.text, {})
+        told: list[tuple[int, float, tuple[int, int], str]] = []  # what it is, how near, where, and its text
+        for passage in chosen[number]:
+            parts = [" ".join(each.split()) for each in sentences(texts[passage].text)]
+            parts = [each for each in parts if each]
+            marks_here = marks.get(texts[passage].key)
+            if grades and (passage not in grades or (grades[passage] > 1 and marks_here is None)):
+                continue
+            for at, part in enumerate(parts):
+                grade = min(grades.get(passage, -1), 1)
+                if marks_here is not None:
+                    grade = 3 if at in marks_here["answers"] else 1
+                    if at in marks_here["lean"] and at:
+                        part = f"{parts[at - 1]} {part}"
+                seems = marks_here is not None and at in marks_here["near"]
+                shared = len(stems & content_stems(part)) + rnd.random()
+                told.append((grade, shared + 10 * seems, (passage, at), part))
+        told.sort(key=lambda each: (-(each[0] == 3), -each[1]))
+        told = told[:CANDIDATES]
+        if len(told) < CANDIDATES:
+            continue
+        row = []
+        for _, _, place, part in told:
+            if place not in numbers:
+                numbers[place] = len(texts) + len(found)
+                source = texts[place[0]]
+                found.append(Text(source.collection, f"{source.key}.{place[1]}", source.title, part))
+            row.append(numbers[place])
+        rows.append((number, row, {at: grade for at, (grade, *_) in zip(row, told, strict=True) if grade >= 0}))
+    return found, rows
+
+
 # --- arrays ------------------------------------------------------------------------------------------------------
 
 
@@ -219,11 +275,6 @@ def data(folder: Path, out: Path, cache: Path) -> None:
         clean = [each.encode("utf-8", "replace").decode("utf-8") for each in batch]
         return [each.ids for each in tokenizer.encode_batch(clean, add_special_tokens=False)]
 
-    PIECES.extend(reranker.pieces.__wrapped__(each.text) for each in texts)
-    titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.titled(each.title, "") for each in texts])]
-    TITLES.extend(map(len, titles))
-    flat = tokens([piece for each in PIECES for piece in each.texts])
-    print(f"{sum(map(len, flat))} tokens", flush=True)
     started = time.time()
     written = [each for each, _ in own]
     words, near = by_words(texts, asked + written), by_vectors(texts, cache)
@@ -231,10 +282,21 @@ def data(folder: Path, out: Path, cache: Path) -> None:
     chosen = [candidates(each, words[row], near, len(texts), rnd) for row, each in enumerate(asked)]
     for (each, grades), best in zip(own, by_both(texts, written, words[len(asked) :], cache), strict=True):
         chosen.append(list(dict.fromkeys([each.passage, *grades, *best]))[:CANDIDATES])
-    asked += written
+    more, alone = in_sentences(texts, own, chosen[len(asked) :], rnd)
+    of = np.array([*range(len(chosen)), *(len(asked) + number for number, _, _ in alone)])
+    texts += more
+    chosen += [row for _, row, _ in alone]
+    own += [(Asked(own[number][0].text, None, False), grades) for number, _, grades in alone]
+    asked += [each for each, _ in own]
+    print(f"{len(alone)} rows of {len(more)} sentences", flush=True)
+    PIECES.extend(reranker.pieces.__wrapped__(each.text) for each in texts)
+    titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.titled(each.title, "") for each in texts])]
+    TITLES.extend(map(len, titles))
+    flat = tokens([piece for each in PIECES for piece in each.texts])
+    print(f"{sum(map(len, flat))} tokens", flush=True)
     print(f"and for our own, {time.time() - started:.0f} s", flush=True)
     questions = [ids[: reranker.TEACHER.question] for ids in tokens([each.text for each in asked])]
-    jobs = [(each.text, len(ids), of) for each, ids, of in zip(asked, questions, chosen, strict=True)]
+    jobs = [(each.text, len(ids), row) for each, ids, row in zip(asked, questions, chosen, strict=True)]
     with Pool(2) as pool:
         read = np.array(pool.map(masks, jobs, chunksize=500), np.uint64)
     print(f"chosen, {time.time() - started:.0f} s", flush=True)
@@ -246,10 +308,11 @@ def data(folder: Path, out: Path, cache: Path) -> None:
         "title_sizes": np.array(TITLES, np.uint8),
         "question_ids": np.array([token for ids in questions for token in ids], np.uint16),
         "question_sizes": np.array([len(ids) for ids in questions], np.uint8),
-        "candidates": np.array(chosen, np.uint16).T,  # slot by slot: alike numbers stand together
+        "candidates": np.array(chosen, np.uint32).T,  # slot by slot: alike numbers stand together
         "student": read[:, :, 0].T,
         "teacher": read[:, :, 1].T,
         "kind": np.array([2 if each.real else 0 if each.passage is None else 1 for each in asked], np.uint8),
+        "of": of,  # the row with the same question, whose fate it shares
         "own": np.arange(len(asked)) >= len(asked) - len(own),
         "grades": np.array(
             [[grades.get(at, -1) for at in row] for row, (_, grades) in zip(chosen[-len(own) :], own, strict=True)],

@@ -39,7 +39,7 @@ class Pairs:
     def __init__(self, file: Path, device: str, limit: int | None) -> None:
         flat = packed.read(file)
         self.device = device
-        self.kind, self.own = flat["kind"][:limit], flat["own"][:limit]
+        self.kind, self.own, self.of = (flat[name][:limit] for name in ("kind", "own", "of"))
         self.grades = np.full((len(flat["kind"]), len(flat["candidates"])), -1, np.int8)
         self.grades[flat["own"]] = flat["grades"]
         self.grades = self.grades[:limit]
@@ -128,7 +128,14 @@ def scored(net: Encoder, laid: Laid, rows: Tensor, what: str, batch: int = 2048)
 
 
 def taught(
-    teacher: Encoder, laid: Laid, aim: Tensor, kind: Tensor, grades: Tensor, unseen: Tensor, args: argparse.Namespace
+    teacher: Encoder,
+    laid: Laid,
+    aim: Tensor,
+    kind: Tensor,
+    grades: Tensor,
+    unseen: Tensor,
+    alone: Tensor,
+    args: argparse.Namespace,
 ) -> Encoder:
     """The teacher after it has learnt from the grades, a part of which is held out; of all other questions it is to
     think as before."""
@@ -147,7 +154,8 @@ def taught(
 
     def told(what: str) -> None:
         said = scored(net, laid, rows(held), what).view(len(held), -1)
-        print(f"{what}: nDCG@5 by the grades {by_grades(said, grades[held]):.4f} of {len(held)} questions", flush=True)
+        parts = [by_grades(said[part], grades[held][part]) for part in (~alone[held], alone[held])]
+        print(f"{what}: nDCG@5 by the grades, passages and sentences: {parts} of {len(held)} rows", flush=True)
 
     told("teacher as it came")
     for epoch in range(args.teach):
@@ -299,12 +307,14 @@ def main() -> None:
     print(f"scores {aim.mean():.2f} +- {aim.std():.2f}, {time.time() - started:.0f} s", flush=True)
     held = np.random.default_rng(5).random(pairs.count) < np.where(pairs.own, HELD_OUT_OWN, HELD_OUT)
     held[:2] = True, False
+    held = held[pairs.of]
     saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
     kind = torch.from_numpy(pairs.kind.astype(np.int64)).to(device)
     grades = torch.from_numpy(pairs.grades).to(device)
+    alone = torch.from_numpy(pairs.of != np.arange(pairs.count)).to(device)  # rows of single sentences
     if args.teach:
         mean, spread = aim.mean(), aim.std()
-        teacher = taught(teacher, laid, aim, kind, grades, torch.from_numpy(held).to(device), args)
+        teacher = taught(teacher, laid, aim, kind, grades, torch.from_numpy(held).to(device), alone, args)
         aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
         aim = (aim - aim.mean()) / aim.std() * spread + mean  # as large as before: thresholds and weights rest on it
         saving.submit(bert.save, bert.pack(teacher), teacher.shape, args.out, "teacher", {"taught": args.teach})
@@ -329,7 +339,9 @@ def main() -> None:
             there = torch.from_numpy(unseen).to(device)
             told = figures(said, aim[there], pairs.kind[unseen])
             own = torch.from_numpy(pairs.own[unseen]).to(device)
-            told["own: ndcg@5 by grades"] = round(by_grades(said[own], grades[there][own]), 4)
+            single = alone[there]
+            for part, rows in (("passages", own & ~single), ("sentences", single)):
+                told[f"own: ndcg@5 by grades, {part}"] = round(by_grades(said[rows], grades[there][rows]), 4)
             told["own: same first"] = round(float((said.argmax(1) == aim[there].argmax(1))[own].float().mean()), 4)
             print(f"{name} epoch {epoch}: {told}", flush=True)
             settings = {
