@@ -189,7 +189,7 @@ def candidates(asked: Asked, words: np.ndarray, near: np.ndarray, count: int, rn
 def in_sentences(
     texts: list[Text], own: list[tuple[Asked, Grades]], chosen: list[list[int]], rnd: random.Random
 ) -> tuple[list[Text], list[tuple[int, list[int], Grades]]]:
-    """Sentences as texts of their own, and rows of them: the number of a question of ours, its candidates, their grades.
+    """Sentences as texts of their own, and rows: the number of a question of ours, its candidates, their grades.
 
     A sentence that answers has 3, any other of a passage that was judged 1 where this is about the matter and else 0;
     what was not judged is not known. The answers come first, then what seems to answer, then what shares most words
