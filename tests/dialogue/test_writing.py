@@ -168,6 +168,12 @@ OPEN = said("When is the mill open on Friday in summer?", "From 10 to 18. [1]")
         (said("what's new in 4.2?", "Locks."), "and in 4.1?", "what's new in 4.1?"),
         (said("What do I pay for 60 loaves?", "Ten."), "and for 400?", "What do I pay for 400?"),
         (
+            said("How much is the tour for an adult per day?", "Nine."),
+            "and for children?",
+            "How much is the tour for children per day?",
+        ),
+        (said("Who ground the flour in May 2025?", "Anna."), "and in june?", "Who ground the flour in june?"),
+        (
             said("Do I have to knead the dough?", "Yes."),
             "how about without yeast?",
             "Do I have to knead the dough without yeast?",

@@ -590,3 +590,10 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
         ("OFFICE", "Open: Tuesday, 9 to 12"),
         ("BOARD", "President: Marit Solberg"),
     ]
+
+
+def test_an_item_that_is_no_sentence_is_quoted_under_its_heading(answerer: ExtractiveAnswerer) -> None:
+    text = "What is not covered\n\n- Damage by frost or lime\n- Wear of seals, filters and lamps"
+    assert answerer.answer(prompt("wear of seals", text)) == (
+        "What is not covered: Wear of seals, filters and lamps [1]"
+    )

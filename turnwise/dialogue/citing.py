@@ -96,7 +96,7 @@ def nearest(claim: str, text: str) -> str:
         return len(wanted & stems) / math.sqrt(len(wanted) * len(stems) or 1)
 
     best = max(parts_of(text), key=common, default="")
-    return best if common(best) else ""
+    return best.lstrip("-*• ") if common(best) else ""
 
 
 def parts_of(text: str) -> list[str]:

@@ -56,10 +56,16 @@ _ADVERBIAL = re.compile(
 )
 _NEXT_PART = re.compile(
     rf"\s(?:{_PREPOSITION}|to|and|or|that|which|who|is|are|was|were|do|does|did|can|could|will|would|should|must|have|"
-    r"has|had)\b|\s*[?!,;()]|\.(?!\d)|$",
+    r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
     re.I,
 )
-_DETERMINED = re.compile(r"\w+\s+(?:the|an?|my|our|your)\s", re.I)
+_TIMES = re.compile(  # what tells a phrase of time from one of anything else
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun|week|birth|holi)days?|weekends?|january|february|march|april|may|june|"
+    r"july|august|september|october|november|december|spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
+    r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
+    r"|\b(?:minute|hour|day|week|month|year)s?\b",
+    re.I,
+)
 LONGEST_ADVERBIAL = 7  # words
 _WHICH = re.compile(r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: one)?\s*[?.!]*", re.I)
 # One side of a comparison, in whatever spelling: "and whats the diff with gpt".
@@ -227,20 +233,16 @@ def adverbial(message: str) -> str:
 
 
 def said_so(question: str, phrase: str) -> str:
-    """A question with a phrase in place of its own with that preposition, if that is of the same kind, else after it:
-    "When is it open on Sundays?" of "When is it open on Fridays?"."""
+    """A question with a phrase in place of its own with that preposition, where both tell a time or neither does, else
+    after it: "When is it open on Sundays?" of "When is it open on Fridays?"."""
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
     for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
         end = _NEXT_PART.search(body, found.end())
         own = body[found.start() : end.start() if end else len(body)]
-        if own != found[0] and _kind(own) == _kind(phrase):
+        if own != found[0] and bool(_TIMES.search(own)) == bool(_TIMES.search(phrase)):
             return question[: found.start()] + phrase + question[found.start() + len(own) :]
     return f"{body} {phrase}{question[len(body) :].strip()}"
-
-
-def _kind(phrase: str) -> tuple[bool, bool]:
-    return bool(_DETERMINED.match(phrase)), any(map(str.isdigit, phrase))
 
 
 def _asked_so(phrase: str, seen: Sequence[Message]) -> Condensed | None:

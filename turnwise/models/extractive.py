@@ -584,8 +584,19 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
             (each for each in chosen if each.evidence.number == number),
             key=lambda each: (each is not first, each.position),
         )
-        paragraphs.append(" ".join(map(_cited, mine)))
+        paragraphs.append(" ".join(f"{lead}{_cited(each)}" for lead, each in zip(_leads(mine), mine, strict=True)))
     return "\n\n".join(paragraphs)
+
+
+def _leads(chosen: Sequence[Candidate]) -> Iterator[str]:
+    """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
+    which may be "What is not covered"; once is enough for those under the same."""
+    last = ""
+    for each in chosen:
+        bare = each.item and not _ends(each.text)
+        heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
+        yield "" if heading in ("", last) else f"{heading} " if _asks(heading) else f"{heading}: "
+        last = heading
 
 
 def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
