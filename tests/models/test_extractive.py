@@ -583,6 +583,14 @@ def test_a_row_whose_last_cell_is_empty_keeps_its_columns() -> None:
     ]
 
 
+def test_the_first_column_may_have_no_head() -> None:
+    table = "| Mitosis | Meiosis\nDivisions | one | two\nCells | two | four"
+    assert [each.text for each in statements(table)] == [
+        "Divisions: Mitosis one, Meiosis two.",
+        "Cells: Mitosis two, Meiosis four.",
+    ]
+
+
 def test_a_line_above_lines_of_fields_is_their_heading() -> None:
     found = list(statements("OFFICE\nPhone: 0555 20 14 0\nOpen: Tuesday, 9 to 12\n\nBOARD\nPresident: Marit Solberg"))
     assert [(each.above, each.text) for each in found] == [

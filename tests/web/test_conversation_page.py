@@ -336,19 +336,19 @@ def test_the_page_can_be_used_by_keys_alone(page: Page, address: str) -> None:
     page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("?")
-    assert page.locator("#shortcuts").is_visible()
+    expect(page.locator("#shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("k")
     assert page.evaluate("document.activeElement.classList.contains('turn')")
     page.keyboard.press("s")
-    assert page.locator("#source").is_visible()
+    expect(page.locator("#source")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("d")
     assert page.evaluate("document.activeElement.id") == "document-search"
     page.keyboard.press("Escape")
     page.keyboard.press("n")
     assert page.evaluate("document.activeElement.id") == "message"
-    assert page.locator("#welcome").is_visible()
+    expect(page.locator("#welcome")).to_be_visible()
 
 
 HUNDREDS = 300

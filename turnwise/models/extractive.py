@@ -32,7 +32,7 @@ LONGEST_ANSWER = 4  # sentences
 SHORT_ANSWER = 2  # of a definition, after a long answer, and for each side of a comparison or part of a question
 MOST_STEPS = 8
 FEW_ROWS = 5  # of a table that is made shorter
-READ_CLOSELY = 7  # sentences that the judge reads, after their words were compared with the question's
+READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
 BEHIND = 0.1  # what it costs a sentence for each passage that the search found more fitting than its own
 LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
@@ -91,7 +91,7 @@ _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
 )
-_CELLS = re.compile(r" \|(?: |$)")  # what divides the cells of a row; the last one may be empty
+_CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
 _TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
