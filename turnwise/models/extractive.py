@@ -13,7 +13,7 @@ from itertools import groupby, pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
 from turnwise.dialogue.irregular import base_stems
-from turnwise.dialogue.language import CODES, language, says, wants_more
+from turnwise.dialogue.language import CODES, courtesies, says, wants_more
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.text import (
     content_stems,
@@ -125,10 +125,6 @@ class Statement:
         own = _stems(self.text)
         return not wanted.isdisjoint(own) and not wanted.isdisjoint(_stems(self.before) - own)
 
-    def reading(self, wanted: Set[str]) -> str:
-        """What the judge reads of it: where it leans on the sentence before, that too."""
-        return f"{self.above} {self.before} {self.text}".strip() if self.leans(wanted) else self.whole
-
     def named_by(self, wanted: Set[str]) -> bool:
         """Whether it may be meant: a row only if a word of it was asked for, and not just one of every row."""
         own = self.values or (self.row and self.whole)
@@ -153,6 +149,12 @@ class Candidate:
         return self.stated.text
 
     @property
+    def reading(self) -> str:
+        """What the judge reads of it: where it leans on the sentence before, that too."""
+        stated = self.stated
+        return f"{stated.above} {stated.before} {stated.text}".strip() if self.leans else stated.whole
+
+    @property
     def item(self) -> bool:
         return self.stated.item
 
@@ -175,7 +177,7 @@ class ExtractiveAnswerer:
 
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
-            nothing = abstains(prompt.said[-1]) or prompt.said[-1] in _own_words()
+            nothing = abstains(prompt.said[-1]) or prompt.said[-1] in courtesies()
             return says(prompt.language, "nothing_to_reform") if nothing else reform(prompt.said[-1], prompt.form)
         worked_out = _worked_out(prompt)
         pool = candidates(prompt)
@@ -241,11 +243,11 @@ class ExtractiveAnswerer:
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
-        by_words = _by_words(question, pool, _chances(prompt))
         wanted = _asked_stems(question)
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
+        by_words = _by_words(question, pool, _chances(prompt))
         named = [each for each in pool if each.stated.named_by(_asked_stems(prompt.question) or wanted)]
         likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
@@ -253,7 +255,7 @@ class ExtractiveAnswerer:
                 each.score = by_words[id(each)] - UNJUDGED
             likely = [each for each in likely if not _UNSPACED.search(each.text)]
         likely = likely[:READ_CLOSELY]
-        read = [replace(each.evidence.passage, text=each.stated.reading(wanted)) for each in likely]
+        read = [replace(each.evidence.passage, text=each.reading) for each in likely]
         for each, logit in zip(likely, self._judge.scores(question, read), strict=True):
             answers = 1 / (1 + math.exp(-logit / 2))
             each.score = 0.5 * answers + 0.5 * by_words[id(each)] + _fits(each, question, prompt.state)
@@ -487,7 +489,7 @@ def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, fl
 
     def share(each: Candidate) -> float:
         own, near = held[id(each)], around[each.evidence.number] | _stems(each.stated.above)
-        if each.stated.leans(wanted):
+        if each.leans:
             near = near | _stems(each.stated.before)
         return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
 
@@ -687,12 +689,6 @@ def _unknown(question: str, prompt: Prompt) -> str:
     nearest = prompt.evidence[0].passage
     place = " – ".join(filter(None, (nearest.title, nearest.heading)))
     return f"{opening} {says(prompt.language, 'nearest', place=one_line(place, 100))}" if place else opening
-
-
-@lru_cache(maxsize=1)
-def _own_words() -> frozenset[str]:
-    """The courtesies that Turnwise says by itself, which are no answers."""
-    return frozenset(text for code in CODES for text in language(code).says.values() if "{" not in text)
 
 
 def reform(answer: str, form: str) -> str:
