@@ -42,7 +42,8 @@ class Turnwise:
     def fused(self, question: str, history: Sequence[Message]) -> list[str]:
         from turnwise.evaluation.data import Question
 
-        return self._found(self._product.asks(Question(len(history) // 2 + 1, tuple(history), question)))
+        asked = Question(len(history) // 2 + 1, tuple(history), question)
+        return [hit.passage.source for hit in self._product.finds(asked, BEST, self._index)]
 
     def condensed(self, question: str, history: Sequence[Message]) -> list[str]:
         return self._found(SearchQuery(self._product.condense(question, history).query))

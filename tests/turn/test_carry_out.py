@@ -64,11 +64,13 @@ class Shelf:
 
 
 def done(
-    *steps: Step, tools: Sequence[Tool] = (), shelf: Shelf | None = None, answer: Message | None = None
+    *steps: Step, tools: Sequence[Tool] = (), shelf: Shelf | None = None, history: Sequence[Message] = ()
 ) -> QueryPlan:
     async def carried_out() -> QueryPlan:
         plan = QueryPlan("q1", "", steps)
-        async for place, result in carry_out(plan, Shelves(cast(Any, shelf or Shelf()), 6, answer=answer), tools):
+        async for place, result in carry_out(
+            plan, Shelves(cast(Any, shelf or Shelf()), 6, history=history, leaning=True), tools
+        ):
             plan = plan.with_result(place, result)
         return as_asked(plan)
 
@@ -126,7 +128,7 @@ def test_what_is_done_first_is_told_first_and_what_waits_runs_after_it() -> None
 
 def test_what_the_last_answer_cited_is_looked_up_once() -> None:
     shelf, answer = Shelf(), Message("assistant", "It is.", (Source(1, 9, "", "", "", None, ""),))
-    plan = done(*(Step("rag", name) for name in "abc"), shelf=shelf, answer=answer)
+    plan = done(*(Step("rag", name) for name in "abc"), shelf=shelf, history=[answer])
     assert shelf.located == 1
     assert all(9 in {hit.passage.id for hit in came(plan, place).hits} for place in range(3))
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from turnwise.turn.retrieve import MOST, Shelves, carry_out, find, gathered
+from turnwise.turn.retrieve import MOST, Earlier, Shelves, carry_out, drawn_on, find, gathered
 from turnwise.types import Filter, Hit, Message, Passage, QueryPlan, Reference, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
@@ -61,7 +61,7 @@ class Judge:
 def retrieved(*questions: str, k: int = 6, judge: Judge | None = None, cited: Sequence[int] = ()) -> list[int]:
     steps = tuple(Step("rag", question, SearchQuery(question)) for question in questions)
     answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in cited))
-    return found(steps, Shelves(cast(Any, Shelf()), k, judge, answer))
+    return found(steps, Shelves(cast(Any, Shelf()), k, judge, [answer] if cited else [], leaning=True))
 
 
 def found(steps: tuple[Step, ...], shelves: Shelves) -> list[int]:
@@ -106,13 +106,13 @@ def test_what_the_last_answer_cited_is_found_again() -> None:
     assert retrieved("equal", cited=[3], k=3) == [3, 1, 2]
     assert retrieved("nothing", cited=[77], k=3) == [77]
     told = Message("assistant", "GPT writes. [1] It rhymes. [2]")  # as a caller keeps it who keeps the text alone
-    assert found((Step("rag", "equal"),), Shelves(cast(Any, Shelf()), 3, answer=told)) == [3, 1, 2]
+    assert found((Step("rag", "equal"),), Shelves(cast(Any, Shelf()), 3, history=[told], leaning=True)) == [3, 1, 2]
 
 
 def test_with_a_filter_what_was_cited_is_raised_only_where_the_search_found_it() -> None:
     step = Step("rag", "equal", SearchQuery("equal", where=Filter(tags=("draft",))))
     answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in (3, 77)))
-    assert found((step,), Shelves(cast(Any, Shelf()), 6, answer=answer)) == [3, 1, 2]
+    assert found((step,), Shelves(cast(Any, Shelf()), 6, history=[answer], leaning=True)) == [3, 1, 2]
 
 
 def test_of_passages_that_say_the_same_the_best_stays() -> None:
@@ -132,7 +132,8 @@ def test_a_follow_up_stays_in_the_document_that_was_cited_unless_it_names_anothe
     found = [Hit(other, 0.52), Hit(same, 0.5)]
 
     def order(question: str, *earlier: Passage) -> list[int]:
-        return [hit.passage.id for hit in find(SearchQuery(question), 3, lambda *_: list(found), earlier=earlier)]
+        drawn_on = Earlier(earlier, leaning=True)
+        return [hit.passage.id for hit in find(SearchQuery(question), 3, lambda *_: list(found), earlier=drawn_on)]
 
     assert order("who paid?") == [3, 2]
     assert order("who paid?", cited)[0] == 2
@@ -148,3 +149,33 @@ def test_a_byline_is_found_by_those_who_ask_for_it() -> None:
 
     assert order("who wrote it?") == order("In which journal did it appear?") == [1, 2]
     assert order("how do herons sleep?") == [2]
+
+
+def test_a_question_that_does_not_lean_leaves_the_document_more_easily() -> None:
+    cited, same = Passage(1, 1, "Herons", "", "Herons sleep."), Passage(2, 1, "Herons", "", "The city paid.")
+    other = Passage(3, 2, "Storks", "", "The fund paid.")
+
+    def order(gap: float) -> list[int]:
+        found = [Hit(other, 0.5 + gap), Hit(same, 0.5)]
+        return [hit.passage.id for hit in find(SearchQuery("Who?"), 3, lambda *_: found, earlier=Earlier((cited,)))]
+
+    assert order(0.01) == [2, 3]  # and what was cited is not put behind them
+    assert order(0.03) == [3, 2]
+
+
+def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None:
+    """As in a history that another program keeps; what only says that we do not know drew on none."""
+
+    class Near(Shelf):
+        def search(self, query: SearchQuery, k: int) -> list[Hit]:
+            assert query.literal.startswith("What do they eat? They eat fish.")
+            return hits(9)[:k]
+
+    talk = [
+        Message("user", "What do they eat?"),
+        Message("assistant", "They eat fish."),
+        Message("user", "And drink?"),
+        Message("assistant", "I don't know: the documents do not say it."),
+    ]
+    assert [each.id for each in drawn_on(talk, True, cast(Any, Near())).passages] == [9]
+    assert drawn_on(talk[2:], True, cast(Any, Near())) == drawn_on([], True, cast(Any, Near())) == Earlier()

@@ -161,7 +161,7 @@ def _citations(held: data.Collection, libraries: Libraries, product: Product, pr
             unanswered += reply is None
             passages = [index.passage(source.passage_id) for source in (reply.sources if reply else ())]
             cited += [overlaps(passage, query) for passage in passages if passage]
-            found = product.find(product.asks(query.asked), FIRST, index)
+            found = product.finds(query.asked, FIRST, index)
             first += [overlaps(hit.passage, query) for hit in found]
     return {
         "n": len(queries),

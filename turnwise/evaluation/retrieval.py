@@ -11,11 +11,11 @@ from turnwise.evaluation import data
 from turnwise.evaluation.library import Libraries
 from turnwise.evaluation.metrics import Metric, mean, mrr, ndcg, recall
 from turnwise.evaluation.suites import Figures, Product, Progress, chosen, watched
-from turnwise.types import Embedder, Passage, SearchQuery
+from turnwise.types import Embedder, Hit, Index, Passage, SearchQuery
 
 log = logging.getLogger(__name__)
 
-Way = Callable[[data.Question], SearchQuery]
+Way = Callable[[data.Question, Index], list[Hit]]
 ByWay = dict[str, Figures]
 DEPTH = 10
 MEAN_OF = ("clapnq", "cloud", "fiqa")  # MTRAG's large domains; govt is for relative use only
@@ -58,17 +58,29 @@ def _parts(folder: Path) -> dict[str, Part]:
 # --- ways of asking ----------------------------------------------------------------------------------------------
 
 
-def _last_turn(asked: data.Question) -> SearchQuery:
-    return SearchQuery(asked.question)
+def _ways(product: Product, **asking: Callable[[data.Question], str]) -> dict[str, Way]:
+    """Searches for what each makes of a question, and the product's own."""
+
+    def searches(ask: Callable[[data.Question], str]) -> Way:
+        return lambda asked, index: product.find(SearchQuery(ask(asked)), DEPTH, index)
+
+    def own(asked: data.Question, index: Index) -> list[Hit]:
+        return product.finds(asked, DEPTH, index)
+
+    return {name: searches(ask) for name, ask in asking.items()} | {"turnwise": own}
 
 
-def _given_rewrite(asked: data.Question) -> SearchQuery:
-    return SearchQuery(asked.rewrite or asked.question)
+def _last_turn(asked: data.Question) -> str:
+    return asked.question
 
 
-def _whole_history(asked: data.Question) -> SearchQuery:
+def _given_rewrite(asked: data.Question) -> str:
+    return asked.rewrite or asked.question
+
+
+def _whole_history(asked: data.Question) -> str:
     said = [message.content for message in asked.history if message.role == "user"]
-    return SearchQuery(" ".join([*said, asked.question]))
+    return " ".join([*said, asked.question])
 
 
 # --- what they find ----------------------------------------------------------------------------------------------
@@ -83,14 +95,14 @@ def _passages(
     progress: Progress,
 ) -> ByWay:
     """A passage is found by its id."""
-    ways: dict[str, Way] = {"last_turn": _last_turn, "given_rewrite": _given_rewrite, "turnwise": product.asks}
+    ways = _ways(product, last_turn=_last_turn, given_rewrite=_given_rewrite)
     if not any(query.asked.rewrite for query in queries):
         del ways["given_rewrite"]
     figures = {}
     with libraries.of_passages(name, data.entries(corpus)) as index:
-        for way, ask in ways.items():
+        for way, find in ways.items():
             asked = watched(queries, f"{name} {way}", progress)
-            found = [[hit.passage.source for hit in product.find(ask(query.asked), DEPTH, index)] for query in asked]
+            found = [[hit.passage.source for hit in find(query.asked, index)] for query in asked]
             figures[way] = _passage_figures(queries, found)
     return figures
 
@@ -126,15 +138,12 @@ def _documents(
     progress: Progress,
 ) -> ByWay:
     """The gold is found once a passage of its document overlaps one of its spans."""
-    ways: dict[str, Way] = {"last_turn": _last_turn, "whole_history": _whole_history, "turnwise": product.asks}
+    ways = _ways(product, last_turn=_last_turn, whole_history=_whole_history)
     figures: ByWay = {}
     with libraries.of_documents(name, data.entries(documents)) as index:
-        for way, ask in ways.items():
+        for way, find in ways.items():
             asked = watched(queries, f"{name} {way}", progress)
-            found = [
-                [overlaps(hit.passage, query) for hit in product.find(ask(query.asked), DEPTH, index)]
-                for query in asked
-            ]
+            found = [[overlaps(hit.passage, query) for hit in find(query.asked, index)] for query in asked]
             figures[way] = {"n": len(queries)} | {
                 str(metric): mean(metric(ranking, {True}) for ranking in found) for metric in (recall(5), mrr(10))
             }

@@ -14,7 +14,7 @@ from turnwise.evaluation import data
 from turnwise.evaluation.metrics import Tally, added_terms, decisions, mean, overlap, percentile, rouge1_recall
 from turnwise.turn.condense import condense as condense_stage
 from turnwise.turn.condense import search_query
-from turnwise.turn.retrieve import find
+from turnwise.turn.retrieve import NOTHING, Earlier, drawn_on, find
 from turnwise.turn.understand import Senses, understand
 from turnwise.types import Condensed, Hit, Index, Message, Reranker, SearchQuery, Understanding
 
@@ -37,13 +37,16 @@ class Product:
     def condense(self, message: str, history: Sequence[Message]) -> Condensed:
         return condense_stage(message, history, self.understand(message, history))
 
-    def asks(self, asked: data.Question) -> SearchQuery:
+    def finds(self, asked: data.Question, k: int, index: Index) -> list[Hit]:
+        """What a turn finds for a question, with all that the conversation before it tells."""
         message, history = asked.question, asked.history
         understood = self.understand(message, history)
-        return search_query(message, history, understood, condense_stage(message, history, understood), self.settings)
+        condensed = condense_stage(message, history, understood)
+        query = search_query(message, history, understood, condensed, self.settings)
+        return self.find(query, k, index, drawn_on(history, understood.intent == "follow_up", index))
 
-    def find(self, query: SearchQuery, k: int, index: Index) -> list[Hit]:
-        return find(query, k, index.search, self.reranker)
+    def find(self, query: SearchQuery, k: int, index: Index, earlier: Earlier = NOTHING) -> list[Hit]:
+        return find(query, k, index.search, self.reranker, earlier)
 
 
 def followup(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:

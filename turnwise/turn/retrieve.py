@@ -14,6 +14,7 @@ from itertools import zip_longest
 from turnwise.byline import is_byline
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.proposing import RESULT
+from turnwise.dialogue.window import told
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_stems, one_line, sentences, words
 from turnwise.types import (
@@ -39,6 +40,8 @@ FOUND = 15  # passages that a search finds at least
 SPARE = 5  # more, in place of those that are folded
 AGAIN = 0.02  # what it counts that the last answer cited a passage
 SAME = 0.05  # what it counts that it cited the document
+STILL = 0.02  # the same where the message does not lean on it: people mostly stay in what they talk about
+DRAWN = 400  # characters of a question and its answer by which the passage is found that it drew on
 ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers and names: it says the same
 TRIPLE = 3
 
@@ -52,13 +55,14 @@ _ASKS_WHO = re.compile(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shelves:
-    """What a search of a turn works with. `answer` is the one that the message leans on, if any: what it cited is
-    found again even by a "yes"."""
+    """What a search of a turn works with. Where the message leans on the last answer of the history, what that cited
+    is found again even by a "yes"."""
 
     index: Library
     k: int
     reranker: Reranker | None = None
-    answer: Message | None = None
+    history: Sequence[Message] = ()
+    leaning: bool = False
 
 
 async def carry_out(
@@ -69,7 +73,9 @@ async def carry_out(
     named = {tool.name: tool for tool in tools}
     places = [place for place, step in enumerate(plan.steps) if step.tool == "rag" or step.tool in named]
     searches = [place for place in places if plan.steps[place].tool == "rag"]
-    earlier = await asyncio.to_thread(_cited, shelves) if searches and shelves.answer else ()
+    earlier = (
+        await asyncio.to_thread(drawn_on, shelves.history, shelves.leaning, shelves.index) if searches else NOTHING
+    )
     worker = _Worker(shelves, named, earlier)
     waiting: dict[asyncio.Task[StepResult], int] = {}
     try:
@@ -99,17 +105,36 @@ def _ready(plan: QueryPlan, places: Sequence[int], running: Collection[int]) -> 
     return [place for place in places if place in left - {*running} and left.isdisjoint(plan.steps[place].after)]
 
 
-def _cited(shelves: Shelves) -> tuple[Passage, ...]:
-    """The passages that the answer cited on which the message leans."""
-    index, answer = shelves.index, shelves.answer
-    cited = with_sources(answer, index.locate).sources if answer else ()
-    return tuple(passage for each in cited if (passage := index.passage(each.passage_id)) is not None)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Earlier:
+    """The passages that the last answer drew on, and whether the message leans on it."""
+
+    passages: tuple[Passage, ...] = ()
+    leaning: bool = False
+
+
+NOTHING = Earlier()
+
+
+def drawn_on(history: Sequence[Message], leaning: bool, index: Library) -> Earlier:
+    """What the last answer that told something drew on: what it cited, else, as in a history that a caller keeps, the
+    passage nearest to it and its question."""
+    said = reversed(history)
+    answer = next((each for each in said if each.role == "assistant" and told(each)), None)
+    if answer is None:
+        return NOTHING
+    if cited := with_sources(answer, index.locate).sources:
+        found = tuple(passage for each in cited if (passage := index.passage(each.passage_id)) is not None)
+        return Earlier(found, leaning)
+    asked = next((each.content for each in said if each.role == "user"), "")
+    nearest = index.search(SearchQuery(f"{asked} {told(answer)}"[:DRAWN]), 1)
+    return Earlier(tuple(hit.passage for hit in nearest), leaning)
 
 
 class _Worker:
     """Does the steps of one plan, and keeps what the searches among them broke on."""
 
-    def __init__(self, shelves: Shelves, tools: Mapping[str, Tool], earlier: Sequence[Passage]) -> None:
+    def __init__(self, shelves: Shelves, tools: Mapping[str, Tool], earlier: Earlier) -> None:
         self._shelves = shelves
         self._tools = tools
         self._earlier = earlier
@@ -250,7 +275,7 @@ def troubles(plan: QueryPlan) -> str:
 
 
 def find(
-    query: SearchQuery, k: int, search: Search, reranker: Reranker | None = None, earlier: Sequence[Passage] = ()
+    query: SearchQuery, k: int, search: Search, reranker: Reranker | None = None, earlier: Earlier = NOTHING
 ) -> list[Hit]:
     """The best k passages of one search: the re-ranker orders those at the top, and of those that say the same only
     the best stays."""
@@ -269,22 +294,25 @@ def find(
     return _distinct(found, k)
 
 
-def _again(found: list[Hit], earlier: Sequence[Passage], query: SearchQuery) -> list[Hit]:
-    """The hits, those that were cited a little higher, and all of their documents, unless the question names another;
-    what was cited and not found stands behind the last, unless there is a filter, which it may not fit."""
-    if not earlier:
+def _again(found: list[Hit], earlier: Earlier, query: SearchQuery) -> list[Hit]:
+    """The hits, all of the documents that were drawn on a little higher, unless the question names another. Where the
+    message leans on that answer, its passages are higher still, and one that was not found stands behind the last,
+    unless there is a filter, which it may not fit."""
+    documents = {passage.document_id for passage in earlier.passages}
+    if not documents:
         return found
-    cited, known = {passage.id for passage in earlier}, {hit.passage.id for hit in found}
-    documents = {passage.document_id for passage in earlier}
     if any(_names(query.question, hit.passage) for hit in found if hit.passage.document_id not in documents):
         documents = set()
+    cited = {passage.id for passage in earlier.passages if earlier.leaning}
+    same = SAME if earlier.leaning else STILL
 
     def lifted(passage: Passage) -> float:
-        return AGAIN * (passage.id in cited) + SAME * (passage.document_id in documents)
+        return AGAIN * (passage.id in cited) + same * (passage.document_id in documents)
 
     found = [dataclasses.replace(hit, score=hit.score + lifted(hit.passage)) for hit in found]
-    last = min((hit.score for hit in found), default=0.0)
-    found += [Hit(passage, last + AGAIN) for passage in earlier if passage.id not in known and not query.where]
+    if earlier.leaning and not query.where:
+        last, known = min((hit.score for hit in found), default=0.0), {hit.passage.id for hit in found}
+        found += [Hit(passage, last + AGAIN) for passage in earlier.passages if passage.id not in known]
     return sorted(found, key=lambda hit: -hit.score)
 
 

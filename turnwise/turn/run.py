@@ -153,8 +153,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("retrieve") as stage:
             leaning = understood.intent == "follow_up"
-            answer = next((each for each in reversed(history) if leaning and each.role == "assistant"), None)
-            shelves = Shelves(library, settings.evidence, parts.reranker, answer)
+            shelves = Shelves(library, settings.evidence, parts.reranker, history, leaning)
             async with aclosing(carry_out(planned, shelves, tools)) as doing:
                 async for place, result in doing:
                     planned = planned.with_result(place, result)
