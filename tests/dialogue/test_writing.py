@@ -16,6 +16,9 @@ from turnwise.types import Edit, Message
     [
         ("How does it work?", ["BERT"], "How does BERT work?"),
         ("What are its limits?", ["BERT"], "What are BERT’s limits?"),
+        ("what are her tasks", ["Mia Berg"], "what are Mia Berg’s tasks"),
+        ("how do I tell her about a fallen tree", ["Mia Berg"], "how do I tell Mia Berg about a fallen tree"),
+        ("may I write to her?", ["Mia Berg"], "may I write to Mia Berg?"),
         ("tell me more", ["BERT"], "tell me more about BERT"),
         ("Where?", ["Rafael Ramos", "Wenjian Liu"], "Where (Rafael Ramos, Wenjian Liu)?"),
         ("When was it made?", ["BERT", "Google"], "When was BERT made (Google)?"),

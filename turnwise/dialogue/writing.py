@@ -16,15 +16,17 @@ NEARLY = 0.6  # share of the likeliest phrase's probability from which another i
 MOST_READINGS = 3
 LONGEST_QUESTION = 300  # characters of a question that is asked again of another subject
 
+_LINK = r"(?:about|to|for|with|at|in|on|by|from|if|when|why|how|and|or)"  # behind "her" where that is no possessive
 _SINGULAR = r"(?:it|this|that|he|she|him)"
 _PRONOUN = re.compile(
     rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
     rf"have|in|how|why|when|and)\s+({_SINGULAR}|they|them|these|those)\b(?!\s+(?:there|that)\b)"
-    r"|\b(it|they|them|him)\s*[?.!]?$|^(it|this|that|they|he|she)\b",
+    r"|\b(it|they|them|him|her)\s*[?.!]?$|^(it|this|that|they|he|she)\b"
+    rf"|\b(them|him|her)\s+(?={_LINK}\b)",
     re.I,
 )
 _LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
-_POSSESSIVE = re.compile(r"\b(its|their|his|her)\b(?=\s+\w)", re.I)
+_POSSESSIVE = re.compile(rf"\b(its|their|his|her)\b(?=\s+(?!{_LINK}\b)\w)", re.I)
 _SEVERAL = ("they", "them", "these", "those", "their")
 _SEVERAL_THINGS = re.compile(r"[^suai]s$|people$|children$")
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
