@@ -171,3 +171,10 @@ def test_what_takes_the_place_of_a_pronoun_has_its_number(message: str, query: s
     for likely in (0.9, 0.6):
         found = read(message, seen, ("exam", 1.5 - likely), ("exercise", likely), ("sheets", likely))
         assert found.query == query
+
+
+def test_what_an_acronym_stands_for_is_not_said_beside_it() -> None:
+    seen = said("What is BERT?", "BERT, Bidirectional Encoder Representations from Transformers, is a language model.")
+    prediction = Prediction(0.99, (("BERT", 0.7), ("Transformers", 0.4), ("Encoder", 0.4), ("language", 0.4)), None)
+    found = by_model("How is that trained?", seen, prediction, leans(0.95), lambda: Condensed("", (), "rules", ""))
+    assert found.query == "How is BERT trained (language)?"

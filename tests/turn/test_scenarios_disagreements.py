@@ -49,7 +49,6 @@ def test_a_pronoun_without_another_antecedent_is_a_follow_up(sample_engine: Engi
     assert "Edicenter" in {source.title for source in reply.sources}
 
 
-@pytest.mark.xfail(strict=True, reason="the pronoun is replaced although the message holds what it means")
 def test_a_pronoun_with_its_antecedent_in_the_message_is_none(sample_engine: Engine) -> None:
     message = "If a booking is cancelled by the school, is it refunded?"
     reply = after(sample_engine, *FESTIVAL, message)

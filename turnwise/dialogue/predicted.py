@@ -13,7 +13,7 @@ from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
-CHANGED = 0.8  # confidence that the message leans on the conversation from which it is changed
+CHANGED = 0.7  # confidence that the message leans on the conversation from which it is changed
 ADDED = 0.25  # probability from which a word is written into the question
 BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search
@@ -28,6 +28,8 @@ _TOKEN = re.compile(
 _PART = re.compile(rf"{NUMBER}|[^\W_]+")
 _NUMBER = re.compile(NUMBER)
 _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?")  # inside one phrase
+_ACRONYM = re.compile(r"[A-Z]{2,6}")
+_LINKED = r"(?:[\s-]+(?:of|for|from|and|the|in|on|to|with))?[\s-]+"  # between the words of what it stands for
 
 
 def by_model(
@@ -51,7 +53,8 @@ def by_model(
         return instead
     enough = max(ADDED, BESIDE * max((chance for _, chance in likely), default=0.0))
     kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
-    chosen = _in_order(message, seen, joined(dict(list(kept.items())[:MOST_WORDS]), seen))
+    said_once = _without_long_forms(joined(dict(list(kept.items())[:MOST_WORDS]), seen), seen)
+    chosen = _in_order(message, seen, said_once)
     if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
         asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
         chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked] or chosen
@@ -162,6 +165,15 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
         return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
     whole = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))
     return [whole, *(phrase for phrase in phrases if phrase not in parts)]
+
+
+def _without_long_forms(phrases: list[Phrase], seen: Sequence[Message]) -> list[Phrase]:
+    """The phrases but for words of what an acronym among them stands for: BERT says all that "Transformers" would."""
+    short = {word for phrase, _ in phrases for word in phrase.split() if _ACRONYM.fullmatch(word)}
+    long = [re.compile(_LINKED.join(rf"{letter}[a-z]+" for letter in word), re.I) for word in short]
+    found = (match[0] for each in seen for form in long for match in form.finditer(each.content[:LONGEST]))
+    spelled = set().union(*map(content_stems, found))
+    return [each for each in phrases if not content_stems(each[0]) <= spelled]
 
 
 def _new(word: str, said: set[str], own: set[str]) -> bool:

@@ -314,8 +314,8 @@ def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> 
 
 
 def without_lookalikes(message: str) -> str:
-    """The message with other letters for IT and US, which are no pronouns where not all is in capitals."""
-    return message if message.isupper() else _LOOKALIKE.sub("Xx", message)
+    """The message with words of the same kind for IT and US, which are no pronouns where not all is in capitals."""
+    return message if message.isupper() else _LOOKALIKE.sub(lambda found: {"IT": "HR", "US": "UK"}[found[0]], message)
 
 
 def _pronoun(message: str) -> str:
