@@ -16,6 +16,7 @@ from turnwise.types import Edit, Message
     [
         ("How does it work?", ["BERT"], "How does BERT work?"),
         ("What are its limits?", ["BERT"], "What are BERT’s limits?"),
+        ("who was their leader?", ["boilers"], "who was boilers’ leader?"),
         ("what are her tasks", ["Mia Berg"], "what are Mia Berg’s tasks"),
         ("how do I tell her about a fallen tree", ["Mia Berg"], "how do I tell Mia Berg about a fallen tree"),
         ("may I write to her?", ["Mia Berg"], "may I write to Mia Berg?"),

@@ -87,7 +87,24 @@ def test_condense_compares_what_was_added(write: Write, folder: Path, asked: Ask
         "added_term_f1": 0.2857,
         "rouge1_recall": 0.775,  # 3/5, 2/4, 1 and 1
         "false_change_rate": 0.5,
+        "switched": 0,
+        "switched_change_rate": 0.0,
     }
+
+
+@pytest.mark.usefixtures("simple_stages")
+def test_opening_questions_stand_after_the_history_of_another_conversation(
+    write: Write, folder: Path, asked: Asked
+) -> None:
+    write(
+        "rewrite/mine.jsonl",
+        asked(1, "is it late", rewrite="is it late"),
+        asked(2, "why", "cold rain", "water", rewrite="why rain"),
+        asked(1, "what is fog", rewrite="what is fog"),
+        asked(2, "why", "warm tea", "sugar", rewrite="why tea"),
+    )
+    figures = run("condense", folder)["rewrite/mine"]
+    assert (figures["switched"], figures["switched_change_rate"]) == (2, 0.5)  # what "it" is, of two
 
 
 def test_a_part_can_be_named_in_full_by_file_or_by_folder() -> None:

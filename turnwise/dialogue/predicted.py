@@ -13,7 +13,7 @@ from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
-CHANGED = 0.7  # confidence that the message leans on the conversation from which it is changed
+CHANGED = 0.8  # confidence that the message leans on the conversation from which it is changed
 ADDED = 0.25  # probability from which a word is written into the question
 BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search

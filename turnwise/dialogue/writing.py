@@ -152,7 +152,9 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
     rest = list(spans)
     if pointing := _pointing(message):
         start, end = pointing.span(pointing.lastindex or 0)
-        body = body[:start] + rest.pop(0) + ("’s" if pointing.re is _POSSESSIVE else "") + body[end:]
+        named = rest.pop(0)
+        ending = "" if pointing.re is not _POSSESSIVE else "’" if named.endswith("s") else "’s"
+        body = body[:start] + named + ending + body[end:]
     elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
     elif not edit or not _of_words(edit, body):

@@ -269,13 +269,18 @@ def first_row(path: Path) -> dict[str, Any]:
 
 def later_questions(path: Path, *required: str) -> list[Question]:
     """The questions of a file after the first of each conversation. Every row must have the required fields."""
+    return [asked for asked in questions(path, *required) if asked.turn > 1]
+
+
+def questions(path: Path, *required: str) -> list[Question]:
+    """All questions of a file."""
     found = []
     for line, row in rows(path):
         for name in required:
             if row.get(name) is None:
                 raise malformed(path, line, f"no field {name!r}")
         found.append(_question(_Row(path, line, row)))
-    return [asked for asked in found if asked.turn > 1]
+    return found
 
 
 def talks(path: Path) -> Iterator[Talk]:

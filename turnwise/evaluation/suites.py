@@ -20,6 +20,7 @@ from turnwise.types import Condensed, Hit, Index, Message, Reranker, SearchQuery
 
 T = TypeVar("T")
 Figures = dict[str, float]
+SWITCHES = 6  # parts of a file that an opening question is put behind conversations of, but for its own
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
 
 
@@ -66,7 +67,7 @@ def followup(folder: Path, only: tuple[str, ...], progress: Progress, product: P
 def condense(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:
     """What condensing adds beside what a person added, by file, and the time understanding and condensing take."""
     return {
-        name: _condensing(data.later_questions(path, "rewrite"), name, progress, product)
+        name: _condensing(data.questions(path, "rewrite"), name, progress, product)
         for name, path in chosen(data.rewritten(folder), only).items()
     }
 
@@ -96,7 +97,8 @@ def said_before(turns: Sequence[str], i: int) -> tuple[Message, ...]:
     return tuple(Message("assistant" if (i - j) % 2 else "user", text) for j, text in enumerate(turns[:i]))
 
 
-def _condensing(asked: list[data.Question], name: str, progress: Progress, product: Product) -> Figures:
+def _condensing(questions: list[data.Question], name: str, progress: Progress, product: Product) -> Figures:
+    asked = [each for each in questions if each.turn > 1]
     terms = Tally()
     rouge: list[float] = []
     false_changes: list[float] = []
@@ -117,9 +119,25 @@ def _condensing(asked: list[data.Question], name: str, progress: Progress, produ
         "added_term_f1": terms.f1,
         "rouge1_recall": mean(rouge),
         "false_change_rate": mean(false_changes),
+        **_switched(questions, product),
         "p50_ms": percentile(milliseconds, 50),
         "p95_ms": percentile(milliseconds, 95),
     }
+
+
+def _switched(questions: Sequence[data.Question], product: Product) -> Figures:
+    """The share of opening questions that are changed after the history of another conversation of the file, each after
+    several, and how many such pairs there are."""
+    first = [place for place, each in enumerate(questions) if each.turn == 1]
+    longest = [questions[end - 1].history for end in (*first[1:], len(questions))] if first else []
+    apart = {len(first) * step // SWITCHES for step in range(1, SWITCHES)} - {0}
+    pairs = [(questions[place].question, longest[n - far]) for n, place in enumerate(first) for far in sorted(apart)]
+    changed = [
+        float(bool(added_terms(opening, product.condense(opening, before).query)))
+        for opening, before in pairs
+        if before
+    ]
+    return {"switched": len(changed), "switched_change_rate": mean(changed)}
 
 
 def chosen(found: dict[str, T], only: tuple[str, ...]) -> dict[str, T]:
