@@ -179,3 +179,10 @@ def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None
     ]
     assert [each.id for each in drawn_on(talk, True, cast(Any, Near())).passages] == [9]
     assert drawn_on(talk[2:], True, cast(Any, Near())) == drawn_on([], True, cast(Any, Near())) == Earlier()
+
+
+def test_a_sum_between_drew_on_nothing() -> None:
+    """Where the answers of a conversation tell their sources, one without any is not looked up."""
+    fish = Message("assistant", "They eat fish. [1]", (Source(1, 7, "", "", "", None, ""),))
+    talk = [Message("user", "What do they eat?"), fish, Message("user", "2 * 3"), Message("assistant", "2 * 3 = 6")]
+    assert [each.id for each in drawn_on(talk, True, cast(Any, Shelf())).passages] == [7]

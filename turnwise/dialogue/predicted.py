@@ -53,8 +53,8 @@ def by_model(
         return instead
     enough = max(ADDED, BESIDE * max((chance for _, chance in likely), default=0.0))
     kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
-    said_once = _without_long_forms(joined(dict(list(kept.items())[:MOST_WORDS]), seen), seen)
-    chosen = _in_order(message, seen, said_once)
+    phrases = _without_long_forms(joined(dict(list(kept.items())[:MOST_WORDS]), seen), seen)
+    chosen = _in_order(message, seen, phrases)
     if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
         asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
         chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked] or chosen

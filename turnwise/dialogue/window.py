@@ -73,20 +73,15 @@ def _apart(question: str, before: Sequence[str], embed: Embed | None) -> bool:
 
 def _prose(message: Message) -> Message:
     """The message, of an answer what it tells."""
-    return Message(message.role, message.content[:LONGEST] if message.role == "user" else told(message))
-
-
-def told(answer: Message) -> str:
-    """What an answer tells: nothing where it only says that something is not known."""
-    return _told(answer.content)
+    return Message(message.role, message.content[:LONGEST] if message.role == "user" else told(message.content))
 
 
 @lru_cache(maxsize=512)  # the next turn asks for all but the last of these again
-def _told(answer: str) -> str:
-    """It without its markup and citations, of which nothing is to be copied, without our courtesies,
+def told(answer: str) -> str:
+    """What an answer tells: without its markup and citations, of which nothing is to be copied, without our courtesies,
     and without the paragraphs that say that something is not known, for they name what nobody asked for."""
-    told = (each for each in answer.split("\n\n") if not abstains(each) and each.strip() not in courtesies())
-    return plain("\n\n".join(told))
+    kept = (each for each in answer.split("\n\n") if not abstains(each) and each.strip() not in courtesies())
+    return plain("\n\n".join(kept))
 
 
 def _asks(message: Message) -> bool:

@@ -117,17 +117,22 @@ NOTHING = Earlier()
 
 
 def drawn_on(history: Sequence[Message], leaning: bool, index: Library) -> Earlier:
-    """What the last answer that told something drew on: what it cited, else, as in a history that a caller keeps, the
-    passage nearest to it and its question."""
+    """What the last answer that cites drew on: a sum or a table between did on nothing. Where no answer tells its
+    sources, as in a history that a caller keeps, they are found by the last that told something: what it quotes, else
+    the passage nearest to it and its question."""
     said = reversed(history)
-    answer = next((each for each in said if each.role == "assistant" and told(each)), None)
-    if answer is None:
-        return NOTHING
-    if cited := with_sources(answer, index.locate).sources:
-        found = tuple(passage for each in cited if (passage := index.passage(each.passage_id)) is not None)
-        return Earlier(found, leaning)
+    if any(each.sources for each in history):
+        answer = next(each for each in said if each.sources)
+    else:
+        found = next((each for each in said if each.role == "assistant" and told(each.content)), None)
+        if found is None:
+            return NOTHING
+        answer = with_sources(found, index.locate)
+    if answer.sources:
+        cited = (index.passage(each.passage_id) for each in answer.sources)
+        return Earlier(tuple(passage for passage in cited if passage is not None), leaning)
     asked = next((each.content for each in said if each.role == "user"), "")
-    nearest = index.search(SearchQuery(f"{asked} {told(answer)}"[:DRAWN]), 1)
+    nearest = index.search(SearchQuery(f"{asked} {told(answer.content)}"[:DRAWN]), 1)
     return Earlier(tuple(hit.passage for hit in nearest), leaning)
 
 
