@@ -42,7 +42,8 @@ PHRASES: dict[tuple[str, str], str] = {
         thanks | Thank you! | thanks a lot | Many thanks. | thx | ok thanks | Great, thanks! | perfect, thank you |
         no, thanks | Thank you so much for your help | thanks, that helps a lot | thanks, that was very helpful |
         Thanks again! | cheers | thanks, bye | thanks, that's all | that helped, thanks |
-        Thanks for the explanation | thank you, I understand now | thanks, have a nice day | cool, thanks""",
+        Thanks for the explanation | thank you, I understand now | thanks, have a nice day | cool, thanks |
+        ok thanks, very helpful | thanks, really useful!""",
     ("social", "hello"): """
         hello | Hi | hey there | Good morning | good evening! | Hello, how are you? | how are you? | hi turnwise""",
     ("social", "goodbye"): "bye | Goodbye. | see you later | bye bye | good night | ok, bye | see you tomorrow",
@@ -62,11 +63,13 @@ PHRASES: dict[tuple[str, str], str] = {
         Give me that as a list | in bullet points | as a list | bullet points please | put that in a list |
         make a list | Can you put this into bullet points? | as a numbered list please | list it | list that |
         now as a bulleted list | could you give me that as bullet points please | turn it into a list |
-        make me a list of that | as bullets | show me that in list form | please list it | in points""",
+        make me a list of that | as bullets | show me that in list form | please list it | in points |
+        write them as a numbered list | put those steps into bullet points | make it a numbered list | number them""",
     ("reform", "table"): """
         as a table | in a table please | Show that as a table | put it into a table | make a table |
         Can you make a table of that? | give me your answer as a table | in tabular form | now as a table |
-        format it as a markdown table | put the fees in a table | turn these numbers into a table please""",
+        format it as a markdown table | put the fees in a table | turn these numbers into a table please |
+        put these in a table | give them to me as a table""",
     ("reform", "shorter"): """
         shorter | make it shorter | shorter please | in short | tl;dr | TLDR | summarize that |
         Summarise your last answer | sum it up | in one sentence | briefly | too long | that's too long |

@@ -229,6 +229,14 @@ def test_an_answer_as_a_list_keeps_its_citations() -> None:
     assert reform(ANSWER, "list") == "- BERT reads both ways. [1]\n- It hides words. [1]\n- GPT writes text. [2]"
 
 
+def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer) -> None:
+    def listed(message: str) -> str:
+        return answerer.answer(Prompt((), message, (message,), (), (ANSWER,), form="list"))
+
+    assert listed("number them") == "1. BERT reads both ways. [1]\n2. It hides words. [1]\n3. GPT writes text. [2]"
+    assert listed("als nummerierte Liste") == listed("number them") != listed("as a list")
+
+
 def test_an_answer_as_a_table_keeps_its_citations_and_cannot_break_out_of_it() -> None:
     assert reform("A | b is c. [1][2]", "table") == "| Point | Source |\n|---|---|\n| A / b is c. | [1][2] |"
 

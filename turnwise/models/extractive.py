@@ -92,6 +92,7 @@ _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
 )
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
+_NUMBERED = re.compile(r"\bnumber|\bnumm?er|\bnumérot|编号|編號|番号", re.I)  # how people ask for a numbered list
 _TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
@@ -178,7 +179,8 @@ class ExtractiveAnswerer:
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
             nothing = abstains(prompt.said[-1]) or prompt.said[-1] in courtesies()
-            return says(prompt.language, "nothing_to_reform") if nothing else reform(prompt.said[-1], prompt.form)
+            form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
+            return says(prompt.language, "nothing_to_reform") if nothing else reform(prompt.said[-1], form)
         worked_out = _worked_out(prompt)
         pool = candidates(prompt)
         if worked_out and not pool:
@@ -699,6 +701,8 @@ def reform(answer: str, form: str) -> str:
         return answer
     if form == "list":
         return "\n".join(f"- {point}" for point in said)
+    if form == "numbered list":
+        return "\n".join(f"{number}. {point}" for number, point in enumerate(said, 1))
     if form == "table":
         cells = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
         body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in cells if row)
