@@ -35,6 +35,7 @@ from turnwise.text import (
         ("It is fast, e.g. BERT. Yes.", ["It is fast, e.g. BERT.", "Yes."]),
         ("See Fig. 3. Then stop.", ["See Fig. 3.", "Then stop."]),
         ("A. B. Smith wrote it. End.", ["A. B. Smith wrote it.", "End."]),
+        ("Take B or C. They fit.", ["Take B or C.", "They fit."]),
         ("It costs 3.5 euros. Good.", ["It costs 3.5 euros.", "Good."]),
         ("“Quoted.” Next one.", ["“Quoted.”", "Next one."]),
         ("Wait… Now.", ["Wait…", "Now."]),

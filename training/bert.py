@@ -67,9 +67,9 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """The state of the first token; with a head, the score that is made of it."""
+    """The state of the first token; with a head, the scores that are made of it."""
 
-    def __init__(self, shape: Shape, head: bool, dropout: float = 0.0) -> None:
+    def __init__(self, shape: Shape, scores: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.shape = shape
         self.words = nn.Embedding(WORDS, WIDTH)
@@ -78,8 +78,8 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
         self.layers = nn.ModuleList(Layer(inner, dropout) for inner in shape.inner)
         self.dropout = dropout
-        if head:
-            self.pooler, self.head = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 1)
+        if scores:
+            self.pooler, self.head = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, scores)
 
     def forward(self, ids: Tensor, mask: Tensor, front: Tensor | None = None) -> Tensor:
         """`front` is how many tokens stand at the front of each row; those after them are of the second type."""
@@ -99,7 +99,7 @@ class Encoder(nn.Module):
         first = x[:, 0]
         if not hasattr(self, "head"):
             return first.float()
-        return self.head(torch.tanh(self.pooler(first)))[:, 0].float()
+        return self.head(torch.tanh(self.pooler(first))).float()
 
 
 def whole(weights: Weights) -> Shape:
@@ -109,14 +109,14 @@ def whole(weights: Weights) -> Shape:
 
 
 def teacher(weights: Weights) -> Encoder:
-    net = Encoder(whole(weights), "head.bias" in weights)
+    net = Encoder(whole(weights), len(weights.get("head.bias", ())))
     net.load_state_dict({name: torch.from_numpy(plain(weights, name)) for name in net.state_dict()})
     return net.eval().requires_grad_(False)
 
 
 def student(shape: Shape, of: Encoder, busy: Sequence[Tensor], dropout: float) -> Encoder:
     """A network that starts as some layers of a teacher, with those inner units that said most there."""
-    net = Encoder(shape, hasattr(of, "head"), dropout)
+    net = Encoder(shape, of.head.out_features if hasattr(of, "head") else 0, dropout)
     state = {name: value for name, value in of.state_dict().items() if not name.startswith("layers.")}
     for number, (source, inner) in enumerate(zip(shape.start, shape.inner, strict=True)):
         layer = of.layers[source]

@@ -73,8 +73,10 @@ def engine_over(
 ) -> Engine:
     """An engine over an index and a store that are open."""
     data = data or DataTool()
-    quick = reranker if reranker and settings.rerank == "quick" else OnnxReranker(threads=settings.threads)
-    extractive = ExtractiveAnswerer(quick)  # the same network judges sentences: its weights are read once
+    judge = OnnxReranker(threads=settings.threads)
+    if isinstance(reranker, OnnxReranker) and settings.rerank == "quick":
+        judge = reranker  # the weights are read once for both
+    extractive = ExtractiveAnswerer(judge)
     models = chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,

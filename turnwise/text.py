@@ -68,6 +68,12 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
+_FIELD = re.compile(r"[^\W\d_][\w ()/.&%’'-]{0,40}: \S")
+_INITIAL = re.compile(r"\b[A-Z]\.$")
+_OPENER = re.compile(  # a word that begins a sentence and is no name: what stands before it is no initial
+    r"(?:The|They|This|These|Those|That|There|It|He|She|We|You|If|In|On|At|For|When|While|After|Before|Each|All|Both|But|And"
+    r"|An?|No|Only|Please|Other|Its|Their|Your|Our|To)\b"
+)
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must) (?:(?:the|an?|my|your) )?$", re.I)
 _AFTER_VERB = re.compile(
     r" (?:an?|the|my|your|our|their|its|this|these|some|any|it|them|me|us|you)\b|\s?(?:\?|$)", re.I
@@ -185,11 +191,17 @@ def sentences(text: str) -> list[str]:
         after = text[end.end() : end.end() + 2].lstrip("\"'“‘([")
         ends = end[0].startswith("\n") or before.endswith(("。", "！", "？"))
         ends = ends or ("\n" in end[0] and bool(_ITEM.match(text[end.end() : end.end() + 8])))
+        ends = ends or bool(_INITIAL.search(before) and _OPENER.match(text, end.end()))
         if ends or not (after[:1].islower() or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
+
+
+def is_field(line: str) -> bool:
+    """Whether a line begins like "name: value"."""
+    return bool(_FIELD.match(line))
 
 
 def points(answer: str) -> list[str]:

@@ -864,6 +864,14 @@ class Reranker(Protocol):
         ...
 
 
+class Judge(Protocol):
+    """A model that reads a question and a single sentence together."""
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        """How likely each sentence, as the text of a passage, answers the question (log-odds)."""
+        ...
+
+
 class Index(Protocol):
     """A library: documents in and out, and what a search of them finds. Safe for several threads and processes."""
 

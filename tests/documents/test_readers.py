@@ -448,3 +448,11 @@ def test_tables_hold_every_row_and_no_passage_is_too_long(rows: list[list[str]])
     assert all(len(piece.text) <= LIMIT for piece in pieces)
     assert all(piece.text.endswith(parsed.text[piece.start : piece.end]) for piece in pieces)
     assert "".join("".join(parsed.text[p.start : p.end].split()) for p in pieces) == "".join(parsed.text.split())
+
+
+def test_lines_of_fields_stay_lines_in_markdown_and_others_flow() -> None:
+    text = b"**Phone:** 0555 20\n*Open*: Tuesdays\nFax: none\n\nThis goes on\non a second line: here."
+    assert texts(parse_bytes("a.md", text)) == [
+        ("", "Phone: 0555 20\nOpen: Tuesdays\nFax: none"),
+        ("", "This goes on on a second line: here."),
+    ]

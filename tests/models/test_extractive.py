@@ -25,13 +25,9 @@ GPT = "GPT is a language model that writes text. OpenAI published GPT in 2018. G
 class WordJudge:
     """A judge that counts the words of the question that a sentence has: quick, and right for the texts here."""
 
-    name = "words"
-    reads = 15
-    trust = 1.0
-
-    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
         wanted = content_stems(question)
-        return [8.0 * len(wanted & content_stems(each.text)) / max(1, len(wanted)) - 4.0 for each in passages]
+        return [8.0 * len(wanted & content_stems(each.text)) / max(1, len(wanted)) - 4.0 for each in sentences]
 
 
 @pytest.fixture(scope="module")
@@ -606,6 +602,38 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
         ("OFFICE", "Open: Tuesday, 9 to 12"),
         ("BOARD", "President: Marit Solberg"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "You may pay less. These pay half the fare:\n\n- Students\n- Children under 12\n\nAsk at the desk.",
+            [
+                ("", "You may pay less."),
+                ("These pay half the fare:", "- Students"),
+                ("These pay half the fare:", "- Children under 12"),
+                ("", "Ask at the desk."),
+            ],
+        ),
+        (
+            "Contact: front desk, 0151 22\n\nThe desk is open until five.",
+            [("", "Contact: front desk, 0151 22"), ("", "The desk is open until five.")],
+        ),
+        (
+            "Officer's address: Mill Lane 3\n\nOpen: Mondays\n\nClosed: in August",
+            [("", "Officer's address: Mill Lane 3"), ("", "Open: Mondays"), ("", "Closed: in August")],
+        ),
+        ("Step 1: Prepare\n\nMix the base first.", [("Step 1: Prepare", "Mix the base first.")]),
+        ("- Width: 59.8 cm\n- A photo ID.", [("", "- Width: 59.8 cm"), ("", "- A photo ID.")]),
+        ("Length: 4.6 km.\nStart: town hall", [("", "Length: 4.6 km."), ("", "Start: town hall")]),
+        ("No cheques. Rooms sleep six.", [("", "No cheques."), ("", "Rooms sleep six.")]),
+    ],
+)
+def test_what_is_short_is_stated_too_and_a_colon_leads_only_to_its_list(
+    text: str, expected: list[tuple[str, str]]
+) -> None:
+    assert [(each.above, each.text) for each in statements(text)] == expected
 
 
 def test_an_item_that_is_no_sentence_is_quoted_under_its_heading(answerer: ExtractiveAnswerer) -> None:

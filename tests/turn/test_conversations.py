@@ -229,7 +229,7 @@ def test_going_deeper_brings_new_material_on_the_same_topic(talk: Talk) -> None:
 
 
 def test_more_is_admitted_to_be_impossible_when_all_was_said(talk: Talk) -> None:
-    told = talk("What is edifest?", *["tell me more"] * 9)
+    told = talk("What is edifest?", *["tell me more"] * 14)
     assert any(reply.text.startswith("The passages I found for this hold no more") for reply in told)
 
 
@@ -345,5 +345,5 @@ def test_it_in_capitals_is_a_pronoun_where_all_is_in_capitals(talk: Talk) -> Non
 def test_it_in_a_later_sentence_means_what_that_message_names(talk: Talk) -> None:
     message = "Define overfitting. Then give 3 ways to prevent it."
     reply = talk("What is BERT?", "How is it trained?", message)[-1]
-    assert reply.condensed_query == "Define overfitting. give 3 ways to prevent overfitting."
+    assert reply.condensed_query == "Define overfitting. Give 3 ways to prevent overfitting."
     assert {source.title for source in reply.sources} == {"Overfitting and regularisation"}

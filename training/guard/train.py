@@ -138,7 +138,7 @@ def begun(weights: packed.Weights) -> bert.Encoder:
     """The encoder with these weights, all of its layers computing all tokens."""
     count = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
     inner = tuple(len(weights[f"layers.{layer}.inner.bias"]) for layer in range(count))
-    net = bert.Encoder(bert.Shape(("all",) * count, inner, tuple(range(count))), False, 0.1)
+    net = bert.Encoder(bert.Shape(("all",) * count, inner, tuple(range(count))), 0, 0.1)
     for name, parameter in net.named_parameters():
         value = torch.from_numpy(packed.plain(weights, name))
         parameter.data[: len(value)] = value

@@ -18,7 +18,7 @@ from onnx import helper, save
 
 from training import bert_onnx, packed
 
-VERSION = "2"
+VERSION = "3"
 POSITIONS = 128  # more than a pair has tokens
 
 
@@ -27,10 +27,12 @@ def build(weights: packed.Weights, reach: list[str]) -> object:
     x = bert_onnx.encoder(graph, reach, POSITIONS)
     first = graph("Slice", x, graph.whole("zero", 0), graph.whole("one", 1), graph.whole("one", 1))
     x = graph("Tanh", graph.dense(first, "pooler"))
-    x = graph("Squeeze", graph.dense(x, "head"), graph.constant("rest", np.array([1, 2])))
-    graph.nodes.append(helper.make_node("Identity", [x], ["score"]))
+    score, answers = graph("Split", graph.dense(x, "head"), outputs=2, axis=2, num_outputs=2).split()
+    for made, name in ((score, "score"), (answers, "answers")):
+        made = graph("Squeeze", made, graph.constant("rest", np.array([1, 2])))
+        graph.nodes.append(helper.make_node("Identity", [made], [name]))
     inputs = {"ids": [1, "tokens"], "types": [1, "tokens"]} | ({"front": [1]} if "front" in reach else {})
-    return bert_onnx.model(graph, "reranker", inputs, {"score": [1]})
+    return bert_onnx.model(graph, "reranker", inputs, {"score": [1], "answers": [1]})
 
 
 def main(run: Path, folder: Path) -> None:

@@ -5,9 +5,10 @@
 
 Every question gets CANDIDATES passages: what it was made of or its answer, passages near that one (by the vectors that
 `turnwise eval retrieval` left in its cache, where there are any), passages that share its words, and some at random. A
-question of our own (asked.jsonl) gets those that were judged for it and the best of a search by words and meaning. Of
-each pair it is noted which pieces the product would read. Needs `scipy` and `onnx`; run from the repository's root with
-it on the path.
+question of our own (asked.jsonl) gets those that were judged for it and the best of a search by words and meaning.
+Besides there are rows of single sentences, as the judge of the extractive answers reads them: of these passages, and of
+documents of our own (documents/). Of each pair it is noted which pieces the product would read. Needs `scipy` and
+`onnx`; run from the repository's root with it on the path.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from tokenizers import Tokenizer
 
 from training import packed
 from training.texts import Asked, Text, made, passages, rewritten
+from turnwise.documents.chunk import chunk
+from turnwise.documents.parse import parse
 from turnwise.models import reranker
 from turnwise.models.embedder import OnnxEmbedder
+from turnwise.models.extractive import Statement, statements
 from turnwise.models.weights import pinned_weights
 from turnwise.text import content_stems, content_words, sentences, stem
 
@@ -41,7 +45,8 @@ MORE = 10_000  # questions of CANARD's training part, whose answers are not know
 NEAR = 12  # passages that are looked at as neighbours
 OWN = Path(__file__).parent / "asked.jsonl"  # questions of our own, with the grades of passages where they were judged
 MARKED = Path(__file__).parent / "marked.jsonl"  # by question and passage: the sentences that answer, or only seem to
-ALONE = 3_000  # questions of our own that are asked of single sentences too, besides those with marks
+DOCUMENTS = Path(__file__).parent / "documents"  # of our own, each with questions and what it states that answers them
+ALONE = 6_500  # questions of our own that are asked of single sentences too, besides those with marks
 BEFORE = 10  # a rank r counts 1 / (BEFORE + r) where two rankings become one
 Grades = dict[int, int]  # by passage: 0 (another subject) to 3 (answers the question)
 
@@ -237,6 +242,48 @@ def in_sentences(
     return found, rows
 
 
+def of_documents(first: int, rnd: random.Random) -> tuple[list[Text], list[tuple[str, list[int], Grades, str]]]:
+    """What our own documents state, numbered from `first`, and rows: a question, its candidates, their grades, its
+    document. What answers comes first, then what answers a part, then what shares most words with the question."""
+    found: list[Text] = []
+    rows = []
+    for file in sorted(DOCUMENTS.glob("*.md")):
+        numbers: dict[str, int] = {}
+        stated = of_document(file)
+        for line in file.with_suffix(".jsonl").read_text().splitlines():
+            row = json.loads(line)
+            if not {*row["answers"], *row["partly"]} <= {statement.text for _, statement in stated}:
+                continue  # it was marked when documents were read in another way
+            stems = content_stems(row["question"])
+            told = []
+            for heading, statement in stated:
+                grade = 3 if statement.text in row["answers"] else 2 if statement.text in row["partly"] else -1
+                text = statement.whole
+                if statement.leans(stems):
+                    text = f"{statement.above} {statement.before} {statement.text}".strip()
+                shared = len(stems & content_stems(f"{heading} {text}"))
+                told.append((grade if grade > 0 else min(shared, 1), shared + rnd.random(), heading, text))
+            told.sort(key=lambda each: (-each[0] if each[0] > 1 else 0, -each[1]))
+            for _, _, heading, text in told[:CANDIDATES]:
+                if text not in numbers:
+                    numbers[text] = first + len(found)
+                    found.append(Text("documents", f"{file.stem}.{len(numbers)}", heading, text))
+            of_it = {numbers[text]: grade for grade, _, _, text in told[:CANDIDATES]}
+            if len(of_it) == CANDIDATES:
+                rows.append((row["question"], list(of_it), of_it, file.stem))
+    return found, rows
+
+
+def of_document(file: Path) -> list[tuple[str, Statement]]:
+    """What a document states, each with the line that stands before it as the judge reads it."""
+    parsed = parse(file)
+    return [
+        (reranker.titled(parsed.title, passage.heading), statement)
+        for passage in chunk(parsed)
+        for statement in statements(passage.text)
+    ]
+
+
 # --- arrays ------------------------------------------------------------------------------------------------------
 
 
@@ -287,8 +334,14 @@ def data(folder: Path, out: Path, cache: Path) -> None:
     texts += more
     chosen += [row for _, row, _ in alone]
     own += [(Asked(own[number][0].text, None, False), grades) for number, _, grades in alone]
+    stated, told = of_documents(len(texts), rnd)
+    places = [document for _, _, _, document in told]
+    of = np.concatenate([of, [len(chosen) + places.index(document) for document in places]])
+    texts += stated
+    chosen += [row for _, row, _, _ in told]
+    own += [(Asked(question, None, False), grades) for question, _, grades, _ in told]
     asked += [each for each, _ in own]
-    print(f"{len(alone)} rows of {len(more)} sentences", flush=True)
+    print(f"{len(alone)} rows of {len(more)} sentences, {len(told)} of {len(stated)} of our documents", flush=True)
     PIECES.extend(reranker.pieces.__wrapped__(each.text) for each in texts)
     titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.titled(each.title, "") for each in texts])]
     TITLES.extend(map(len, titles))
@@ -312,7 +365,8 @@ def data(folder: Path, out: Path, cache: Path) -> None:
         "student": read[:, :, 0].T,
         "teacher": read[:, :, 1].T,
         "kind": np.array([2 if each.real else 0 if each.passage is None else 1 for each in asked], np.uint8),
-        "of": of,  # the row with the same question, whose fate it shares
+        "of": of,  # the row with the same question or the first of the same document, whose fate it shares
+        "single": np.arange(len(asked)) >= len(asked) - len(alone) - len(told),  # rows of single sentences
         "own": np.arange(len(asked)) >= len(asked) - len(own),
         "grades": np.array(
             [[grades.get(at, -1) for at in row] for row, (_, grades) in zip(chosen[-len(own) :], own, strict=True)],

@@ -1,5 +1,6 @@
 """Distil a cross-encoder: the teacher learns from what was judged and scores every pair of prepare.py, then students
-learn to score as it does.
+learn to score as it does. Two scores of a pair: how well a passage answers, beside others, and whether a single
+sentence answers at all.
 
     python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6] [--teach 3]
 
@@ -30,6 +31,7 @@ from training.bert import Encoder, Shape
 CLS, SEP = 101, 102
 ROOMS = {"student": (112, 28, 14), "teacher": (224, 48, 24)}  # as Room in turnwise/models/reranker.py
 HELD_OUT, HELD_OUT_OWN = 0.05, 0.15
+SCORES = 2  # how well a passage answers beside others, for the order, and whether a single sentence answers
 
 
 class Pairs:
@@ -39,7 +41,7 @@ class Pairs:
     def __init__(self, file: Path, device: str, limit: int | None) -> None:
         flat = packed.read(file)
         self.device = device
-        self.kind, self.own, self.of = (flat[name][:limit] for name in ("kind", "own", "of"))
+        self.kind, self.own, self.of, self.single = (flat[name][:limit] for name in ("kind", "own", "of", "single"))
         self.grades = np.full((len(flat["kind"]), len(flat["candidates"])), -1, np.int8)
         self.grades[flat["own"]] = flat["grades"]
         self.grades = self.grades[:limit]
@@ -118,13 +120,19 @@ def scored(net: Encoder, laid: Laid, rows: Tensor, what: str, batch: int = 2048)
     net.eval()
     started = time.time()
     order = rows[laid.sizes[rows].argsort()]
-    scores = torch.zeros(len(laid.sizes), device=rows.device)
+    scores = torch.zeros(len(laid.sizes), SCORES, device=rows.device)
     for number, some in enumerate(order.split(batch)):
         with torch.autocast(rows.device.type, torch.float16, enabled=rows.device.type == "cuda"):
             scores[some] = net(*laid.batch(some))
         if number % 100 == 0:
             print(f"{what}: {number * batch} of {len(rows)} scored, {time.time() - started:.0f} s", flush=True)
     return scores[rows]
+
+
+def twice(weights: packed.Weights) -> packed.Weights:
+    """The weights of a network with one score as those of one that gives it for each of ours."""
+    head = {name: np.repeat(packed.plain(weights, name), SCORES, 0) for name in ("head.weight", "head.bias")}
+    return {name: value for name, value in weights.items() if not name.startswith("head.")} | head
 
 
 def taught(
@@ -138,9 +146,9 @@ def taught(
     args: argparse.Namespace,
 ) -> Encoder:
     """The teacher after it has learnt from the grades, a part of which is held out; of all other questions it is to
-    think as before."""
+    think as before. `alone` tells rows of single sentences."""
     device, slots = aim.device, torch.arange(aim.shape[1], device=aim.device)
-    net = Encoder(teacher.shape, True, 0.1).to(device)
+    net = Encoder(teacher.shape, SCORES, 0.1).to(device)
     net.load_state_dict(teacher.state_dict())
     judged = (grades >= 0).sum(1) > 1
     learnt, held = (torch.nonzero(judged & part)[:, 0] for part in (~unseen, unseen))
@@ -153,9 +161,10 @@ def taught(
         return (at[:, None] * len(slots) + slots).reshape(-1)
 
     def told(what: str) -> None:
-        said = scored(net, laid, rows(held), what).view(len(held), -1)
-        parts = [by_grades(said[part], grades[held][part]) for part in (~alone[held], alone[held])]
+        said = scored(net, laid, rows(held), what).view(len(held), -1, SCORES)
+        parts = [by_grades(said[part, :, 0], grades[held][part]) for part in (~alone[held], alone[held])]
         print(f"{what}: nDCG@5 by the grades, passages and sentences: {parts} of {len(held)} rows", flush=True)
+        print(f"{what}: {whether(said[alone[held], :, 1], grades[held][alone[held]])}", flush=True)
 
     told("teacher as it came")
     for epoch in range(args.teach):
@@ -163,8 +172,10 @@ def taught(
         for some in learnt[torch.randperm(len(learnt), device=device)].split(16)[: len(learnt) // 16]:
             beside = others[torch.randint(len(others), (16,), device=device)]
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                said = net(*laid.batch(rows(torch.cat([some, beside])))).view(32, -1)
-            loss = graded(said[:16], grades[some]) + 0.5 * sum(losses(said[16:], aim[beside], kind[beside]))
+                said = net(*laid.batch(rows(torch.cat([some, beside])))).view(32, -1, SCORES)
+            loss = graded(said[:16, :, 0], grades[some])
+            loss = loss + 0.5 * sum(losses(said[16:, :, 0], aim[beside, :, 0], kind[beside]))
+            loss = loss + answering(said[:16, :, 1], grades[some], alone[some])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -187,6 +198,41 @@ def graded(said: Tensor, grades: Tensor) -> Tensor:
     return order + 0.3 * binary_cross_entropy_with_logits(said[known], answers[known])
 
 
+def answering(said: Tensor, grades: Tensor, alone: Tensor, aim: Tensor | None = None) -> Tensor:
+    """Of whether single sentences answer, by their grades; where there is an aim, half by that, and alone by that where
+    there is no grade."""
+    known = (grades >= 0) & alone[:, None]
+    target = torch.tensor([0.0, 0.0, 0.4, 1.0], device=said.device)[grades.clamp(min=0).long()]
+    if aim is not None:
+        thought = torch.sigmoid(aim)
+        target = torch.where(known, 0.5 * target + 0.5 * thought, thought)
+        known = alone[:, None].expand_as(known)
+    return binary_cross_entropy_with_logits(said[known], target[known]) if known.any() else said.sum() * 0
+
+
+def whether(said: Tensor, grades: Tensor) -> dict[str, float]:
+    """How well it is told whether a single sentence answers: of all pairs, and of the sentence that seems to answer
+    most, whether it does and whether any does (the area under the curve)."""
+    known = grades >= 0
+    best = said.masked_fill(~known, -1e4).argmax(1, keepdim=True)
+    judged = known.any(1)
+    right = grades.gather(1, best)[judged, 0] == 3
+    top = said.gather(1, best)[judged, 0]
+    return {
+        "answers: auc of sentences": round(area(said[known], grades[known] == 3), 4),
+        "answers: the best one answers": round(float(right.float().mean()), 4),
+        "answers: auc of the best one": round(area(top, right), 4),
+        "answers: auc of any": round(area(top, (grades[judged] == 3).any(1)), 4),
+    }
+
+
+def area(said: Tensor, true: Tensor) -> float:
+    """How often a true one is above one that is not."""
+    ranks = said.argsort().argsort().float() + 1
+    yes, no = int(true.sum()), int((~true).sum())
+    return float((ranks[true].sum() - yes * (yes + 1) / 2) / max(1, yes * no))
+
+
 def by_grades(said: Tensor, grades: Tensor) -> float:
     """nDCG@5 by the grades, over the questions with a passage that answers."""
     known = grades >= 0
@@ -203,6 +249,8 @@ def train(
     laid: Laid,
     aim: Tensor,
     kind: Tensor,
+    grades: Tensor,
+    alone: Tensor,
     chosen: np.ndarray,
     args: argparse.Namespace,
     until: float,
@@ -216,7 +264,7 @@ def train(
     slots = torch.arange(aim.shape[1], device=device)
     net.train()
     while time.time() < until:
-        total, seen = torch.zeros(3, device=device), 0
+        total, seen = torch.zeros(4, device=device), 0
         for some in np.array_split(rng.permutation(chosen), max(1, len(chosen) // args.batch)):
             gone = min(1.0, (time.time() - started) / (until - started))
             if gone >= 1.0:
@@ -226,16 +274,17 @@ def train(
                 group["lr"] = rate
             at = torch.from_numpy(some).to(device)
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                said = net(*laid.batch((at[:, None] * len(slots) + slots).reshape(-1))).view(len(at), -1)
-            parts = torch.stack(losses(said, aim[at], kind[at]))
+                said = net(*laid.batch((at[:, None] * len(slots) + slots).reshape(-1))).view(len(at), -1, SCORES)
+            told = answering(said[..., 1], grades[at], alone[at], aim[at][..., 1])
+            parts = torch.stack([*losses(said[..., 0], aim[at][..., 0], kind[at]), 2 * told])
             optimizer.zero_grad(set_to_none=True)
             parts.sum().backward()
             torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimizer.step()
             total, seen, step = total + parts.detach(), seen + 1, step + 1
             if step % 250 == 0:
-                told = [round(value, 4) for value in (total / seen).tolist()]
-                print(f"step {step}, epoch {epoch}, {time.time() - started:.0f} s: {told}", flush=True)
+                mean = [round(value, 4) for value in (total / seen).tolist()]
+                print(f"step {step}, epoch {epoch}, {time.time() - started:.0f} s: {mean}", flush=True)
         epoch += 1
         epoch_done(epoch)
         net.train()
@@ -299,24 +348,25 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     args.out.mkdir(parents=True, exist_ok=True)
     pairs = Pairs(args.data, device, args.limit)
-    teacher = bert.teacher(packed.read(args.teacher)).to(device)
+    teacher = bert.teacher(twice(packed.read(args.teacher))).to(device)
     print(f"{pairs.count} questions x {pairs.slots}, read in {time.time() - started:.0f} s", flush=True)
     laid = pairs.laid_out("teacher")
     every = torch.arange(len(laid.sizes), device=device)
-    aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
-    print(f"scores {aim.mean():.2f} +- {aim.std():.2f}, {time.time() - started:.0f} s", flush=True)
+    aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1, SCORES)
+    mean, spread = aim[..., 0].mean(), aim[..., 0].std()
+    print(f"scores {mean:.2f} +- {spread:.2f}, {time.time() - started:.0f} s", flush=True)
     held = np.random.default_rng(5).random(pairs.count) < np.where(pairs.own, HELD_OUT_OWN, HELD_OUT)
     held[:2] = True, False
     held = held[pairs.of]
     saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
     kind = torch.from_numpy(pairs.kind.astype(np.int64)).to(device)
     grades = torch.from_numpy(pairs.grades).to(device)
-    alone = torch.from_numpy(pairs.of != np.arange(pairs.count)).to(device)  # rows of single sentences
+    alone = torch.from_numpy(pairs.single).to(device)
     if args.teach:
-        mean, spread = aim.mean(), aim.std()
         teacher = taught(teacher, laid, aim, kind, grades, torch.from_numpy(held).to(device), alone, args)
-        aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1)
-        aim = (aim - aim.mean()) / aim.std() * spread + mean  # as large as before: thresholds and weights rest on it
+        aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1, SCORES)
+        order = aim[..., 0]  # made as large as before: thresholds and weights rest on it
+        aim[..., 0] = (order - order.mean()) / order.std() * spread + mean
         saving.submit(bert.save, bert.pack(teacher), teacher.shape, args.out, "teacher", {"taught": args.teach})
     with torch.autocast(device, torch.float16, enabled=device == "cuda"):
         busy = bert.listen(teacher, [laid.batch(every[:: max(1, len(every) // 512)])])
@@ -335,14 +385,16 @@ def main() -> None:
         until = time.time() + max(20.0, left / (len(args.students) - number) - 6)
 
         def epoch_done(epoch: int, net: Encoder = net, name: str = name) -> None:
-            said = scored(net, laid, held_rows, name).view(len(unseen), -1)
+            said, answers = scored(net, laid, held_rows, name).view(len(unseen), -1, SCORES).unbind(-1)
             there = torch.from_numpy(unseen).to(device)
-            told = figures(said, aim[there], pairs.kind[unseen])
+            order = aim[there][..., 0]
+            told = figures(said, order, pairs.kind[unseen])
             own = torch.from_numpy(pairs.own[unseen]).to(device)
             single = alone[there]
             for part, rows in (("passages", own & ~single), ("sentences", single)):
                 told[f"own: ndcg@5 by grades, {part}"] = round(by_grades(said[rows], grades[there][rows]), 4)
-            told["own: same first"] = round(float((said.argmax(1) == aim[there].argmax(1))[own].float().mean()), 4)
+            told["own: same first"] = round(float((said.argmax(1) == order.argmax(1))[own].float().mean()), 4)
+            told |= whether(answers[single], grades[there][single])
             print(f"{name} epoch {epoch}: {told}", flush=True)
             settings = {
                 key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "teach", "own", "seed")
@@ -350,7 +402,7 @@ def main() -> None:
             record = {"settings": settings, "questions": len(chosen), "epochs": epoch, "scores": told}
             saving.submit(bert.save, bert.pack(net), net.shape, args.out, name, record)
 
-        train(net, laid, aim, kind, chosen, args, until, epoch_done)
+        train(net, laid, aim, kind, grades, alone, chosen, args, until, epoch_done)
     saving.shutdown()
     print(f"done, {time.time() - started:.0f} s", flush=True)
 

@@ -174,8 +174,11 @@ def _asks(piece: str) -> bool:
 
 
 def _without_opening(piece: str) -> str:
-    """A question without the "and" before it."""
-    return _OPENS.sub("", piece) if _asks(piece) else piece
+    """A question without the "and" before it, with a capital letter where that had one."""
+    if not _asks(piece):
+        return piece
+    rest = _OPENS.sub("", piece)
+    return rest[:1].upper() + rest[1:] if piece[:1].isupper() else rest
 
 
 def _with_statements(pieces: Sequence[str], code: str) -> list[str]:

@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
-VERSION = 4  # of the readers: a document that an older one read is read again when it is added again
+VERSION = 5  # of the readers: a document that an older one read is read again when it is added again
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in time that grows with the length

@@ -12,6 +12,7 @@ from markdown_it.tree import SyntaxTreeNode
 from turnwise.documents.blocks import Builder, iso_date
 from turnwise.documents.read_html import read_html
 from turnwise.documents.unseen import hiding, writes_white
+from turnwise.text import is_field
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
@@ -131,8 +132,9 @@ def _text(node: SyntaxTreeNode, builder: Builder) -> str:
 
 
 def _seen(line: SyntaxTreeNode, builder: Builder) -> str:
-    """The words of a line; those between tags that hide them are kept apart, and so are comments."""
-    veil, seen = _Veil(builder), []
+    """The words of a paragraph; those between tags that hide them are kept apart, and so are comments. Its lines become
+    one, unless each reads "name: value"."""
+    veil, lines = _Veil(builder), [""]
     hidden: dict[str, list[str]] = {}
     for child in line.children:
         if child.type == "html_inline":
@@ -141,11 +143,13 @@ def _seen(line: SyntaxTreeNode, builder: Builder) -> str:
             veil.pass_tags(child.content)
         if veil.is_drawn:
             hidden.setdefault(veil.why, []).append(_inline(child))
+        elif child.type == "softbreak":
+            lines.append("")
         else:
-            seen.append(_inline(child))
+            lines[-1] += _inline(child)
     for why, words in hidden.items():
         builder.hide(why, "".join(words))
-    return "".join(seen)
+    return ("\n" if all(map(is_field, lines)) else " ").join(lines)
 
 
 def _inline(node: SyntaxTreeNode) -> str:

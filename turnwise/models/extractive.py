@@ -14,9 +14,10 @@ from itertools import groupby, pairwise, takewhile
 from turnwise.dialogue.citing import AGAIN, abstains
 from turnwise.dialogue.irregular import base_stems
 from turnwise.dialogue.language import CODES, courtesies, says, wants_more
-from turnwise.dialogue.wishes import LISTS, SHORT
+from turnwise.dialogue.wishes import LISTS, SHORT, read_wishes
 from turnwise.text import (
     content_stems,
+    is_field,
     is_specific,
     one_line,
     points,
@@ -26,16 +27,18 @@ from turnwise.text import (
     without_citations,
     words,
 )
-from turnwise.types import ConversationState, Evidence, Hit, Prompt, Reranker
+from turnwise.types import ConversationState, Evidence, Hit, Judge, Prompt
 
 LONGEST_ANSWER = 4  # sentences
 SHORT_ANSWER = 2  # of a definition, after a long answer, and for each side of a comparison or part of a question
 MOST_STEPS = 8
 FEW_ROWS = 5  # of a table that is made shorter
-READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
+BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
+GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
+READ_CLOSELY = 8  # sentences that the judge reads, after their words were compared with the question's
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
-BEHIND = 0.1  # what it costs a sentence for each passage that the search found more fitting than its own
-LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
+BEHIND = 0.03  # what it costs a sentence for each passage that the search found more fitting than its own
+LESS = 1.0  # and what a point of the search's score counts that its passage has less than the first
 ANSWERS = 0.3  # score from which a sentence counts as an answer
 CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
 UNJUDGED = 0.3  # what a sentence must hold more of the question's words where no judge can read it
@@ -85,7 +88,6 @@ _WANTS = (
     (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
 )
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_FIELD = re.compile(r"[^\W\d_][\w ()/.&%-]{0,40}: \S")  # how a line "name: value" begins
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -163,12 +165,12 @@ class Candidate:
 class ExtractiveAnswerer:
     """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer.
 
-    The judge reads a question and a sentence together and says how well one answers the other (a logit).
+    The judge reads a question and a sentence together and says how likely one answers the other (log-odds).
     """
 
     name = "extractive"
 
-    def __init__(self, judge: Reranker) -> None:
+    def __init__(self, judge: Judge) -> None:
         self._judge = judge
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
@@ -186,18 +188,26 @@ class ExtractiveAnswerer:
         if worked_out and not pool:
             return worked_out
         parts, unknown = [worked_out] if worked_out else [], []
-        for question in prompt.asked:
-            chosen = self.choose(question, pool, prompt)
-            if not chosen and (typed := _typed(question, prompt)):
-                chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
-            if not chosen:
+        for question in map(_without_wishes, prompt.asked):
+            known = self._answered(question, pool, prompt, parts)
+            several = sentences(question)
+            for each in several if not known and len(several) > 1 else ():
+                known = self._answered(each, pool, prompt, parts) or known
+            if not known:
                 unknown.append(question)
-            elif not any(_cited(chosen[0]) in part for part in parts):  # else the part before has answered this one too
-                parts.append(_as_preferred(_written(question, chosen, pool, prompt), prompt))
-            for each in pool:
-                each.said = each.said or any(_cited(each) in part for part in parts)  # so that no part says it again
         parts += [_unknown(question, prompt) for question in unknown[:2]]
         return "\n\n".join(parts)
+
+    def _answered(self, question: str, pool: Sequence[Candidate], prompt: Prompt, parts: list[str]) -> bool:
+        """Whether a question is answered: by a part that this adds, or by one before it."""
+        chosen = self.choose(question, pool, prompt)
+        if not chosen and (typed := _typed(question, prompt)):
+            chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
+        if chosen and not any(_cited(chosen[0]) in part for part in parts):
+            parts.append(_as_preferred(_written(question, chosen, pool, prompt), prompt))
+        for each in pool:
+            each.said = each.said or any(_cited(each) in part for part in parts)  # so that no part says it again
+        return bool(chosen)
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
         """Whether these passages answer a question with something that was not said yet."""
@@ -249,8 +259,11 @@ class ExtractiveAnswerer:
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
-        by_words = _by_words(question, pool, _chances(prompt))
-        named = [each for each in pool if each.stated.named_by(_asked_stems(prompt.question) or wanted)]
+        chances = _chances(prompt)
+        by_words = _by_words(question, pool, chances)
+        of_words = GUESSED if any(chance < 0.5 for chance in chances.values()) else BY_WORDS
+        asked = _asked_stems(prompt.question) or wanted
+        named = [each for each in pool if each.stated.named_by(asked)]
         likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
             for each in (each for each in pool if _UNSPACED.search(each.text)):
@@ -258,9 +271,10 @@ class ExtractiveAnswerer:
             likely = [each for each in likely if not _UNSPACED.search(each.text)]
         likely = likely[:READ_CLOSELY]
         read = [replace(each.evidence.passage, text=each.reading) for each in likely]
-        for each, logit in zip(likely, self._judge.scores(question, read), strict=True):
-            answers = 1 / (1 + math.exp(-logit / 2))
-            each.score = 0.5 * answers + 0.5 * by_words[id(each)] + _fits(each, question, prompt.state)
+        for each, odds in zip(likely, self._judge.odds(question, read), strict=True):
+            answers = 1 / (1 + math.exp(-odds / 2))
+            said = (1 - of_words) * answers + of_words * by_words[id(each)]
+            each.score = said + _fits(each, question, prompt.state)
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
@@ -308,16 +322,22 @@ def _stated(text: str) -> tuple[Statement, ...]:
 
 def statements(text: str) -> Iterator[Statement]:
     """What a passage states: its whole sentences, list items and "name: value" lines, and the rows of its tables, each
-    with the heads of the columns. Headings and questions are not stated, but said of what stands under them."""
-    above = ""
+    with the heads of the columns. Headings and questions are not stated, but said of what stands under them, and a line
+    that ends in a colon of the paragraph or list after it."""
+    heading = lead = ""
     paragraphs = ["", *re.split(r"\n\s*\n", text.strip()), ""]
     for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
         if _heads(paragraph, before, after):
-            above = _ITEM.sub("", paragraph).strip()
+            bare = _ITEM.sub("", paragraph).strip()
+            heading, lead = (heading, bare) if bare.endswith(":") else (bare, "")
             continue
         for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
             state = _rows if tabular else _prose
-            yield from state(list(lines), above)
+            yield from state(list(lines), lead or heading)
+        if paragraph.endswith(":"):
+            lead = sentences(paragraph)[-1]
+        elif not _ITEM.match(after):
+            lead = ""
 
 
 def _heads(paragraph: str, before: str, after: str) -> bool:
@@ -326,9 +346,14 @@ def _heads(paragraph: str, before: str, after: str) -> bool:
     short = len(paragraph) <= LONGEST_HEADING and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (_ends(bare) and not _asks(bare)) or bare.endswith((",", ";")):
         return False
+    if len(sentences(bare)) > 1:
+        return False
     if bare != paragraph.strip():
         return paragraph.strip()[0].isdigit() and not _ITEM.match(before) and not _ITEM.match(after)
-    return not _FIELD.match(bare) or (bool(after) and not _FIELD.match(after))
+    if not is_field(bare):
+        return True
+    alone = not is_field(before) and not any(map(str.isdigit, bare.partition(":")[2]))
+    return alone and bool(after) and not is_field(after)
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -342,16 +367,16 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    if len(lines) > 1 and _heads(lines[0], "", "") and not _FIELD.match(lines[0]) and all(map(_FIELD.match, lines[1:])):
+    if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:])):
         above, lines = lines[0], lines[1:]
-    if all(_FIELD.match(line) and not _ends(line) for line in lines):
+    if all(map(is_field, lines)) and (len(lines) > 1 or not _ends(lines[0])):
         yield from (Statement(line, above, values=_values(line)) for line in map(without_citations, lines))
         return
     before = ""
     for sentence in sentences("\n".join(lines)):
         if _asks(sentence):
             above, before = sentence, ""
-        elif len(_units(sentence)) >= 4 and (_ends(sentence) or _ITEM.match(sentence)):
+        elif _ITEM.match(sentence) or (len(_units(sentence)) > 1 and _ends(sentence)):
             text = without_citations(sentence)  # a number in a document's own brackets is no citation of ours
             yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
             before = text
@@ -597,7 +622,7 @@ def _leads(chosen: Sequence[Candidate]) -> Iterator[str]:
     which may be "What is not covered"; once is enough for those under the same."""
     last = ""
     for each in chosen:
-        bare = each.item and not _ends(each.text)
+        bare = each.item and (not _ends(each.text) or len(_units(each.text)) < 4)
         heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
         yield "" if heading in ("", last) else f"{heading} " if _asks(heading) else f"{heading}: "
         last = heading
@@ -648,6 +673,12 @@ def _cited(candidate: Candidate) -> str:
 
 def _tidy(sentence: str) -> str:
     return " ".join(_ITEM.sub("", sentence).split())
+
+
+def _without_wishes(question: str) -> str:
+    """A question without the sentences that only say how answers should be."""
+    said = sentences(question)
+    return " ".join(each for each in said if not read_wishes(each).only) or question if len(said) > 1 else question
 
 
 def _typed(question: str, prompt: Prompt) -> str:

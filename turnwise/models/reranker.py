@@ -167,7 +167,11 @@ class OnnxReranker:
 
     def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """How well each passage answers the question (a logit): higher is better."""
-        return self._model().scores(question, passages) if passages else []
+        return [score for score, _ in self._model().read(question, passages)] if passages else []
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        """How likely each passage of a single sentence answers the question (log-odds)."""
+        return [odds for _, odds in self._model().read(question, sentences)] if sentences else []
 
     def _model(self) -> _Model:
         with self._lock:
@@ -197,7 +201,9 @@ class _Model:
         self._pool = ThreadPoolExecutor(threads, "reranker")
         self._scored = lru_cache(SCORED)(self._score)
 
-    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+    def read(self, question: str, passages: Sequence[Passage]) -> list[tuple[float, float]]:
+        """Of each passage, how well it answers beside others, and the odds that it answers as a single sentence; the
+        pinned model has one score for both."""
         # One pair at a time, on as many threads as there are: no padding, no score that depends on the other passages,
         # and no slower than batches. The longest first, so that the threads end together.
         pairs = self.pairs(question, passages)
@@ -230,14 +236,14 @@ class _Model:
         encodable = [each.encode("utf-8", "replace").decode("utf-8") for each in texts]  # a lone surrogate would raise
         return [self._tokenizer.encode(each, add_special_tokens=False).ids for each in encodable]
 
-    def _score(self, tokens: bytes, front: int) -> float:
+    def _score(self, tokens: bytes, front: int) -> tuple[float, float]:
         ids = np.frombuffer(tokens, dtype=np.int32).astype(np.int64).reshape(1, -1)
         types = np.zeros_like(ids)
         types[0, front:] = 1
         feed = {"ids": ids, "types": types, "front": np.array([front], dtype=np.int64)}
         feed |= {"input_ids": ids, "token_type_ids": types, "attention_mask": np.ones_like(ids)}
-        output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        return float(output.reshape(-1)[0])
+        outputs = self._session.run(None, {name: feed[name] for name in self._inputs})
+        return float(outputs[0].reshape(-1)[0]), float(outputs[-1].reshape(-1)[0])
 
 
 def _load(folder: Path, quality: bool, threads: int) -> _Model:
