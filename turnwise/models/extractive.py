@@ -35,7 +35,8 @@ MOST_STEPS = 8
 FEW_ROWS = 5  # of a table that is made shorter
 BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
 GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
-READ_CLOSELY = 8  # sentences that the judge reads, after their words were compared with the question's
+READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
+READ_AT_MOST = 10  # where none of these answers
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
 BEHIND = 0.06  # what it costs a sentence for each passage that the search found more fitting than its own
 LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
@@ -269,12 +270,14 @@ class ExtractiveAnswerer:
             for each in (each for each in pool if _UNSPACED.search(each.text)):
                 each.score = by_words[id(each)] - UNJUDGED
             likely = [each for each in likely if not _UNSPACED.search(each.text)]
-        likely = likely[:READ_CLOSELY]
-        read = [replace(each.evidence.passage, text=each.reading) for each in likely]
-        for each, odds in zip(likely, self._judge.odds(question, read), strict=True):
-            answers = 1 / (1 + math.exp(-odds / 2))
-            said = (1 - of_words) * answers + of_words * by_words[id(each)]
-            each.score = said + _fits(each, question, prompt.state)
+        for some in (likely[:READ_CLOSELY], likely[READ_CLOSELY:READ_AT_MOST]):
+            read = [replace(each.evidence.passage, text=each.reading) for each in some]
+            for each, odds in zip(some, self._judge.odds(question, read), strict=True):
+                answers = 1 / (1 + math.exp(-odds / 2))
+                said = (1 - of_words) * answers + of_words * by_words[id(each)]
+                each.score = said + _fits(each, question, prompt.state)
+            if any(each.score >= ANSWERS for each in some):
+                break
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
