@@ -36,6 +36,7 @@ from turnwise.text import (
         ("See Fig. 3. Then stop.", ["See Fig. 3.", "Then stop."]),
         ("A. B. Smith wrote it. End.", ["A. B. Smith wrote it.", "End."]),
         ("Take B or C. They fit.", ["Take B or C.", "They fit."]),
+        ("A. The tenant pays. B. It is due.", ["A. The tenant pays.", "B. It is due."]),
         ("It costs 3.5 euros. Good.", ["It costs 3.5 euros.", "Good."]),
         ("“Quoted.” Next one.", ["“Quoted.”", "Next one."]),
         ("Wait… Now.", ["Wait…", "Now."]),

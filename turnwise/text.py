@@ -69,7 +69,7 @@ _ABBREVIATION = re.compile(
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
 _FIELD = re.compile(r"[^\W\d_][\w ()/.&%’'-]{0,40}: \S")
-_INITIAL = re.compile(r"\b[A-Z]\.$")
+_INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # after a word: "A. The tenant" is an item
 _OPENER = re.compile(  # a word that begins a sentence and is no name: what stands before it is no initial
     r"(?:The|They|This|These|Those|That|There|It|He|She|We|You|If|In|On|At|For|When|While|After|Before|Each|All|Both|But|And"
     r"|An?|No|Only|Please|Other|Its|Their|Your|Our|To)\b"

@@ -230,6 +230,7 @@ def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer
         return answerer.answer(Prompt((), message, (message,), (), (ANSWER,), form="list"))
 
     assert listed("number them") == "1. BERT reads both ways. [1]\n2. It hides words. [1]\n3. GPT writes text. [2]"
+    assert listed("as an ordered list") == listed("als durchnummerierte Liste") == listed("number them")
     assert listed("als nummerierte Liste") == listed("number them") != listed("as a list")
 
 
@@ -628,12 +629,34 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
         ("- Width: 59.8 cm\n- A photo ID.", [("", "- Width: 59.8 cm"), ("", "- A photo ID.")]),
         ("Length: 4.6 km.\nStart: town hall", [("", "Length: 4.6 km."), ("", "Start: town hall")]),
         ("No cheques. Rooms sleep six.", [("", "No cheques."), ("", "Rooms sleep six.")]),
+        ("Q: What does a copy cost?\nA: Two euros.", [("Q: What does a copy cost?", "A: Two euros.")]),
+        ("Article 5. Termination\n\nBoth may end it.", [("Article 5. Termination", "Both may end it.")]),
+        ("You will need:\n- flour\n- eggs", [("You will need:", "- flour"), ("You will need:", "- eggs")]),
+        (
+            "- Fruit:\n  - apple\n- Is it free? It is.\n- lamps",
+            [("", "- apple"), ("Is it free?", "It is."), ("", "- lamps")],
+        ),
+        (
+            "Note: It is shut in May. It opens in June.\nAlso: Bring a lamp.",
+            [("", "Note: It is shut in May."), ("", "It opens in June."), ("", "Also: Bring a lamp.")],
+        ),
+        ("Chapter 1: The 1990s\n\nSix people met.", [("Chapter 1: The 1990s", "Six people met.")]),
+        ("Contact us:\n\nPhone: 123\n\nMail: a b", [("Contact us:", "Phone: 123"), ("Contact us:", "Mail: a b")]),
     ],
 )
 def test_what_is_short_is_stated_too_and_a_colon_leads_only_to_its_list(
     text: str, expected: list[tuple[str, str]]
 ) -> None:
     assert [(each.above, each.text) for each in statements(text)] == expected
+
+
+def test_steps_are_told_where_a_sentence_stands_before_the_words_that_lead_to_them(
+    answerer: ExtractiveAnswerer,
+) -> None:
+    text = "You can reset the device in two minutes. Do this:\n\n1. Hold the button.\n2. Wait for the light."
+    assert answerer.answer(prompt("How do I reset the device?", text)) == (
+        "1. Hold the button. [1]\n2. Wait for the light. [1]"
+    )
 
 
 def test_an_item_that_is_no_sentence_is_quoted_under_its_heading(answerer: ExtractiveAnswerer) -> None:

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import turnwise
 from turnwise.dialogue.citing import abstains
 from turnwise.engine import TurnFailed
-from turnwise.text import without_citations
+from turnwise.text import points, without_citations
 
 UNSEEN = Path(__file__).parent / "unseen"
 _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
@@ -33,9 +33,10 @@ def outcome(row: dict[str, list[str]], answer: str | None) -> str:
         return "wrongly none" if row["answers"] else "rightly none"
     if not row["answers"]:
         return "answered, though nothing answers"
-    said = without_citations(answer)
+    said = [without_citations(each).rstrip(".") for each in points(answer)]
     for name, stated in (("answered", row["answers"]), ("a part", row["partly"])):
-        if any(_MARK.sub("", each).rstrip(".") in said for each in stated):
+        ends = tuple(_MARK.sub("", each).rstrip(".") for each in stated)
+        if any(each.endswith(ends) for each in said):
             return name
     return "another sentence"
 
@@ -59,7 +60,7 @@ def main(folder: Path) -> None:
     print(
         f"answered {every['answered'] / answerable:.3f}, wrongly none {every['wrongly none'] / answerable:.3f}", end=""
     )
-    print(f" of {answerable}; rightly none {silent[0] / silent[1]:.3f} of {silent[1]}")
+    print(f" of {answerable}; rightly none {silent[0] / max(1, silent[1]):.3f} of {silent[1]}")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from tokenizers import Tokenizer
 
 from training import packed
 from training.texts import Asked, Text, made, passages, rewritten
+from turnwise.dialogue.irregular import base_stems
 from turnwise.documents.chunk import chunk
 from turnwise.documents.parse import parse
 from turnwise.models import reranker
@@ -248,7 +249,7 @@ def of_documents(first: int, rnd: random.Random) -> tuple[list[Text], list[tuple
     found: list[Text] = []
     rows = []
     for file in sorted(DOCUMENTS.glob("*.md")):
-        numbers: dict[str, int] = {}
+        numbers: dict[tuple[str, str], int] = {}
         stated = of_document(file)
         for line in file.with_suffix(".jsonl").read_text().splitlines():
             row = json.loads(line)
@@ -258,17 +259,15 @@ def of_documents(first: int, rnd: random.Random) -> tuple[list[Text], list[tuple
             told = []
             for heading, statement in stated:
                 grade = 3 if statement.text in row["answers"] else 2 if statement.text in row["partly"] else -1
-                text = statement.whole
-                if statement.leans(stems):
-                    text = f"{statement.above} {statement.before} {statement.text}".strip()
+                text = statement.reading(statement.leans(base_stems(stems)))
                 shared = len(stems & content_stems(f"{heading} {text}"))
                 told.append((grade if grade > 0 else min(shared, 1), shared + rnd.random(), heading, text))
             told.sort(key=lambda each: (-each[0] if each[0] > 1 else 0, -each[1]))
-            for _, _, heading, text in told[:CANDIDATES]:
-                if text not in numbers:
-                    numbers[text] = first + len(found)
-                    found.append(Text("documents", f"{file.stem}.{len(numbers)}", heading, text))
-            of_it = {numbers[text]: grade for grade, _, _, text in told[:CANDIDATES]}
+            for _, _, *read in told[:CANDIDATES]:
+                if tuple(read) not in numbers:
+                    numbers[read[0], read[1]] = first + len(found)
+                    found.append(Text("documents", f"{file.stem}.{len(numbers)}", *read))
+            of_it = {numbers[heading, text]: grade for grade, _, heading, text in told[:CANDIDATES]}
             if len(of_it) == CANDIDATES:
                 rows.append((row["question"], list(of_it), of_it, file.stem))
     return found, rows

@@ -95,7 +95,7 @@ _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
 )
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
-_NUMBERED = re.compile(r"\bnumber|\bnumm?er|\bnumérot|编号|編號|番号", re.I)  # how people ask for a numbered list
+_NUMBERED = re.compile(r"number|numm?er|numérot|\bordered|编号|編號|番号", re.I)  # how people ask for a numbered list
 _TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
 
 
@@ -104,7 +104,7 @@ class Statement:
     """What a passage states: a sentence, an item of a list, or a row of a table."""
 
     text: str  # as it is quoted
-    above: str = ""  # the nearest heading or question above it in the passage
+    above: str = ""  # the nearest heading, question or line with a colon above it in the passage
     row: str = ""  # of a table: the same with the head of its first column
     before: str = ""  # of a sentence that may lean on the one before: that one
     values: str = ""  # of a line "name: value; name: value": what is its own
@@ -119,8 +119,12 @@ class Statement:
 
     @property
     def whole(self) -> str:
-        """All that says what it is about, as the judge reads it."""
+        """All that says what it is about."""
         return f"{self.above} {self.row or self.text}".strip()
+
+    def reading(self, leans: bool) -> str:
+        """What the judge reads of it: where it leans on the sentence before, that too."""
+        return f"{self.above} {self.before} {self.text}".strip() if leans else self.whole
 
     def leans(self, wanted: Set[str]) -> bool:
         """Whether it says a part of what was asked for, and the sentence before, to which it points back, another."""
@@ -154,9 +158,7 @@ class Candidate:
 
     @property
     def reading(self) -> str:
-        """What the judge reads of it: where it leans on the sentence before, that too."""
-        stated = self.stated
-        return f"{stated.above} {stated.before} {stated.text}".strip() if self.leans else stated.whole
+        return self.stated.reading(self.leans)
 
     @property
     def item(self) -> bool:
@@ -190,7 +192,7 @@ class ExtractiveAnswerer:
             return worked_out
         parts, unknown = [worked_out] if worked_out else [], []
         for question in map(_without_wishes, prompt.asked):
-            known = self._answered(question, pool, prompt, parts)
+            known = self._answered(question, pool, prompt, parts, _typed(question, prompt))
             several = sentences(question)
             for each in several if not known and len(several) > 1 else ():
                 known = self._answered(each, pool, prompt, parts) or known
@@ -199,10 +201,12 @@ class ExtractiveAnswerer:
         parts += [_unknown(question, prompt) for question in unknown[:2]]
         return "\n\n".join(parts)
 
-    def _answered(self, question: str, pool: Sequence[Candidate], prompt: Prompt, parts: list[str]) -> bool:
-        """Whether a question is answered: by a part that this adds, or by one before it."""
+    def _answered(
+        self, question: str, pool: Sequence[Candidate], prompt: Prompt, parts: list[str], typed: str = ""
+    ) -> bool:
+        """Whether a question is answered, else as it was typed: by a part that this adds, or by one before it."""
         chosen = self.choose(question, pool, prompt)
-        if not chosen and (typed := _typed(question, prompt)):
+        if not chosen and typed:
             chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
         if chosen and not any(_cited(chosen[0]) in part for part in parts):
             parts.append(_as_preferred(_written(question, chosen, pool, prompt), prompt))
@@ -276,7 +280,7 @@ class ExtractiveAnswerer:
                 answers = 1 / (1 + math.exp(-odds / 2))
                 said = (1 - of_words) * answers + of_words * by_words[id(each)]
                 each.score = said + _fits(each, question, prompt.state)
-            if any(each.score >= ANSWERS for each in some):
+            if any(each.score >= ANSWERS and not each.said for each in some):
                 break
 
 
@@ -338,8 +342,8 @@ def statements(text: str) -> Iterator[Statement]:
             state = _rows if tabular else _prose
             yield from state(list(lines), lead or heading)
         if paragraph.endswith(":"):
-            lead = sentences(paragraph)[-1]
-        elif not _ITEM.match(after):
+            lead = _ITEM.sub("", sentences(paragraph)[-1]).strip()
+        elif not _ITEM.match(after) and not is_field(after):
             lead = ""
 
 
@@ -349,14 +353,15 @@ def _heads(paragraph: str, before: str, after: str) -> bool:
     short = len(paragraph) <= LONGEST_HEADING and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (_ends(bare) and not _asks(bare)) or bare.endswith((",", ";")):
         return False
-    if len(sentences(bare)) > 1:
+    if bare.endswith(":") and len(sentences(bare)) > 1:
         return False
     if bare != paragraph.strip():
         return paragraph.strip()[0].isdigit() and not _ITEM.match(before) and not _ITEM.match(after)
     if not is_field(bare):
         return True
-    alone = not is_field(before) and not any(map(str.isdigit, bare.partition(":")[2]))
-    return alone and bool(after) and not is_field(after)
+    name, _, value = bare.partition(":")
+    numbered = name[-1].isdigit() or not any(map(str.isdigit, value))
+    return numbered and not is_field(before) and bool(after) and not is_field(after)
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -372,14 +377,22 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
     if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:])):
         above, lines = lines[0], lines[1:]
-    if all(map(is_field, lines)) and (len(lines) > 1 or not _ends(lines[0])):
-        yield from (Statement(line, above, values=_values(line)) for line in map(without_citations, lines))
+    single = all(is_field(line) and len(sentences(line)) == 1 for line in lines)
+    if single and (len(lines) > 1 or not _ends(lines[0])):
+        for line in map(without_citations, lines):
+            if _asks(line):
+                above = line
+            else:
+                yield Statement(line, above, values=_values(line))
         return
-    before = ""
+    outer, before = above, ""
     for sentence in sentences("\n".join(lines)):
-        if _asks(sentence):
-            above, before = sentence, ""
-        elif _ITEM.match(sentence) or (len(_units(sentence)) > 1 and _ends(sentence)):
+        item = bool(_ITEM.match(sentence))
+        above = outer if item else above
+        if _asks(sentence) or sentence.endswith(":"):  # said of what follows; of an item's, only within it
+            above, before = _ITEM.sub("", sentence).strip(), ""
+            outer = outer if item else above
+        elif item or (len(_units(sentence)) > 1 and _ends(sentence)):
             text = without_citations(sentence)  # a number in a document's own brackets is no citation of ours
             yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
             before = text
@@ -648,10 +661,14 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
 
 def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
     """The list that holds the best sentence or follows it, as far as it was not said yet."""
-    near = [each for each in pool if _together(each, best)]
+    near = [each for each in pool if each.evidence is best.evidence]
     after = [each for each in near if each.position > best.position]
-    before = [each for each in near if each.position < best.position]
-    items = list(takewhile(lambda each: each.item, after))
+    before = [each for each in near if each.position < best.position and _together(each, best)]
+
+    def follows(each: Candidate) -> bool:
+        return each.item and (_together(each, best) or each.stated.above.endswith(":"))
+
+    items = list(takewhile(follows, after))
     if best.item:
         items = [*reversed(list(takewhile(lambda each: each.item, reversed(before)))), best, *items]
     return [each for each in items if each is best or not each.said][:MOST_STEPS]
