@@ -75,7 +75,8 @@ _AMOUNT = re.compile(
 _TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
     r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|years?|months?|weeks?|days?|hours?|"
-    r"morning|evening|noon|midnight|before|after|when|while|until|once|during|every|daily|weekly|annual\w*)\b",
+    r"morning|afternoon|evening|nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|"
+    r"while|until|once|during|every|daily|weekly|annual\w*)\b",
     re.I,
 )
 _NAME = re.compile(
