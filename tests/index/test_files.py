@@ -219,6 +219,19 @@ def whole_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_what_a_killed_writer_left_is_no_damage_and_a_changed_file_is(
+    open_index: Open, tmp_path: Path, whole_library: Path
+) -> None:
+    shutil.copytree(whole_library, tmp_path, dirs_exist_ok=True)
+    index = open_index()
+    settled(index)
+    (file, *_) = (tmp_path / "library.index").rglob("*.idx")
+    file.with_name(f"{'ab' * 16}.idx").write_bytes(b"half of a fi")
+    assert index.check() == []
+    file.write_bytes(file.read_bytes()[:-9] + b"x" * 9)
+    assert index.check() == [f"the file {file.name} is damaged"]
+
+
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_noticed_and_made_again(

@@ -95,9 +95,14 @@ class LexicalIndex:
         return [each for each in ids if each != STATE]
 
     def damaged_files(self) -> list[str]:
-        """The files whose content is not what was written."""
+        """The files of the index whose content is not what was written. What a process left that was killed while it
+        wrote, and no part of the index names, is none of them: tantivy takes it away by itself."""
         with locked(self._lock):
-            return sorted(file.name for file in self._folder.glob("*.*") if file.suffix in _SUMMED and not _whole(file))
+            meta = self._folder / "meta.json"
+            parts = json.loads(meta.read_text())["segments"] if meta.exists() else []
+            named = {part["segment_id"].replace("-", "") for part in parts}
+            files = (file for file in self._folder.glob("*.*") if file.suffix in _SUMMED)
+            return sorted(file.name for file in files if file.name.partition(".")[0] in named and not _whole(file))
 
     # --- following the log ----------------------------------------------------------------------------------------
 
