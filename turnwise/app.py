@@ -73,10 +73,8 @@ def engine_over(
 ) -> Engine:
     """An engine over an index and a store that are open."""
     data = data or DataTool()
-    judge = OnnxReranker(threads=settings.threads)
-    if isinstance(reranker, OnnxReranker) and settings.rerank == "quick":
-        judge = reranker  # the weights are read once for both
-    extractive = ExtractiveAnswerer(judge)
+    ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
+    extractive = ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads))  # weights are read once for both
     models = chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,

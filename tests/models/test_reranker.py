@@ -39,6 +39,20 @@ def test_what_answers_the_question_scores_highest(ranker: OnnxReranker) -> None:
     assert scores.index(max(scores)) == 2
 
 
+def test_what_is_on_the_subject_and_does_not_answer_is_told_from_what_does() -> None:
+    """The second output of our own network: likely (above 0) for an answer in other words, unlikely beside it."""
+    returns = "Returns are accepted within 30 days of delivery."
+    shop = [
+        passage(returns),
+        passage("Returns are sent to the warehouse in Leeds."),
+        passage("The shop opens at nine."),
+    ]
+    odds = OnnxReranker(threads=1).odds("How long do I have to send something back?", shop)
+    assert odds[0] > 0 > max(odds[1:])
+    (where,) = OnnxReranker(threads=1).odds("Where do returns go?", shop[1:2])
+    assert where > 0
+
+
 def test_a_score_does_not_depend_on_the_order(ranker: OnnxReranker) -> None:
     three = [passage(text) for text in (HEART, BREAD, PEACE)]
     scores = ranker.scores("How does bread rise?", three)

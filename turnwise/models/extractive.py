@@ -361,8 +361,8 @@ def _heads(paragraph: str, before: str, after: str) -> bool:
     if not is_field(bare):
         return True
     name, _, value = bare.partition(":")
-    numbered = name[-1].isdigit() or not any(map(str.isdigit, value))
-    return numbered and not is_field(before) and bool(after) and not is_field(after)
+    titled = name[-1].isdigit() or not any(map(str.isdigit, value))  # "Chapter 1: The 1990s", not "Phone: 0151 22"
+    return titled and not is_field(before) and bool(after) and not is_field(after)
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -698,8 +698,7 @@ def _tidy(sentence: str) -> str:
 
 def _without_wishes(question: str) -> str:
     """A question without the sentences that only say how answers should be."""
-    said = sentences(question)
-    return " ".join(each for each in said if not read_wishes(each).only) or question if len(said) > 1 else question
+    return " ".join(each for each in sentences(question) if not read_wishes(each).only) or question
 
 
 def _typed(question: str, prompt: Prompt) -> str:
