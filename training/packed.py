@@ -42,3 +42,16 @@ def by_row(weight: np.ndarray) -> tuple[np.ndarray, ...]:
     """A matrix as int8 with a scale for every row, and zeros."""
     scale = (np.abs(weight).max(1, keepdims=True) / 127 + 1e-12).astype(np.float32)
     return np.round(weight / scale).astype(np.int8), scale, np.zeros_like(scale, np.int8)
+
+
+def mean(runs: list[Weights]) -> Weights:
+    """The mean of the weights of several runs, packed as those of the first are."""
+    weights: Weights = {}
+    for name in {name.split("|")[0] for name in runs[0]}:
+        value = np.mean([plain(run, name) for run in runs], 0)
+        if f"{name}|values" in runs[0]:
+            values, scale, zero = by_row(value)
+            weights |= {f"{name}|values": values, f"{name}|scale": scale, f"{name}|zero": zero}
+        else:
+            weights[name] = value
+    return weights

@@ -1,4 +1,5 @@
-"""Messages that are not English are read by a network of their own, which is loaded at the first of them."""
+"""Messages that are not English are read by a network of their own, which is also asked where the one for English is
+not sure; it is loaded at the first message that it reads."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def test_an_attack_inside_of_a_long_message_in_another_language_counts() -> None
     assert guard.odds(f"{honest} {attack}")[0] > guard.odds(f"{honest} {honest}")[0] + 2
 
 
-def test_english_and_passages_do_not_load_it(folder: Path) -> None:
+def test_plain_english_and_passages_do_not_load_it(folder: Path) -> None:
     for file in folder.glob("guard_foreign*"):
         file.unlink()
     guard = OnnxGuard(folder)
@@ -75,6 +76,17 @@ def test_english_and_passages_do_not_load_it(folder: Path) -> None:
     assert guard.planted([HONEST[0]])[0].chance < 0.5
     with pytest.raises(WeightsError, match="guard_foreign"):
         guard.attack(HONEST[0])
+
+
+@pytest.mark.parametrize("asked", ["What is the lowest pass mark?", "How much is the fee for a lost key?"])
+def test_an_honest_question_that_the_english_reader_suspects_is_let_through_by_the_other(asked: str) -> None:
+    guard = OnnxGuard()
+    alone = (
+        guard._networks().encoder.read_message(asked) + guard_module.PIECES * guard._networks().messages.score(asked)[0]
+    )
+    assert alone > guard_module.DOUBT
+    assert guard.odds(asked)[0] < alone - 1
+    assert guard.opening(asked).chance < 0.5
 
 
 @pytest.mark.parametrize("name", ["guard_foreign.onnx", "guard_foreign_tokenizer.json"])

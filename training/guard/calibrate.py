@@ -20,11 +20,12 @@ from turnwise.models.guard import OnnxGuard, kind_of
 
 # Share of honest texts that would be flagged at a chance of one half. They were written to be mistaken for attacks,
 # those in other languages above all: of ordinary texts it is no more than 1 %.
-FLAGGED = {"quick": 0.01, "foreign": 0.03, "foreign_long": 0.03}
+FLAGGED = {"quick": 0.01, "foreign": 0.03}
 BY_OTHERS = {
-    "attack": 1.35,
-    "opening": 0.5,
-    "attack_long": 0.35,
+    "attack": 2.75,
+    "opening": 0.3,
+    "attack_long": 0.4,
+    "foreign_long": -0.3,
     "planted": 1.55,
 }  # log-odds that what others wrote seldom reaches
 PLAIN = {name: [1.0, 0.0] for name in (*FLAGGED, *BY_OTHERS)}

@@ -36,22 +36,10 @@ def build(weights: packed.Weights, layers: int) -> object:
     )
 
 
-def mean(runs: list[packed.Weights]) -> packed.Weights:
-    weights: packed.Weights = {}
-    for name in {name.split("|")[0] for name in runs[0]}:
-        value = np.mean([packed.plain(run, name) for run in runs], 0)
-        if f"{name}|values" in runs[0]:
-            values, scale, zero = packed.by_row(value)
-            weights |= {f"{name}|values": values, f"{name}|scale": scale, f"{name}|zero": zero}
-        else:
-            weights[name] = value
-    return weights
-
-
 def main(linear: Path, folder: Path, *runs: Path) -> None:
     record = {"layers": json.loads(Path(f"{runs[0]}.json").read_text())["layers"], "runs": len(runs)}
     folder.mkdir(parents=True, exist_ok=True)
-    weights = mean([packed.read(Path(f"{run}.npz.xz")) for run in runs])
+    weights = packed.mean([packed.read(Path(f"{run}.npz.xz")) for run in runs])
     save(build(weights, record["layers"]), folder / "guard.onnx")
     digest = hashlib.sha256((folder / "guard.onnx").read_bytes()).hexdigest()
     with np.load(linear) as trained:

@@ -18,9 +18,9 @@ from pathlib import Path
 from onnx import helper, save
 
 from training import bert_onnx, packed
-from training.guard.export import POSITIONS, VERSION
+from training.guard.export import POSITIONS
 
-NAME = "guard_foreign"
+NAME, VERSION = "guard_foreign", "2"
 
 
 def build(weights: packed.Weights, layers: int) -> object:

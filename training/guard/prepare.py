@@ -31,6 +31,7 @@ from training.guard.texts import (
     quoted,
     sentences_of,
     slipped,
+    talked,
     variants,
     worn,
 )
@@ -48,7 +49,7 @@ LANGUAGES = (
 # typed a little otherwise.
 FREE = (
     *("direct_en", "hidden_en", "hijack_en", "pasted_en", "pasted2_en", "personas_en", "second_en", "honest_en"),
-    *("errands_en", "elaborate_en"),
+    *("errands_en", "errands2_en", "errands3_en", "errands4_en", "elaborate_en"),
     *("multilingual7_a", "multilingual7_b", "multilingual7_c"),
 )
 COPIES = 6
@@ -102,6 +103,8 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
             add(text, 0, f"{line.file}/{line.kind}", line.held)
     for number, text in enumerate(chatted(folder)):
         add(text, 0, "chat", number % 10 == 0)
+    for number, (kind, text) in enumerate(talked()):
+        add(text, 0, kind, number % 10 == 0)
     for number, text in enumerate(people[:14_000]):
         add(text, 0, "asked", number % 10 == 0)
         told[number % 10 == 0].append(text)

@@ -116,6 +116,18 @@ def chatted(folder: Path) -> list[str]:
     return list(dict.fromkeys(said))
 
 
+def talked() -> list[tuple[str, str]]:
+    """What was said within the condenser's conversations, and asked of the re-ranker's documents: kind and text."""
+    training = HERE.parents[1]
+    found: dict[str, str] = {}
+    for file in sorted((training / "condenser/talks").glob("*.jsonl")):
+        for row in rows(file):
+            found |= {turn["question"]: f"talk/{file.stem}" for turn in row["turns"][1:]}
+    for file in sorted((training / "reranker/documents").glob("*.jsonl")):
+        found |= {row["question"]: "talk/documents asked" for row in rows(file)}
+    return [(kind, text) for text, kind in found.items()]
+
+
 def answers(folder: Path) -> list[str]:
     return list(dict.fromkeys(answer for _, answer in rewritten(folder) if len(answer) > 80))
 

@@ -79,10 +79,11 @@ _OF_OTHERS = re.compile(
     rf"(?:{_QUOTED}|'[^'\n]{{1,200}}'(?!\w))",
     re.I,
 )
-# A secret that only says which rules are meant: "the password rules".
+# A secret that only says which rules are meant, and what a quiz hides: "the password rules", "with answers hidden".
 _OF_SECRETS = re.compile(
     r"\b(?:pass(?:word|phrase|code)|key|token|pin|access|credential)s? "
-    r"(?:rules?|polic(?:y|ies)|requirements?|managers?|lengths?|formats?)\b",
+    r"(?:rules?|polic(?:y|ies)|requirements?|managers?|lengths?|formats?)\b"
+    r"|\b(?:answers|solutions) hidden\b",
     re.I,
 )
 # What the user and the assistant said to one another is nothing hidden, in whatever language it is asked for.

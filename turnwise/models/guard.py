@@ -34,6 +34,8 @@ READ = 6  # stretches of a long message that the encoder reads: those that are m
 FIRST, HONEST = 3, -1.5  # where the first so many are below these odds, the others are not read: none is worse
 COUNTED = 3  # of them that decide: a long message is an attack where more than one of its stretches is
 PIECES = 0.5  # how much the linear network counts beside the encoder
+DOUBT = -2.5  # odds of a short English message from which on the second encoder reads it too: 1 of 10 honest ones
+SECOND = 0.5  # how much it counts then beside the first
 SMOOTH = 5  # tokens over which the score of a passage is averaged
 CACHED = 64  # texts, for rails that judge the same one; what was said long ago is remembered by its score elsewhere
 _WORD = re.compile(r"[^\W\d_]+")
@@ -85,20 +87,24 @@ class OnnxGuard:
 
     def _odds(self, text: str) -> tuple[float, tuple[int, int]]:
         """The log-odds that a message is an attack, as they come, and the stretch that speaks for it."""
-        networks = self._networks()
-        encoder = self._foreign_encoder() if is_foreign(text) else networks.encoder
+        networks, foreign = self._networks(), is_foreign(text)
+        encoder = self._foreign_encoder() if foreign else networks.encoder
         if len(text) <= SHORT:
             by_pieces, span = networks.messages.score(text)
-            return encoder.read_message(text) + PIECES * by_pieces, span
+            said = encoder.read_message(text)
+            if not foreign and said + PIECES * by_pieces > DOUBT:
+                said = (1 - SECOND) * said + SECOND * self._foreign_encoder().read_message(text)
+            return said + PIECES * by_pieces, span
         spans = stretches(text)
         pieces = networks.messages.scores([text[start:end] for start, end in spans])
         read = np.argsort(pieces)[::-1][:READ]
-        said: list[float] = []
+        by_stretch: list[float] = []
         for at in read:
-            if len(said) == FIRST and max(said) < HONEST:
+            if len(by_stretch) == FIRST and max(by_stretch) < HONEST:
                 break
-            said.append(encoder.read_message(text[slice(*spans[at])]) + PIECES * pieces[at])
-        return float(np.mean(sorted(said, reverse=True)[:COUNTED])), spans[read[int(np.argmax(said))]]
+            by_stretch.append(encoder.read_message(text[slice(*spans[at])]) + PIECES * pieces[at])
+        span = spans[read[int(np.argmax(by_stretch))]]
+        return float(np.mean(sorted(by_stretch, reverse=True)[:COUNTED])), span
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
         """Whether passages hold an order for the assistant that reads them, and where it stands."""
