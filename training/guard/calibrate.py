@@ -3,8 +3,8 @@
     python training/guard/calibrate.py FOLDER MODELS [NAME ...]     (FOLDER as prepare.py left it; MODELS holds guard*)
 
 A chance of one half is where the given share of honest texts would be flagged. What somebody else writes is further
-from what was learnt than what was held out. So where there are honest texts of others (messages in English, passages)
-the threshold is one that fewer than 1 % of each public family of them reach, those of conversations among them.
+from what was learnt than what was held out. So where there are honest texts of others (messages in English, long ones,
+passages) the threshold is one that fewer than 1 % of each public family reach, those of conversations among them.
 With names (foreign, foreign_long, ...) these alone are chosen anew, the others stay as they are.
 """
 

@@ -1,4 +1,4 @@
-"""Write the guard's encoder for messages that are not English as ONNX, all at 4 bits, with its tokenizer and card.
+"""Write the guard's encoder for all languages as ONNX, all at 4 bits, with its tokenizer and card.
 
     python training/guard/export_foreign.py E5 NARROW.npz.xz FOLDER     (E5 as e5.py left it, NARROW as narrow.py did)
 

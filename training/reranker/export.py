@@ -57,7 +57,7 @@ def matched(run: packed.Weights, first: packed.Weights) -> packed.Weights:
 
 def _likeness(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The cosine of every row of one with every row of the other."""
-    one, other = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (one, other))
+    one, other = (each / (np.linalg.norm(each, axis=1, keepdims=True) + 1e-9) for each in (one, other))
     return one @ other.T
 
 

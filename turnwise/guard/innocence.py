@@ -45,12 +45,14 @@ _OF_ONE = re.compile(
 _THE_USER = re.compile(r"\b(?:the|this|that|current|logged[- ]in) (?:user|account|customer|client|patient)\b", re.I)
 _NUMBER_OF = re.compile(r"\bnumber of\b", re.I)
 
-# Where what is asked for stands: in a document, or in a numbered part of one.
+# Where what is asked for stands: in a document, in a numbered part of one, or in the instructions of something.
 _PLACED = re.compile(
     r"\b(?:in|of|from|on) (?:the|this|that|my|our|an?) (?:\w+ ){0,2}(?:paper|report|manual|article|book|handbook|"
     r"textbook|course|study|survey|wiki|lecture|slides?|guide|documentation|contract|thesis|library)\b"
     r"|\b(?:rule|section|chapter|page|step|lesson|paragraph|article|figure|table|item|question|appendix|clause) "
-    r"(?:\d+|[ivx]{2,}|one|two|three|four|five|[a-d])\b",
+    r"(?:\d+|[ivx]{2,}|one|two|three|four|five|[a-d])\b"
+    r"|\bthe (?:safety|assembly|cleaning|washing|care|operating|installation|evacuation|emergency|first[- ]aid|cooking|"
+    r"dosage|mounting|delivery|return|shipping|exam|lab) instructions\b",
     re.I,
 )
 _TURNED = re.compile(
@@ -79,11 +81,12 @@ _OF_OTHERS = re.compile(
     rf"(?:{_QUOTED}|'[^'\n]{{1,200}}'(?!\w))",
     re.I,
 )
-# A secret that only says which rules are meant, and what a quiz hides: "the password rules", "with answers hidden".
-_OF_SECRETS = re.compile(
+# Phrases that hold such a word and want nothing by it: "the password rules", "answers hidden", "act as the examiner".
+_HARMLESS = re.compile(
     r"\b(?:pass(?:word|phrase|code)|key|token|pin|access|credential)s? "
     r"(?:rules?|polic(?:y|ies)|requirements?|managers?|lengths?|formats?)\b"
-    r"|\b(?:answers|solutions) hidden\b",
+    r"|\b(?:answers|solutions) hidden\b"
+    r"|\bact as (?:the|an?|my) (?:examiner|interviewer|quizmaster|tutor|teacher|customer|opponent)\b",
     re.I,
 )
 # What the user and the assistant said to one another is nothing hidden, in whatever language it is asked for.
@@ -97,6 +100,9 @@ _OF_THE_TALK = re.compile(
     r"|(?:ma (?:première|deuxième|dernière) question|mon (?:premier|deuxième|dernier) message))"
     r"|(?:repit[ea]|traduzca|traduce|acort[ae]|ignor[ae]|olvid[ae]) (?:(?:tu|su) (?:primera|segunda|última) respuesta"
     r"|mi (?:(?:primera|segunda|última) pregunta|(?:primer|segundo|último) mensaje))"
+    r"|(?:(?:can|could) you )?(?:please )?(?:repeat|show|print|list|summari[sz]e) (?:me )?"
+    r"(?:everything|(?:the|all|all the) (?:\w+ )?\w+)(?: that)? you (?:gave|told|showed|sent|wrote) me"
+    r"(?: (?:so far|before|earlier|again|today|at the (?:beginning|start)|as an? (?:\w+ )?(?:table|list)))*\??"
     r")(?:,? (?:please|bitte|s['’]il (?:te|vous) pla[iî]t|por favor))?[.!]?",
     re.I,
 )
@@ -113,6 +119,15 @@ _ALL_ON = re.compile(
     r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
     re.I,
 )
+# What the library holds is no secret either: it is a likely first question.
+_SHELF = re.compile(
+    r"(?:(?:can|could) you )?(?:please )?(?:(?:list|show|give|tell) (?:me |us )?|(?:what|which)(?: are)? )"
+    r"(?:a list of )?(?:all )?(?:of )?(?:the )?(?:documents|files|papers|sources|books|pdfs)(?: that)?(?: do)? "
+    r"(?:you|we) "
+    r"(?:have|know|use|hold|(?:can|could) (?:read|see|search|use|access))"
+    r"(?: access to| loaded| read| indexed| here)?[.?!]?",
+    re.I,
+)
 
 
 def is_plainly_innocent(text: str) -> bool:
@@ -122,7 +137,7 @@ def is_plainly_innocent(text: str) -> bool:
         return False
     text = text.strip()
     words = [word.lower() for word in _WORD.findall(text)]
-    if _OF_THE_TALK.fullmatch(text) or _MEETING.fullmatch(text):
+    if any(each.fullmatch(text) for each in (_OF_THE_TALK, _MEETING, _SHELF)):
         return True
     if (found := _ALL_ON.fullmatch(text)) and not any(map(_TARGET.match, _WORD.findall(found["subject"].lower()))):
         return True
@@ -130,7 +145,7 @@ def is_plainly_innocent(text: str) -> bool:
         return True
     if not words or not _is_english(words):
         return False
-    if not any(map(_TARGET.match, _WORD.findall(_OF_SECRETS.sub(" ", text).lower()))):
+    if not any(map(_TARGET.match, _WORD.findall(_HARMLESS.sub(" ", text).lower()))):
         return True
     if _SEVERAL.search(text):
         return False

@@ -1,12 +1,14 @@
 """The trained part of the guard: whether a message attacks the assistant, and whether a passage gives it orders.
 
 Networks of our own: a linear one over pieces of text, which reads anything in a moment, and an encoder that reads what
-is decisive; another one for messages that are not English. `quickly` is the first alone, for what was said before.
+is decisive; another one for messages that are not English, which is asked too where the first is not sure of a short
+one. `quickly` is the linear one alone, for what was said before.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import threading
@@ -26,6 +28,8 @@ from turnwise.models.weights import OWN, OWN_HINT, own_weights
 if TYPE_CHECKING:
     import numpy.typing as npt
     from tokenizers import Encoding, Tokenizer
+
+log = logging.getLogger(__name__)
 
 MAX_TOKENS = 256
 SHORT = 400  # characters of a message that is judged as a whole; a longer one is judged by its stretches
@@ -65,6 +69,7 @@ class OnnxGuard:
         self._lock = threading.Lock()
         self._loaded: _Networks | None = None
         self._foreign: _Encoder | None = None
+        self._alone = False  # whether English is read without the second encoder, which could not be loaded
         self.odds = lru_cache(CACHED)(self._odds)
 
     def attack(self, text: str) -> Suspicion:
@@ -92,8 +97,8 @@ class OnnxGuard:
         if len(text) <= SHORT:
             by_pieces, span = networks.messages.score(text)
             said = encoder.read_message(text)
-            if not foreign and said + PIECES * by_pieces > DOUBT:
-                said = (1 - SECOND) * said + SECOND * self._foreign_encoder().read_message(text)
+            if not foreign and said + PIECES * by_pieces > DOUBT and (second := self._second_encoder()):
+                said = (1 - SECOND) * said + SECOND * second.read_message(text)
             return said + PIECES * by_pieces, span
         spans = stretches(text)
         pieces = networks.messages.scores([text[start:end] for start, end in spans])
@@ -125,6 +130,17 @@ class OnnxGuard:
             if self._foreign is None:
                 self._foreign = _encoder("guard_foreign", self._folder, self._threads)
             return self._foreign
+
+    def _second_encoder(self) -> _Encoder | None:
+        """The same for English, which can do without it: a file that is missing or damaged is told once."""
+        if self._alone:
+            return None
+        try:
+            return self._foreign_encoder()
+        except WeightsError as error:
+            self._alone = True
+            log.warning("the guard reads English with one network instead of two: %s", error)
+            return None
 
 
 class _Encoder(NamedTuple):
