@@ -31,6 +31,8 @@ from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import came_of
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
+from turnwise.models.guard import OnnxGuard
+from turnwise.models.weights import OWN
 from turnwise.types import Chunk, Document, Step, StepResult
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "openai", "fastapi", "uvicorn", "pypdfium2", "tqdm", "asyncio"}
@@ -596,6 +598,20 @@ def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     shown = run("doctor", "--library", birds)
     assert shown.exit_code == 0
     assert "ok    sqlite    3." in shown.stdout
+
+
+def test_the_doctor_finds_a_damaged_network_of_the_guard(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for file in OWN.glob("guard*"):
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "guard_foreign.onnx").unlink()
+    (tmp_path / "guard_foreign.onnx").write_bytes(b"rubbish")
+    assert examined("--library", birds)["guard"]["status"] == "ok"
+    monkeypatch.setattr("turnwise.cli.doctor.trained", lambda: OnnxGuard(tmp_path))
+    found = examined("--library", birds)["guard"]
+    assert found["status"] == "fail"
+    assert "guard_foreign.onnx is not the file that its card names" in found["message"]
 
 
 def test_the_doctor_says_who_may_call(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from turnwise.app import build, data_tool, guard_of, library_folder, library_pla
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
+from turnwise.guard.pipeline import trained
 from turnwise.server.access import MODES
 from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
@@ -32,6 +33,7 @@ from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
 FALLBACK = "Until then answers are sentences of your documents."
 PATIENCE = 10.0  # seconds for the model's endpoint to say something
 ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
+FOREIGN = "Какие документы здесь есть?"  # a message for which all networks of the guard are loaded
 LITTLE = 500_000_000  # bytes of free disk below which a library soon has none
 
 
@@ -232,10 +234,11 @@ async def _first_word(model: ChatModel) -> None:
 
 
 def _guard(settings: Settings, origin: str) -> Finding:
-    """Which rails stand around a turn."""
+    """Which rails stand around a turn, and whether their networks are those that came with the package."""
     try:
         preset = guard_of(settings, None).preset
-    except ConfigError as error:
+        trained().attack(FOREIGN)
+    except TurnwiseError as error:
         return Finding("guard", "fail", str(error), error.hint)
     because = "which is the default" if origin == "default" else f"because {origin} says so"
     sides = [f"{', '.join(rails)} ({side})" for side, rails in preset.rails.items() if rails]
