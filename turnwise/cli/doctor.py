@@ -237,7 +237,8 @@ def _guard(settings: Settings, origin: str) -> Finding:
     """Which rails stand around a turn, and whether their networks are those that came with the package."""
     try:
         preset = guard_of(settings, None).preset
-        trained().attack(FOREIGN)
+        if any(preset.rails.values()):
+            trained().attack(FOREIGN)
     except TurnwiseError as error:
         return Finding("guard", "fail", str(error), error.hint)
     because = "which is the default" if origin == "default" else f"because {origin} says so"

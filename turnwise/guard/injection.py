@@ -58,6 +58,13 @@ _FREED = re.compile(
     re.I,
 )
 
+# Honest within a conversation. Where nothing was said yet, the assistant's first words are those that are hidden.
+_FIRST_WORDS = re.compile(
+    r"(?:please )?(?:repeat|print|show|output|tell|give|say) (?:me |us )?(?:your|the) (?:very )?first "
+    r"(?:message|words|line|sentence)(?:,? (?:again|please|word for word|verbatim|exactly))*[.!]?",
+    re.I,
+)
+
 
 class _Rule(NamedTuple):
     """A pattern, what it means, words of which it needs one, and how far from these it may begin and end."""
@@ -137,6 +144,8 @@ class InjectionRail:
     def check(self, case: Case) -> Finding:
         reading = case.reading
         told = by_rule(reading)
+        if told is None and self.reads_history and not case.history and _FIRST_WORDS.fullmatch(reading.plain.strip()):
+            told = (0, len(case.text)), "asks for what stood before the conversation"
         if told is not None:
             span, meaning = told
             reason = f"“{_words(case.text, span)}” {meaning}"
