@@ -534,6 +534,24 @@ def test_the_head_of_the_first_column_is_read_and_not_written(answerer: Extracti
     assert answer == "Knots: Price 60 euros. [1] Ropes: Price 85 euros. [1]"
 
 
+def test_the_head_is_written_where_the_first_cell_is_a_number() -> None:
+    assert stated("Leaves Ardfern | Runs\n07:15 | daily") == ["Leaves Ardfern 07:15: Runs daily."]
+
+
+def test_a_row_is_told_under_the_heading_of_its_table(answerer: ExtractiveAnswerer) -> None:
+    table = "Workshops in May\n\nWorkshop | Price\nKnots | 60 euros\nRopes | 85 euros"
+    answer = answerer.answer(prompt("What is the price of knots?", table))
+    assert answer == "Workshops in May – Knots: Price 60 euros. [1]"
+
+
+def test_a_table_is_told_whole_where_several_of_its_rows_answer_unless_it_is_long(answerer: ExtractiveAnswerer) -> None:
+    def told(rows: int) -> int:
+        table = "Workshop | Price\n" + "\n".join(f"Knot {number} | {number} euros" for number in range(rows))
+        return answerer.answer(prompt("What does a knot workshop cost?", table)).count("Price")
+
+    assert (told(6), told(8), told(9)) == (6, 8, 4)
+
+
 def test_a_definition_is_not_continued_by_a_row_or_by_the_definition_of_something_else(
     answerer: ExtractiveAnswerer,
 ) -> None:

@@ -50,8 +50,8 @@ LONGEST_HEADING = 100  # characters of a line in a passage that can be a heading
 LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
-    r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does )(?:an? |the )?[“\"]?(.+?)[”\"]?"
-    r"(?: about| mean)?(?: again| exactly)?\??$",
+    r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
+    r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
@@ -69,7 +69,8 @@ _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
 _AMOUNT = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
-    r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|every|daily|weekly|monthly|yearly|annual\w*|hourly)\b",
+    r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
+    r"annual\w*|hourly)\b",
     re.I,
 )
 _TIME = re.compile(
@@ -83,12 +84,29 @@ _NAME = re.compile(
     r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
     r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
 )
-# What a question asks for, and what a sentence that gives it holds.
-_WANTS = (
-    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
-    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|time)\b", re.I), _TIME),
-    (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
+_HOURS = re.compile(
+    r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
+_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I)
+# Words of asking for a price, and for any amount or time: they do not say of what.
+_PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
+_MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
+# What a question asks for, and what a sentence that gives it holds.
+_QUANTITIES = (
+    (
+        re.compile(
+            r"\bwhat (?:do|does|did|will|would)\b.*\b(?<!the )(?<!a )(?:cost|charge)\b(?! functions?)|\bexpensive\b"
+            r"|\b(?:price|cost|fee|fare)s? (?:of|for)\b"
+            r"|^(?!(?:\w+ )?(?:why|who|when|where|how (?!much))\b).*\b(?:price|cost|fee|fare)s?\W*$",
+            re.I,
+        ),
+        _AMOUNT,
+    ),
+    (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
+    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
+    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
+)
+_WANTS = (*_QUANTITIES, (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
@@ -151,6 +169,7 @@ class Candidate:
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
     leans: bool = False  # for what is asked, on the sentence before
+    meant: bool = True  # by what is asked: not so most rows
     score: float = 0.0
 
     @property
@@ -243,10 +262,10 @@ class ExtractiveAnswerer:
 
         good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
-        old = [each for each in good if each.said and _meant(each, asked_now)]
-        definition = _DEFINITION.match(question.strip())
-        if definition and (defining := [each for each in old if _defines(definition[1], each.text)]):
-            return sorted(defining, key=lambda each: not _defines(definition[1], each.text, " (?:an?|the|one of)"))[:1]
+        old = [each for each in good if each.said and _meant(each, asked_now) and _gives(each, question, _QUANTITIES)]
+        topic = _defined(question)
+        if topic and (defining := [each for each in old if _defines(topic, each.text)]):
+            return sorted(defining, key=lambda each: not _defines(topic, each.text, " (?:an?|the|one of)"))[:1]
         if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED):
             return old[:1]
         if prompt.sides:
@@ -261,16 +280,19 @@ class ExtractiveAnswerer:
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
-        wanted = _asked_stems(question)
+        wanted, chances = _asked_stems(question), _chances(prompt)
+        asked = _asked_stems(prompt.question) or wanted
+        named = {each.evidence.number for each in pool if each.stated.is_row and each.stated.named_by(asked)}
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
-        chances = _chances(prompt)
+            each.meant = each.stated.named_by(asked) or (
+                each.evidence.number not in named and _tells(each, question, chances)
+            )
         by_words = _by_words(question, pool, chances)
         of_words = GUESSED if any(chance < 0.5 for chance in chances.values()) else BY_WORDS
-        asked = _asked_stems(prompt.question) or wanted
-        named = [each for each in pool if each.stated.named_by(asked)]
-        likely = sorted(named, key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
+        likely = [each for each in pool if each.meant]
+        likely.sort(key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
         if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
             for each in (each for each in pool if _UNSPACED.search(each.text)):
                 each.score = by_words[id(each)] - UNJUDGED
@@ -372,7 +394,8 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
         columns = heads[-len(cells) :]  # the head of the first column may be empty
         told = ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False) if cell)
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
-        yield Statement(f"{first}: {told}.", above, f"{first} ({head}): {told}." if head else f"{first}: {told}.")
+        row = f"{first} ({head}): {told}." if head else f"{first}: {told}."
+        yield Statement(f"{head} {first}: {told}." if head and first[:1].isdigit() else f"{first}: {told}.", above, row)
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -498,7 +521,7 @@ def _side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
 def _length(question: str, prompt: Prompt) -> int:
     """How many sentences: few for a definition, for one of several questions, and after a long answer."""
     long_before = prompt.state is not None and prompt.state.last_response_length > LONG
-    short = len(prompt.asked) > 1 or long_before or _DEFINITION.match(question.strip())
+    short = len(prompt.asked) > 1 or long_before or _defined(question)
     length = SHORT_ANSWER if short and not _only_more(prompt) else LONGEST_ANSWER
     return length // 2 if _prefers(prompt, SHORT) else length
 
@@ -519,11 +542,27 @@ def _about(candidate: Candidate) -> frozenset[str]:
     return _stems(f"{candidate.stated.whole} {passage.called} {passage.heading}")
 
 
+def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
+    """Whether a row gives the amount or the time that the question asks for, and it or what stands above it names most
+    of what the question is about: "adult: 5 euros" under "Tickets" of the document that was talked about."""
+    if not any(wants.search(question) and given.search(row.text) for wants, given in _QUANTITIES):
+        return False
+    named = {key: chances.get(key, 1.0) for key in _asked_stems(question) - _MEASURES}
+    stated, passage = row.stated, row.evidence.passage
+    place = _stems(f"{stated.above} {passage.called} {passage.heading}")
+    near = _stems(stated.values or stated.row) | (place - _stems(row.text))  # the names of its fields say nothing
+    return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
+
+
 def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
     """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
     its headings help a little."""
     wanted = _asked_stems(question)
     held = {id(each): _stems(each.stated.row or each.text) for each in pool}
+    for each in (each for each in pool if each.stated.is_row and each.meant and wanted & _PRICE):
+        priced = _MONEY.search(f"{each.stated.whole} {each.evidence.passage.heading}")
+        if priced and held[id(each)].isdisjoint(wanted):
+            held[id(each)] |= wanted & _PRICE  # "adult: 5 euros" says what it costs
     around = {
         each.evidence.number: _stems(f"{each.evidence.passage.called} {each.evidence.passage.heading}") for each in pool
     }
@@ -546,12 +585,12 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     sentence, bonus = candidate.text, 0.0
     if _LEADING_PRONOUN.match(sentence) and candidate.position == 0:
         bonus -= 0.1
-    if any(wants.search(question) and not gives.search(sentence) for wants, gives in _WANTS):
+    if not _gives(candidate, question, _WANTS):
         bonus -= 0.2
-    asked = _DEFINITION.match(question.strip())
-    if asked and not base_stems(content_stems(asked[1])) <= _about(candidate):
+    asked = _defined(question)
+    if asked and not base_stems(content_stems(asked)) <= _about(candidate):
         bonus -= 0.2
-    if asked and _defines(asked[1], sentence):
+    if asked and _defines(asked, sentence):
         bonus += 0.25
     if _EXAMPLE.search(question) and _GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
@@ -564,6 +603,17 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
         if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
             bonus += 0.05
     return bonus
+
+
+def _gives(candidate: Candidate, question: str, kinds: Sequence[tuple[re.Pattern[str], re.Pattern[str]]]) -> bool:
+    """Whether a sentence holds what a question asks for, such as an amount; any does where it asks for none."""
+    return all(given.search(candidate.text) for wants, given in kinds if wants.search(question))
+
+
+def _defined(question: str) -> str:
+    """What a question wants to know the meaning of, or nothing: "what is the price of" asks for no meaning."""
+    found = _DEFINITION.match(question.strip())
+    return found[1] if found and not any(wants.search(question) for wants, _ in _QUANTITIES) else ""
 
 
 def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
@@ -591,11 +641,12 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
     if chosen[0].said:
         return AGAIN + _cited(chosen[0])
-    definition = _DEFINITION.match(question.strip())
-    if not definition:
-        return _paragraphs(_with_antecedents(chosen, pool))
+    defined = _defined(question)
+    if not defined:
+        whole = chosen if _prefers(prompt, SHORT) else _with_tables(chosen, pool)
+        return _paragraphs(_with_antecedents(whole, pool))
     alone = len(chosen) == 1 and not _prefers(prompt, SHORT)
-    topic = _stems(definition[1])
+    topic = _stems(defined)
     goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
 
@@ -636,12 +687,13 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
 
 def _leads(chosen: Sequence[Candidate]) -> Iterator[str]:
     """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
-    which may be "What is not covered"; once is enough for those under the same."""
+    which may be "What is not covered", and a row without that of its table; once is enough for those under the same."""
     last = ""
     for each in chosen:
-        bare = each.item and (not _ends(each.text) or len(_units(each.text)) < 4)
+        row = each.stated.is_row
+        bare = row or (each.item and (not _ends(each.text) or len(_units(each.text)) < 4))
         heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
-        yield "" if heading in ("", last) else f"{heading} " if _asks(heading) else f"{heading}: "
+        yield "" if heading in ("", last) else f"{heading} " if _asks(heading) else f"{heading}{' –' if row else ':'} "
         last = heading
 
 
@@ -673,6 +725,17 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
     if best.item:
         items = [*reversed(list(takewhile(lambda each: each.item, reversed(before)))), best, *items]
     return [each for each in items if each is best or not each.said][:MOST_STEPS]
+
+
+def _with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentences, and where more rows than one of a small table answer, all that the judge did not turn down."""
+    for best in [each for each in chosen if each.stated.is_row][:1]:
+        table = [each for each in pool if each.stated.is_row and each.meant and _together(each, best) and not each.said]
+        alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
+        if 1 < len(alike) <= len(table) <= MOST_STEPS:
+            others = [each for each in table if each not in chosen]
+            return [*chosen, *(each for each in others if not each.score or each.score >= CONTINUES)]
+    return list(chosen)
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:

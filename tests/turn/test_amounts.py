@@ -1,0 +1,122 @@
+"""Questions for a price, an amount or a time whose answer is a row of a table that shares no word with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+from turnwise.text import without_citations
+from turnwise.types import Reply
+
+Talk = Callable[..., tuple[Reply, ...]]
+
+POOL = """# Harbour Pool
+
+Harbour Pool is a sea-water pool at the old quay of Tarrow. It was built in 1934.
+
+## Opening hours
+
+Towels can be borrowed at the desk.
+
+| Day | Early swim | General swim |
+|---|---|---|
+| Monday to Friday | 06:30–08:30 | 10:00–20:00 |
+| Sunday | none | 09:30–17:00 |
+
+## Admission
+
+| Swimmer | Single | Ten visits |
+|---|---|---|
+| Adult | £6.50 | £55 |
+| Junior | £3.20 | £27 |
+| Infant | free | free |
+"""
+HALL = """# Marina Hall
+
+Marina Hall is a concert hall for 400 people in Tarrow, next to the pool.
+
+## Hiring
+
+Hire of the hall costs £350 on weekdays. A piano costs £40 more, and the pool of helpers explains all costs.
+"""
+CLINIC = """# Elmtree Clinic
+
+Elmtree Clinic treats cats, dogs, rabbits and birds. It is run by three vets.
+
+## Charges
+
+Consultation: 38 euros
+Microchip: 30 euros
+"""
+TICKETS = (
+    "Tickets – adult: price 5 euros. child aged 5 to 17 who is not an Edify pupil: price 2 euros. "
+    "child under 5: price free. family: two adults and up to four children: price 12 euros."
+)
+ADMISSION = (
+    "Admission – Adult: Single £6.50, Ten visits £55. Junior: Single £3.20, Ten visits £27. "
+    "Infant: Single free, Ten visits free."
+)
+SWIM = (
+    "Opening hours – Monday to Friday: Early swim 06:30–08:30, General swim 10:00–20:00. "
+    "Sunday: Early swim none, General swim 09:30–17:00."
+)
+
+
+@pytest.fixture(scope="module")
+def tarrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("tarrow")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={"pool.md": POOL.encode(), "hall.md": HALL.encode(), "clinic.md": CLINIC.encode()})
+        yield engine
+
+
+def answer(engine: Engine, *messages: str) -> str:
+    chat = engine.chat()
+    return [without_citations(chat.ask(message).text) for message in messages][-1]
+
+
+@pytest.mark.parametrize("question", ["what does it cost?", "how much are the tickets?"])
+def test_the_price_of_what_was_talked_about_is_read_from_its_table(talk: Talk, question: str) -> None:
+    reply = talk("What is Edifest?", question)[-1]
+    assert TICKETS in without_citations(reply.text)
+    assert {source.title for source in reply.sources} == {"Edifest"}
+
+
+def test_the_hours_stand_beside_what_is_said_of_them(talk: Talk) -> None:
+    text = without_citations(talk("What is Edicenter?", "when is it open?")[-1].text)
+    assert text.startswith("Edicenter is open six days a week during term. Opening hours – Monday to Thursday: term")
+
+
+@pytest.mark.parametrize("question", ["what does it cost?", "how much is it?", "is it expensive?"])
+def test_a_table_of_the_document_wins_over_a_sentence_on_the_price_of_something_else(
+    tarrow: Engine, question: str
+) -> None:
+    assert answer(tarrow, "What is Harbour Pool?", question) == ADMISSION
+
+
+def test_a_price_that_a_sentence_states_is_quoted_as_before(tarrow: Engine) -> None:
+    assert answer(tarrow, "What is Marina Hall?", "what does it cost?").startswith("Hire of the hall costs £350")
+
+
+@pytest.mark.parametrize("question", ["when is it open?", "what are the opening hours?"])
+def test_a_time_is_read_from_a_table_as_well(tarrow: Engine, question: str) -> None:
+    assert answer(tarrow, "What is Harbour Pool?", question) == SWIM
+
+
+def test_only_the_row_is_told_that_the_question_names(tarrow: Engine) -> None:
+    told = answer(tarrow, "What does Harbour Pool cost for a junior?")
+    assert told == "Admission – Junior: Single £3.20, Ten visits £27."
+
+
+def test_lines_of_a_price_list_are_told_with_its_heading(tarrow: Engine) -> None:
+    told = answer(tarrow, "What is Elmtree Clinic?", "what do they charge?")
+    assert told == "Charges – Consultation: 38 euros Microchip: 30 euros"
+
+
+def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:
+    assert "Adult" not in answer(tarrow, "What is Harbour Pool?", "who runs it?")
