@@ -113,6 +113,11 @@ def test_only_the_row_is_told_that_the_question_names(tarrow: Engine) -> None:
     assert told == "Admission – Junior: Single £3.20, Ten visits £27."
 
 
+def test_a_table_that_was_told_is_told_again_whole(tarrow: Engine) -> None:
+    told = answer(tarrow, "What is Harbour Pool?", "what does it cost?", "how much is a single visit?")
+    assert told == f"As I said: {ADMISSION}"
+
+
 def test_lines_of_a_price_list_are_told_with_its_heading(tarrow: Engine) -> None:
     told = answer(tarrow, "What is Elmtree Clinic?", "what do they charge?")
     assert told == "Charges – Consultation: 38 euros Microchip: 30 euros"

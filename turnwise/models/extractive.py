@@ -639,11 +639,11 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
     steps = _steps(chosen[0], pool) if _HOW_TO.search(question) else []
     if len(steps) > 1:
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
+    whole = chosen if _prefers(prompt, SHORT) else _with_tables(chosen, pool)
     if chosen[0].said:
-        return AGAIN + _cited(chosen[0])
+        return AGAIN + _paragraphs(whole)
     defined = _defined(question)
     if not defined:
-        whole = chosen if _prefers(prompt, SHORT) else _with_tables(chosen, pool)
         return _paragraphs(_with_antecedents(whole, pool))
     alone = len(chosen) == 1 and not _prefers(prompt, SHORT)
     topic = _stems(defined)
@@ -730,7 +730,8 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
 def _with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
     """The sentences, and where more rows than one of a small table answer, all that the judge did not turn down."""
     for best in [each for each in chosen if each.stated.is_row][:1]:
-        table = [each for each in pool if each.stated.is_row and each.meant and _together(each, best) and not each.said]
+        rows = [each for each in pool if each.stated.is_row and each.meant and _together(each, best)]
+        table = [each for each in rows if each.said == best.said]
         alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
         if 1 < len(alike) <= len(table) <= MOST_STEPS:
             others = [each for each in table if each not in chosen]
