@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 
@@ -24,6 +24,7 @@ FLUENT = -0.1  # fluency, on the average, of words with figures for letters; cod
 
 _GAP = r"[ .,\-_*|/·•~\n'’\"“”?!:;()]"
 _SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,6}}[^\W_](?![^\W_])){{3,}}")
+_SPACED_INSIDE = re.compile(rf"{_GAP}[^\W_]{_GAP}{{1,6}}[^\W_]{_GAP}")  # what each of them holds, and is soon found
 _SPACED_TIGHTLY = re.compile(r"(?<![^\W_])[^\W_][.,\-_*|/·•~]{1,4}[^\W_][.,\-_*|/·•~]{1,4}[^\W_](?![^\W_])")
 _GAP_OF_LETTERS = re.compile(rf"{_GAP}+")
 _ONE = r"(?>\.{3}|\S)"  # a character; one of them is now three
@@ -49,7 +50,7 @@ _APART = "A-Za-z\u00aa-\u0dff\u0f00-\u0fff\u10a0-\u10ff\u1200-\u177f\u1800-\u1ff
 _RUNNING_ON = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 _MARKUP_BETWEEN = re.compile(rf"(?<=[{_APART}]{{2}})(?:{_INLINE}|\*\*|~~|`)(?=[{_APART}])", re.I)
 _MARKED_RUNNING_ON = re.compile(  # begins with what is rare, so that a long text is soon looked through
-    rf"<(?<=[{_RUNNING_ON}].)/?[a-z]|[*~`](?<=[{_RUNNING_ON}].)[*~`]{{0,2}}[{_RUNNING_ON}]", re.I
+    rf"[<*~`](?<=[{_RUNNING_ON}].)(?:(?<=<)/?[a-z]|(?<=[*~`])[*~`]{{0,2}}[{_RUNNING_ON}])", re.I
 )
 _MARKUP = re.compile(rf"{_INLINE}|[*~`]{{1,3}}|(?<=[^\W_])_{{1,3}}(?=[^\W_])|\[\]", re.I)
 
@@ -113,11 +114,22 @@ def _joined(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     alone = {each for each in short if len(each) == 1 and each.isalpha() and each not in "aAiI"}
     if len(alone) < 2 and not tokens.any_like(_SPACED_TIGHTLY):
         return tape, spelled
-    runs = {found.start(): _run(found) for found in _SPACED.finditer(tape.text)}
+    runs = {found.start(): _run(found) for found in _spaced(tape.text)}
     plain = [start for start, run in runs.items() if run and _has_words(run.text)]
     if not plain:
         return tape, spelled
     return tape.sub(_SPACED, lambda found: runs[found.start()]), spelled + len(plain)
+
+
+def _spaced(text: str) -> Iterator[re.Match[str]]:
+    """Letters with gaps between them, looked for only around two that have gaps on both sides: the first stands at most
+    a gap before these."""
+    end = 0
+    for inside in _SPACED_INSIDE.finditer(text):
+        for place in range(max(end, inside.start() - 6), inside.end()):
+            if place >= end and (found := _SPACED.match(text, place)):
+                yield found
+                end = found.end()
 
 
 def _spelled(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
@@ -270,6 +282,8 @@ def _in_letters(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     def read(match: re.Match[str]) -> str | None:
         nonlocal count
         new = _likeliest(match[0]) if many else found.get(match[0])
+        if many and len(match[0]) == 1 and match.string.startswith(("'", "’"), match.end()):  # as in "s'il"
+            new = match[0].translate(_FIRST)
         count += new not in (None, match[0])
         return new
 
