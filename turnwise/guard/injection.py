@@ -231,9 +231,9 @@ def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
             continue
         # Quoted words are blanked out, and white space is one blank, so that places stay what they are.
         own = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), view.text)
+        lower = own.lower().replace("\n", " ")
         # A command may begin on a new line, or be broken over lines.
         for text in dict.fromkeys((own, own.replace("\n", " "))):
-            lower = text.lower().replace("\n", " ")
             for rule in _RULES:
                 if found := rule.search(text, lower):
                     return reading.place(view, *found.span()), rule.meaning

@@ -53,6 +53,7 @@ def fluency(words: str) -> float:
     return float(_following()[letters[:-1], letters[1:]].mean())
 
 
+@lru_cache(maxsize=8192)
 def following(before: str, after: str) -> float:
     """How much likelier than by chance one letter comes after another, a blank being the end of a word: log-odds."""
     first, second = _numbers(bare(before + after))
