@@ -127,6 +127,11 @@ def _by_words(found: list[str], spoken: str) -> str | None:
     return "en" if english else None
 
 
+def small_words() -> Iterable[str]:
+    """The small words of all languages that are recognised."""
+    return _known()[0]
+
+
 @lru_cache(maxsize=1)
 def _known() -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]]]:
     """The languages that each small word belongs to, and the letters that mark a language."""

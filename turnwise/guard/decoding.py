@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from urllib.parse import unquote_to_bytes
 
-from turnwise.guard.folding import Tape, characters_of
+from turnwise.guard.folding import Tape, characters_of, long_runs
 from turnwise.guard.vocabulary import WORDS, Tokens, ascii_words
 
 SHORTEST = 12  # characters of base64 that are looked at
@@ -25,10 +25,10 @@ _ESCAPE = re.compile(
     r"\\(?:u[0-9A-Fa-f]{4}(?:\\u[0-9A-Fa-f]{4})*|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}(?:\\x[0-9A-Fa-f]{2})*"
     r"|[0-3][0-7]{2}(?:\\[0-3][0-7]{2})*)"
 )
-_BASE64 = re.compile(
-    rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{SHORTEST},}}(?:[ \t]{{0,4}}\n[ \t]{{0,4}}[A-Za-z0-9+/_-]{{2,}})*={{0,2}}"
-)
+_BASE64_LINE = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{SHORTEST},}}")
+_BASE64 = re.compile(rf"{_BASE64_LINE.pattern}(?:[ \t]{{0,4}}\n[ \t]{{0,4}}[A-Za-z0-9+/_-]{{2,}})*={{0,2}}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x)?[0-9A-Fa-f]{2}[ :,-]{0,2}){8,}(?![0-9A-Za-z])")
+_HEX_SIGNS = "0123456789ABCDEFabcdefx :,-"
 _BINARY = re.compile(r"(?<![0-9A-Za-z])(?:[01]{8}[ ,]{0,2}){4,}(?![0-9A-Za-z])")
 _WIDE = re.compile(r"[A-Za-z0-9+/_-]{40}")  # a line that may be one of several
 _PAIR = re.compile(r"(?:0x)?[0-9A-Fa-f]{2}[:,-]?")
@@ -99,11 +99,11 @@ def payloads(text: str, tokens: Tokens) -> Iterator[Payload]:
     """What stands in a text of these tokens as base64, hexadecimal or binary digits and holds words."""
     long = [each for each in tokens.all if len(each) >= SHORTEST and not each.islower()]
     if any(_WIDE.search(each) or _base64_in(each) for each in long):
-        for found in _BASE64.finditer(text):
+        for found in _runs_of_base64(text):
             yield from _of_base64(found)
     pairs = sum(1 for each in tokens.odd if _PAIR.fullmatch(each))
     if pairs > 2 or tokens.any_like(_HEX):
-        for found in _HEX.finditer(text):
+        for found in _runs_of_hex(text):
             digits = _NOT_HEX.sub("", found[0])
             told = _told(bytes.fromhex(digits[: len(digits) // 2 * 2]))
             if told is not None and (len(digits) >= CERTAIN or ascii_words(told) & WORDS):
@@ -112,6 +112,22 @@ def payloads(text: str, tokens: Tokens) -> Iterator[Payload]:
         for found in _BINARY.finditer(text):
             if (told := _told(_bytes_of(re.sub("[ ,]", "", found[0])))) is not None:
                 yield Payload(told, "decoded binary", found.span())
+
+
+def _runs_of_base64(text: str) -> Iterator[re.Match[str]]:
+    """Where base64 may stand: only what stands without gaps for long is looked at."""
+    end = 0
+    for start, stop in long_runs(text, SHORTEST):
+        while first := _BASE64_LINE.search(text, max(start, end), stop):
+            if found := _BASE64.match(text, first.start()):
+                yield found
+            end = found.end() if found else first.end()
+
+
+def _runs_of_hex(text: str) -> Iterator[re.Match[str]]:
+    """Where eight pairs of hexadecimal digits and more stand: only what is written with their signs is looked at."""
+    for start, stop in long_runs(text, 16, _HEX_SIGNS):
+        yield from _HEX.finditer(text, start, stop + 1)
 
 
 def _base64_in(token: str) -> bool:

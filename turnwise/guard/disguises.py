@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 
 from turnwise.guard.folding import Spread, Tape, characters_of
-from turnwise.guard.vocabulary import LONGEST, LONGEST_TOKEN, WORDS, Tokens, ascii_words, gained, plausible, segmented
+from turnwise.guard.letters import bare, base_letter, fluency, following, known_small_words
+from turnwise.guard.vocabulary import LONGEST, LONGEST_TOKEN, WORDS, Tokens, ascii_words, gained, segmented
 
 MOST_VARIANTS = 16  # readings tried of one word with figures
 SHORTEST_TOGETHER = 14  # letters that may be several words without blanks
@@ -18,9 +19,12 @@ LONG_WORD = 6  # letters of a word that nobody takes apart without reason
 NO_INITIALS = 4  # letters that are hardly initials
 SEVERAL = 3  # words of so many
 LONGEST_RUN = 10_000  # spaced letters without double gaps that are cut into words
+RARER = 2.0  # log-odds that a figure means the first of two letters
+FLUENT = -0.1  # fluency, on the average, of words with figures for letters; codes have less
 
 _GAP = r"[ .,\-_*|/·•~\n'’\"“”?!:;()]"
 _SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,6}}[^\W_](?![^\W_])){{3,}}")
+_SPACED_INSIDE = re.compile(rf"{_GAP}[^\W_]{_GAP}{{1,6}}[^\W_]{_GAP}")  # what each of them holds, and is soon found
 _SPACED_TIGHTLY = re.compile(r"(?<![^\W_])[^\W_][.,\-_*|/·•~]{1,4}[^\W_][.,\-_*|/·•~]{1,4}[^\W_](?![^\W_])")
 _GAP_OF_LETTERS = re.compile(rf"{_GAP}+")
 _ONE = r"(?>\.{3}|\S)"  # a character; one of them is now three
@@ -46,7 +50,7 @@ _APART = "A-Za-z\u00aa-\u0dff\u0f00-\u0fff\u10a0-\u10ff\u1200-\u177f\u1800-\u1ff
 _RUNNING_ON = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 _MARKUP_BETWEEN = re.compile(rf"(?<=[{_APART}]{{2}})(?:{_INLINE}|\*\*|~~|`)(?=[{_APART}])", re.I)
 _MARKED_RUNNING_ON = re.compile(  # begins with what is rare, so that a long text is soon looked through
-    rf"<(?<=[{_RUNNING_ON}].)/?[a-z]|[*~`](?<=[{_RUNNING_ON}].)[*~`]{{0,2}}[{_RUNNING_ON}]", re.I
+    rf"[<*~`](?<=[{_RUNNING_ON}].)(?:(?<=<)/?[a-z]|(?<=[*~`])[*~`]{{0,2}}[{_RUNNING_ON}])", re.I
 )
 _MARKUP = re.compile(rf"{_INLINE}|[*~`]{{1,3}}|(?<=[^\W_])_{{1,3}}(?=[^\W_])|\[\]", re.I)
 
@@ -55,9 +59,12 @@ _FIGURES = {
     "$": "s", "!": "i", "|": "il", "+": "t", "€": "e", "£": "l",
 }  # fmt: skip
 _FIRST = str.maketrans({figure: letters[0] for figure, letters in _FIGURES.items()})
-_FIGURED = re.compile(r"[A-Za-z][0-9@$|€£]|[0-9@$!|+€£][A-Za-z]")
-_FIGURED_WORD = re.compile(r"(?<![A-Za-z0-9@$!|+€£])[A-Za-z0-9@$!|+€£]{2,40}(?![A-Za-z0-9@$|€£])")
-_STROKED = str.maketrans("ıłøđŁØĐħŧ", "ilodLODht")
+_LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
+_WITH_LATIN = re.compile(f"[{_LATIN}]")
+_FIGURED = re.compile(rf"[{_LATIN}][0-9@$|€£]|[0-9@$!|+€£][{_LATIN}]")
+_FIGURED_WORD = re.compile(rf"(?<![{_LATIN}0-9@$!|+€£])[{_LATIN}0-9@$!|+€£]{{1,40}}(?![{_LATIN}0-9@$|€£])")
+_FIGURE_INSIDE = re.compile(rf"[{_LATIN}][0-9$!]+[{_LATIN}]")  # the other signs stand in addresses and tables too
+_FIGURES_APART = re.compile(rf"[0-9$!][{_LATIN}]+[0-9$!]")
 
 
 def undisguised(tape: Tape, tokens: Tokens, signs: Counter[str]) -> tuple[list[str], Tape, Tokens]:
@@ -107,11 +114,22 @@ def _joined(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     alone = {each for each in short if len(each) == 1 and each.isalpha() and each not in "aAiI"}
     if len(alone) < 2 and not tokens.any_like(_SPACED_TIGHTLY):
         return tape, spelled
-    runs = {found.start(): _run(found) for found in _SPACED.finditer(tape.text)}
+    runs = {found.start(): _run(found) for found in _spaced(tape.text)}
     plain = [start for start, run in runs.items() if run and _has_words(run.text)]
     if not plain:
         return tape, spelled
     return tape.sub(_SPACED, lambda found: runs[found.start()]), spelled + len(plain)
+
+
+def _spaced(text: str) -> Iterator[re.Match[str]]:
+    """Letters with gaps between them, looked for only around two that have gaps on both sides: the first stands at most
+    a gap before these."""
+    end = 0
+    for inside in _SPACED_INSIDE.finditer(text):
+        for place in range(max(end, inside.start() - 6), inside.end()):
+            if place >= end and (found := _SPACED.match(text, place)):
+                yield found
+                end = found.end()
 
 
 def _spelled(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
@@ -241,7 +259,7 @@ def _unaccented(tape: Tape, _: Tokens) -> tuple[Tape, int]:
     """Latin letters without their accents, where that gives English words; so in no text of another language."""
     if tape.text.isascii():
         return tape, 0
-    table = {ord(each): base for each in characters_of(tape.text) if (base := _base(each)) != each}
+    table = {ord(each): base for each in characters_of(tape.text) if (base := base_letter(each)) != each}
     if not table:
         return tape, 0
     new = tape.taken(tape.text.translate(table), None)
@@ -249,30 +267,43 @@ def _unaccented(tape: Tape, _: Tokens) -> tuple[Tape, int]:
 
 
 def _in_letters(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
-    """Words written with figures and signs for letters. One must be plain; where many are, numbers are read too."""
+    """Words written with figures and signs for letters. One must be plain; where many are, of any language, all words
+    and numbers are read so."""
     if not _FIGURED.search(tokens.some):
         return tape, 0
-    found = {each: _lettered(each) for each in set(_FIGURED_WORD.findall(tokens.some)) if not each.isalpha()}
-    plain = [word for each, word in found.items() if word and len(word) > 3 and not each.isdigit()]
-    likely = [each for each, word in found.items() if word or (len(each) > 3 and _likely(each))]
-    many = len(likely) > 2 and 3 * len(likely) >= len(tokens.all)
+    figured = {each for each in _FIGURED_WORD.findall(tokens.some) if not each.isalpha() and not each.isdigit()}
+    found = {each: word for each in figured if (word := _lettered(each))}
+    plain = [word for word in found.values() if len(word) > 3]
+    many = _is_in_figures(figured, tokens)
     if not many and not any(len(word) > 4 for word in plain) and len(plain) < 2:
         return tape, 0
     count = 0
 
     def read(match: re.Match[str]) -> str | None:
         nonlocal count
-        word = match[0]
-        new = found.get(word)
-        if word.isalpha() or (word.isdigit() and not (many and new)):
-            return None
-        if not new and many and any(map(str.isalpha, word)):
-            new = _first(word)
-        count += bool(new)
-        return new or None
+        new = _likeliest(match[0]) if many else found.get(match[0])
+        if many and len(match[0]) == 1 and match.string.startswith(("'", "’"), match.end()):  # as in "s'il"
+            new = match[0].translate(_FIRST)
+        count += new not in (None, match[0])
+        return new
 
     new = {each: after for each in tokens.odd if (after := Tape(each).sub(_FIGURED_WORD, read)).text != each}
     return _by_token(tape, new), count
+
+
+def _is_in_figures(figured: Collection[str], tokens: Tokens) -> bool:
+    """Whether a third of the words have figures, some of them inside, as no language has them, and are words of some
+    language without. Abbreviations such as i18n have figures in one place alone."""
+    inside = [each for each in figured if len(each) >= NO_INITIALS and _FIGURE_INSIDE.search(each)]
+    if len(inside) < 2 or len(figured) < SEVERAL or not any(map(_FIGURES_APART.search, inside)):
+        return False
+    if 3 * len(figured) < sum(1 for each in tokens.all if _WITH_LATIN.search(each)):
+        return False
+    return fluency(" ".join(map(_likeliest, figured))) > FLUENT
+
+
+def _is_known(word: str) -> bool:
+    return word.lower() in WORDS or bare(word) in known_small_words()
 
 
 @lru_cache(maxsize=4096)
@@ -283,28 +314,36 @@ def _lettered(word: str) -> str:
     if body.isalpha() or not 2 <= len(body) <= LONGEST or 2 ** sum(len(each) > 1 for each in choices) > MOST_VARIANTS:
         return ""
     for letters in product(*choices):
-        if (read := "".join(letters)).lower() in WORDS:
-            return read + word[len(body) :]
+        if _is_known(read := "".join(letters)):
+            return _cased(read, body) + word[len(body) :]
     return ""
 
 
-def _first(word: str) -> str:
+@lru_cache(maxsize=4096)
+def _likeliest(word: str) -> str:
+    """A word with its figures read as letters: where it is no known one, by those around them; a number only as a
+    small word."""
     body = word.rstrip("!+|")
-    return body.translate(_FIRST) + word[len(body) :]
+    if not body or body.isalpha():
+        return word
+    if known := _lettered(word):
+        return known
+    letters = body.translate(_FIRST)
+    for at, choices in enumerate(map(_FIGURES.get, body)):
+        if choices and len(choices) > 1:
+            before, after = letters[at - 1 : at] or " ", letters[at + 1 : at + 2] or " "
+            odds = [following(before, each) + following(each, after) for each in choices]
+            if odds[1] > odds[0] + RARER:
+                letters = letters[:at] + choices[1] + letters[at + 1 :]
+    if not any(map(str.isalpha, body)) and letters not in known_small_words():
+        return word
+    return _cased(letters, body) + word[len(body) :]
 
 
-def _likely(word: str) -> bool:
-    """Whether a word with figures reads well as one of letters, or has twice as many letters as figures."""
-    body = word.rstrip("!+|")
-    letters = sum(map(str.isalpha, body))
-    return 0 < letters < len(body) and (3 * letters >= 2 * len(body) or plausible(body.translate(_FIRST)))
-
-
-def _base(letter: str) -> str:
-    if letter < "\u00c0" or letter > "\u1eff" or "\u0250" <= letter < "\u1e00":
-        return letter
-    base = unicodedata.normalize("NFD", letter)[0].translate(_STROKED)
-    return base if base.isascii() else letter
+def _cased(letters: str, word: str) -> str:
+    """What a word was read as, in capitals where all its letters are."""
+    capitals = sum(map(str.isupper, word)) > 1 and not any(map(str.islower, word))
+    return letters.upper() if capitals else letters
 
 
 def _if_gained(old: Tape, new: Tape, count: int) -> tuple[Tape, int]:

@@ -7,7 +7,7 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -257,6 +257,22 @@ def characters_of(text: str) -> set[str]:
     for first, last in _THEMSELVES:
         present[first : last + 1] = False
     return set(map(chr, np.flatnonzero(present).tolist()))
+
+
+def long_runs(text: str, least: int, signs: str = "") -> list[tuple[int, int]]:
+    """Where so many characters and more stand without a gap, or of these signs of ASCII alone."""
+    held = _held(signs)
+    edges = np.flatnonzero(np.diff(held[np.minimum(_points(text), len(held) - 1)], prepend=False, append=False))
+    starts, ends = edges[::2], edges[1::2]
+    long = ends - starts >= least
+    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
+
+
+@cache
+def _held(signs: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which characters are these signs; of no signs, which are no gap. The last is for all characters beyond."""
+    points = map(chr, range(128 + 1 if signs else 0x3002))
+    return np.array([each in signs if signs else not each.isspace() for each in points])
 
 
 def _points(text: str) -> Places:

@@ -25,7 +25,10 @@ RECENT = 20  # messages of the conversation that a message may belong to
 FAR = 0.5  # closeness below which it does not: 90 % of those that do are above
 KIND = "an attack on the assistant"
 
-_QUOTED = re.compile(r"[\"“«„][^\"”»“]{0,400}[\"”»“]|(?<!\w)['‘][^'’]{0,400}['’](?!\w)|`[^`]{0,400}`")
+# Begins with what is rare, so that a long text is soon looked through.
+_QUOTED = re.compile(
+    r"[\"“«„'‘`](?:(?<=[\"“«„])[^\"”»“]{0,400}[\"”»“]|(?<=['‘])(?<!\w.)[^'’]{0,400}['’](?!\w)|(?<=`)[^`]{0,400}`)"
+)
 _BEGINS = r"(?:^|[.!?:;,\n] ?|\b(?:please|now|just|then|you (?:must|should|will|can)|you to|let['’]s) )"
 _EARLIER = r"(?:previous|prior|above|earlier|preceding)"
 _OWN = (
@@ -228,8 +231,9 @@ def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
             continue
         # Quoted words are blanked out, and white space is one blank, so that places stay what they are.
         own = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), view.text)
-        for text in (own, own.replace("\n", " ")):  # a command may begin on a new line, or be broken over lines
-            lower = text.lower().replace("\n", " ")
+        lower = own.lower().replace("\n", " ")
+        # A command may begin on a new line, or be broken over lines.
+        for text in dict.fromkeys((own, own.replace("\n", " "))):
             for rule in _RULES:
                 if found := rule.search(text, lower):
                     return reading.place(view, *found.span()), rule.meaning

@@ -14,7 +14,8 @@ import numpy as np
 from turnwise.guard.decoding import Payload, hidden, payloads, unescaped
 from turnwise.guard.disguises import undisguised, unformatted
 from turnwise.guard.folding import Tape, closed, folded
-from turnwise.guard.turning import BY_13, gives_words_backwards, gives_words_turned, looks_backwards, looks_turned
+from turnwise.guard.letters import BY_13
+from turnwise.guard.turning import gives_words_backwards, gives_words_turned, looks_backwards, looks_turned
 from turnwise.guard.vocabulary import Tokens
 
 DEEPEST = 3  # encodings inside of one another
@@ -106,7 +107,9 @@ def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:
         yield _view(tape, " + ".join([*kinds, *names]), whole)
     if (bare := unformatted(tape)) is not tape:
         yield _view(bare, "unformatted", whole, hidden=False)
-    yield from _turned(closed(tape), tokens, signs, whole)
+    for view in _turned(closed(tape), tokens, signs, whole):
+        yield view
+        told += [(each, whole) for each in payloads(view.text, Tokens(view.text))]
     for payload, span in _few(told, signs) if depth else ():
         for view in _views(payload.text, signs, depth - 1):
             inner = "" if view.kind == "plain" else f" > {view.kind}"
@@ -141,7 +144,7 @@ def _turned(tape: Tape, tokens: Tokens, signs: Counter[str], whole: tuple[int, i
     """The text, of these tokens, turned by 13 letters or backwards, where it shows signs of it."""
     words = tokens.words()
     plainly = gives_words_turned(words)
-    if plainly or looks_turned(words):
+    if plainly or looks_turned(tokens, words):
         signs["rot13"] += 1
         yield View(tape.text.translate(BY_13), "rot13", tape.origin(), whole, plainly)
     plainly = gives_words_backwards(words)

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from turnwise.guard.folding import long_runs
 from turnwise.guard.pii import readable
 from turnwise.guard.verdict import Span
 from turnwise.text import standing_at
@@ -74,7 +75,7 @@ _NAMES = (
     "pass", "contrase", "mot de", "pwd", "secret", "api", "access", "account", "auth", "private", "signing",
     "encryption", "session", "master", "token", "credential", "client", "bearer",
 )  # fmt: skip
-_RUN = re.compile(r"\S{10,}")  # as long as the shortest of what has no gaps
+SHORTEST = 10  # characters of what has no gaps
 _PLACEHOLDER = re.compile(
     r"^[@~/.]|your|example|change.?me|placeholder|dummy|redacted|secret$|password|passw0rd$|xxx|\*\*|\.\.\.|…|<|\$|%[sd(]|\{|"
     r"foo|bar(?![a-z0-9])|(.)\1{4}|1234567|abcdef|env|process\.|config|settings|get\(|none$|null$|true$|false$|https?:",
@@ -88,7 +89,7 @@ LEAST_BITS = 2.5  # of entropy a character, below which a value is a word or a p
 def find_secrets(text: str) -> list[Span]:
     """The secrets in a text, in order, none overlapping. Placeholders, hashes and identifiers are none."""
     plain, places = readable(text)
-    runs = [each.span() for each in _RUN.finditer(plain)]
+    runs = long_runs(plain, SHORTEST)
     spans = (*_blocks(plain), *_named(plain, runs), *_tokens(plain, runs), *_passwords(plain, runs))
     found = sorted(spans, key=lambda span: (span.start, -span.end))
     kept: list[Span] = []
@@ -131,7 +132,7 @@ def _is_header(part: str) -> bool:
 
 
 def _passwords(text: str, runs: Runs) -> list[Span]:
-    addresses = [run for run in runs if text.find("://", *run) >= 0]
+    addresses = [run for run in runs if text.find("://", *run) >= 0] if "://" in text else []
     found = [
         Span(*each.span(1), "password") for each in _within(_ADDRESS, text, addresses) if not _is_placeholder(each[1])
     ]

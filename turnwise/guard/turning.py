@@ -1,23 +1,19 @@
-"""Whether a text is turned by 13 letters, or backwards. English is known by its words, other languages by how often
-their letters are, and by where their capitals and signs stand."""
+"""Whether a text is turned by 13 letters, or backwards. English is known by its words, other languages by how their
+letters follow one another, and by where their capitals and signs stand."""
 
 from __future__ import annotations
 
-import codecs
-import string
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from turnwise.guard.vocabulary import BACKWARDS, TURNED, WORDS
+from turnwise.guard.letters import BY_13, turned_odds
+from turnwise.guard.vocabulary import BACKWARDS, TURNED, WORDS, Tokens
 
-LEAST_LETTERS = -5.0  # log-odds of all letters together, and of one of them, up to which a text is turned
-LEAST_LETTER = -0.15
+LEAST_PAIRS = -12.0  # log-odds of all pairs of letters together, and of one of them, up to which a text is turned
+LEAST_PAIR = -0.3
+LEAST_AMONG_OTHERS = -3.0  # the same of all pairs where Latin words are few, among those of another script
+LONG_WORD = 6  # letters of a word that is no other one by chance
 ALONE = 3  # words from which one sign that stands the wrong way tells, where none stands the right way
-
-BY_13 = str.maketrans(string.ascii_letters, codecs.encode(string.ascii_letters, "rot13"))
-# How much likelier each letter is than the one that it turns into, in languages of Latin letters on the average.
-_ODDS = dict(zip("abcdefghijklm", (0.2, -1.2, 0.1, 1.9, 0.5, -1.6, -0.8, -0.3, 1.7, -0.3, 1.8, 1.0, 1.2), strict=True))
-_ODDS |= {letter.translate(BY_13): -odds for letter, odds in _ODDS.items()}
 
 _ENDS = ",:;?!)]}…。、।؟،"  # what stands after a word
 _ENDS_OR_DOT = f".{_ENDS}"  # a dot stands before names of files as well
@@ -35,12 +31,14 @@ def gives_words_backwards(words: set[str]) -> bool:
     return _plainly(words & BACKWARDS) or _gives(known, [word[::-1] for word in unread])
 
 
-def looks_turned(words: set[str]) -> bool:
-    """Whether the letters of these words are rather those that a language turned by 13 letters has."""
-    strange = words - WORDS
-    letters = "".join(strange)
-    odds = sum(letters.count(letter) * each for letter, each in _ODDS.items())
-    return len(strange) > 2 and odds < min(LEAST_LETTERS, LEAST_LETTER * len(letters))
+def looks_turned(tokens: Tokens, words: set[str]) -> bool:
+    """Whether one of these words is a known one once it is turned by 13 letters, or the letters of them all rather
+    follow one another as in a language that was turned so."""
+    if any(len(word) >= LONG_WORD for word in words & TURNED):
+        return True
+    odds, pairs = turned_odds(f" {' '.join(words - WORDS)} ")
+    least = LEAST_AMONG_OTHERS if tokens.in_other_script() else LEAST_PAIRS
+    return odds < min(least, LEAST_PAIR * pairs)
 
 
 def looks_backwards(text: str, tokens: Collection[str], words: set[str]) -> bool:

@@ -78,13 +78,6 @@ _AROUND = ".,;:?!()[]{}\"“”‘’'…–—-，。、！？：；（）「�
 # Any sign but a letter of ASCII as a blank, capitals as small letters.
 _LETTERS = bytes(sign if chr(sign).isalpha() else 32 for sign in bytes(range(128)).lower()) + b" " * 128
 _ASCII = re.compile("[A-Za-z0-9]")
-_PAIRS = frozenset(pair for word in WORDS for pair in zip(f" {word}", f"{word} ", strict=True))
-
-
-def plausible(word: str) -> bool:
-    """Whether every two letters that meet in a word also meet in a known one: so in few that are made of figures."""
-    word = word.lower()
-    return _PAIRS.issuperset(zip(f" {word}", f"{word} ", strict=True))
 
 
 class Tokens:
@@ -105,6 +98,11 @@ class Tokens:
 
     def words(self) -> set[str]:
         return ascii_words(" ".join(self.all))
+
+    def in_other_script(self) -> bool:
+        """Whether most signs are beyond ASCII: what Latin letters there are stand among those of another script."""
+        whole = "".join(self.all)
+        return not whole.isascii() and 2 * len(whole.encode("ascii", "ignore")) < len(whole)
 
 
 def _odd(token: str) -> bool:

@@ -49,7 +49,7 @@ ENGLISH = frozenset(
     " these those what which who how when where why there here as so than then please about into out up all any"
     " some".split()
 )
-_BREAK = re.compile(r"(?<=[.!?。！？।\n])\s+")
+_BREAK = re.compile(r"[.!?。！？।\n]\s+")
 
 
 class Suspicion(NamedTuple):
@@ -104,10 +104,11 @@ class OnnxGuard:
         pieces = networks.messages.scores([text[start:end] for start, end in spans])
         read = np.argsort(pieces)[::-1][:READ]
         by_stretch: list[float] = []
-        for at in read:
-            if len(by_stretch) == FIRST and max(by_stretch) < HONEST:
-                break
-            by_stretch.append(encoder.read_message(text[slice(*spans[at])]) + PIECES * pieces[at])
+        with ThreadPoolExecutor(self._threads or os.cpu_count()) as pool:
+            for some in (read[:FIRST], read[FIRST:]):
+                if not by_stretch or max(by_stretch) >= HONEST:
+                    by_encoder = pool.map(encoder.read_message, [text[slice(*spans[at])] for at in some])
+                    by_stretch += [odds + PIECES * pieces[at] for odds, at in zip(by_encoder, some, strict=True)]
         span = spans[read[int(np.argmax(by_stretch))]]
         return float(np.mean(sorted(by_stretch, reverse=True)[:COUNTED])), span
 

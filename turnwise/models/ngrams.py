@@ -82,10 +82,11 @@ class Linear:
         first = np.repeat(ends - counts, np.array([len(each) for each in windows], np.int64))
         starts, stops = np.array(list(chain.from_iterable(windows)), np.int64).reshape(-1, 2).T + first
         odds = (total[stops] - total[starts]) / np.sqrt(np.maximum(number[stops] - number[starts], 1)) + self._bias
-        found, at = [], 0
+        found, at, by_window = [], 0, odds.tolist()
         for each in windows:
-            best = int(np.argmax(odds[at : at + len(each)]))
-            found.append((float(odds[at + best]), *each[best]))
+            own = by_window[at : at + len(each)]
+            most = max(own)
+            found.append((most, *each[own.index(most)]))
             at += len(each)
         return found
 
