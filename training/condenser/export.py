@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
-VERSION = "4"
+VERSION = "5"
 WIDTH, HEADS, FACTS, EDITS = 384, 12, 10, 17
 POSITIONS = 192
 

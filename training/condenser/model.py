@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +15,13 @@ PLACES, FACTS, PLACE_WIDTH, EDITS = 16, 10, 32, 17
 
 
 class Layer(nn.Module):
-    def __init__(self, dropout: float) -> None:
+    def __init__(self, dropout: float, inner: int) -> None:
         super().__init__()
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
         self.out = nn.Linear(WIDTH, WIDTH)
         self.norm1 = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.inner = nn.Linear(WIDTH, INNER)
-        self.outer = nn.Linear(INNER, WIDTH)
+        self.inner = nn.Linear(WIDTH, inner)
+        self.outer = nn.Linear(inner, WIDTH)
         self.norm2 = nn.LayerNorm(WIDTH, eps=1e-12)
         self.dropout = dropout
 
@@ -55,13 +56,13 @@ class Batch:
 class Condenser(nn.Module):
     """The first `wide` layers read all; the others only the start, the mentions and the message, a third of it."""
 
-    def __init__(self, layers: int, wide: int, dropout: float = 0.1) -> None:
+    def __init__(self, layers: int, wide: int, dropout: float = 0.1, inner: int = INNER) -> None:
         super().__init__()
         self.words = nn.Embedding(30522, WIDTH)
         self.positions = nn.Embedding(512, WIDTH)
         self.types = nn.Embedding(2, WIDTH)
         self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.layers = nn.ModuleList(Layer(dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(Layer(dropout, inner) for _ in range(layers))
         self.places = nn.Embedding(PLACES, PLACE_WIDTH)
         self.missing = nn.Sequential(nn.Linear(2 * WIDTH + PLACE_WIDTH + FACTS, HEAD), nn.GELU(), nn.Linear(HEAD, 1))
         self.context = nn.Sequential(nn.Linear(2 * WIDTH, HEAD), nn.GELU(), nn.Linear(HEAD, 2))
@@ -92,6 +93,38 @@ class Condenser(nn.Module):
         edit = self.edit(torch.cat([asked, x[:, :1].expand(-1, asked.shape[1], -1)], -1))
         return context.float(), missing.float(), edit.float()
 
+    @torch.no_grad()
+    def narrow(self, batches: Iterable[Batch], inner: int) -> None:
+        """Keep so many inner units of each layer: those whose output varies most, as the batches show. What the others
+        give on the average goes to the bias."""
+        seen: dict[int, list[Tensor]] = {}
+
+        def watch(number: int) -> Callable[..., None]:
+            def watched(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+                units = inputs[0].flatten(0, -2).float()
+                seen.setdefault(number, []).append(torch.stack([units.mean(0), units.square().mean(0)]))
+
+            return watched
+
+        hooks = [layer.outer.register_forward_pre_hook(watch(number)) for number, layer in enumerate(self.layers)]
+        self.eval()
+        for batch in batches:
+            self(batch)
+        for hook in hooks:
+            hook.remove()
+        for number, layer in enumerate(self.layers):
+            mean, square = torch.stack(seen[number]).mean(0)
+            worth = (square - mean.square()) * layer.outer.weight.square().sum(0)
+            kept = worth.argsort(descending=True)[:inner].sort().values
+            lost = mean.clone()
+            lost[kept] = 0
+            bias = layer.outer.bias + layer.outer.weight @ lost
+            smaller = Layer(self.dropout, inner).to(bias.device)
+            state = layer.state_dict() | {"outer.weight": layer.outer.weight[:, kept], "outer.bias": bias}
+            state |= {"inner.weight": layer.inner.weight[kept], "inner.bias": layer.inner.bias[kept]}
+            smaller.load_state_dict(state)
+            self.layers[number] = smaller
+
     @classmethod
     def start(cls, encoder: Path, wide: int, keep: list[int] | None = None, dropout: float = 0.1) -> Condenser:
         """A network that starts from a packed encoder (prepare.py) or a trained network, or some of its layers."""
@@ -119,7 +152,7 @@ class Condenser(nn.Module):
     @classmethod
     def _trained(cls, state: dict[str, Tensor], wide: int, keep: list[int] | None, dropout: float) -> Condenser:
         layers = keep or sorted({int(name.split(".")[1]) for name in state if name.startswith("layers.")})
-        net = cls(len(layers), wide, dropout)
+        net = cls(len(layers), wide, dropout, len(state["layers.0.inner.bias"]))
         chosen = {name: value for name, value in state.items() if not name.startswith("layers.")}
         for name in net.state_dict():
             if name.startswith("layers."):

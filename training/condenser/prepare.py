@@ -2,6 +2,7 @@
 
     python training/condenser/prepare.py examples DIR OUT.npz     (DIR holds rewrite/ and followup/)
     python training/condenser/prepare.py encoder FILE OUT.npz     (FILE: BERT weights, model.safetensors or model.onnx)
+    python training/condenser/prepare.py again condenser.onnx OUT.npz     (a trained condenser, to go on from)
 
 Only sets that may be trained on are read. A part of the conversations (by the CRC-32 of their id) is held out, and
 what shares a question with them is not trained on. `encoder` needs `safetensors` or `onnx`.
@@ -85,7 +86,11 @@ def load(folder: Path) -> tuple[dict[str, list[Row]], dict[str, list[Row]]]:
     sets |= {name: read(folder / f"rewrite/{name}.jsonl") for name in ("cast19", "ikat23")}
     sets["labels"] = read(folder / "followup/cast19_labels.jsonl")
     sets["more"] = spread(read(folder / "rewrite/canard_train.jsonl.gz"))
-    sets["talks"] = [row for file in sorted(TALKS.glob("*.jsonl")) for row in talked(read(file))]
+    sets["talks"] = [
+        row | {"documents": file.stem.startswith("library")}
+        for file in sorted(TALKS.glob("*.jsonl"))
+        for row in talked(read(file))
+    ]
     judged = {(row["conversation_id"], row["turn"]): row["needs_context"] for row in sets["labels"]}
     for name, rows in sets.items():
         for row in rows:
@@ -248,7 +253,8 @@ def make(train: dict[str, list[Row]], rnd: random.Random) -> dict[str, list[Row]
         "canard": later["canard"],
         "qrecc": later["qrecc"],
         "small": small,
-        "talks": later["talks"],
+        "talks": [row for row in later["talks"] if not row["documents"]],
+        "library": [row for row in later["talks"] if row["documents"]],
         "varied": [varied(row) for row in near],
         "more": later["more"],
         "labels": later["labels"],
@@ -340,7 +346,7 @@ def pack(pools: dict[str, list[Row]]) -> dict[str, np.ndarray]:
 
 
 JUDGED = {"labels", "labels_answered", "small", "small_answered", "varied", "switch", "complete", "held_labels"}
-JUDGED |= {"talks", "held_talks", "paired", "held_paired", "held_cast19", "held_ikat23", "held_switch"}
+JUDGED |= {"talks", "library", "held_talks", "paired", "held_paired", "held_cast19", "held_ikat23", "held_switch"}
 
 
 def add(columns: dict[str, list[int]], layout: Layout, row: Row, pool: int, name: str) -> None:
@@ -428,5 +434,29 @@ def from_onnx(file: Path) -> dict[str, np.ndarray]:
     return weights
 
 
+def again(file: Path, out: Path) -> None:
+    """The weights of a trained condenser as train.py saves them, out of what export.py made of them."""
+    import onnx
+    from onnx import numpy_helper
+
+    found = {each.name: numpy_helper.to_array(each) for each in onnx.load(file).graph.initializer}
+    weights = {name: value for name, value in found.items() if name.endswith((".weight", ".bias"))}
+    for name in [name for name in found if name.endswith(".zero")]:
+        plain = name.removesuffix(".zero")
+        weights[f"{plain}.weight|int8"] = weights.pop(f"{plain}.weight").T
+        weights[f"{plain}.weight|scale"] = found[f"{plain}.scale"][:, None]
+    weights |= {"words.weight|int8": found["words"], "words.weight|scale": found["words.scale"]}
+    weights["positions.weight"] = np.pad(found["positions"], ((0, 512 - len(found["positions"])), (0, 0)))
+    place = found["missing.place"]  # what the embedding of a place and the head made of it
+    weights["places.weight"] = np.eye(len(place), 2 * len(place), dtype=np.float32)
+    rows = ("missing.mention", "missing.message", "missing.place", "missing.nothing", "missing.facts")
+    found["missing.nothing"] = np.zeros_like(place)
+    weights["missing.0.weight"] = np.concatenate([found[name] for name in rows]).T
+    weights["context.0.weight"] = found["context.0"].T
+    weights["edit.0.weight"] = np.concatenate([found["edit.asked"], found["edit.start"]]).T
+    weights |= {f"{head}.2.weight": found[f"{head}.2"].T for head in ("missing", "context", "edit")}
+    np.savez_compressed(out, **weights)
+
+
 if __name__ == "__main__":
-    {"examples": examples, "encoder": encoder}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    {"examples": examples, "encoder": encoder, "again": again}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

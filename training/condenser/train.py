@@ -1,7 +1,7 @@
 """Train the condenser on the examples of prepare.py.
 
     python training/condenser/train.py EXAMPLES.npz ENCODER.npz OUT [--keep 0,1,3,5] [--leave-out 1] [--soft A.npz,...]
-        [--guides RUN.npz ...] [--wide 2]
+        [--guides RUN.npz RUN.npz@3 ...] [--wide 3]
 
 Writes OUT.npz (weights), OUT.json (settings and scores on the held-out conversations) and OUT.held.npz (predictions
 there). With --leave-out N the tenths N, N+3, N+6... of the conversations are not trained on and OUT.soft.npz holds the
@@ -102,7 +102,7 @@ def train(
     groups = [{"params": body, "lr": args.rate}, {"params": heads, "lr": 5 * args.rate}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, fused=device == "cuda")
     steps = sum(len(chosen) // args.batch + 1 for chosen in drawn)
-    guides = [Condenser.start(Path(file), 99).to(device).eval().requires_grad_(False) for file in args.guides]
+    guides = [guide(*each.partition("@")[::2]).to(device).eval().requires_grad_(False) for each in args.guides]
     started = time.time()
 
     def over(step: int) -> float:
@@ -154,6 +154,11 @@ def train(
         losses = [round(value, 4) for value in (total / len(batches)).tolist()]
         passed = f"{done_steps} of {steps} steps, {time.time() - started:.0f} s"
         print(f"{args.out.name} epoch {epoch}: {losses}, {passed}", flush=True)
+
+
+def guide(file: str, wide: str) -> Condenser:
+    """A trained network, of which all layers read all tokens, or so many."""
+    return Condenser.start(Path(file), int(wide or 99))
 
 
 def astray(net: Condenser, guides: list[Condenser], inputs: Batch, args: argparse.Namespace) -> Tensor:
@@ -259,6 +264,8 @@ def main() -> None:
     parser.add_argument("--soft-share", type=float, default=0.6)
     parser.add_argument("--guides", nargs="*", default=[])
     parser.add_argument("--wide", type=int, default=99, help="layers that read all tokens; the others a third of them")
+    parser.add_argument("--inner", type=int, help="inner units that each layer keeps")
+    parser.add_argument("--switches", type=int, default=1, help="how often an epoch has the topic switches")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1e9, help="the time that the training may take")
     parser.add_argument("--often", type=int, default=REPEATED["talks"], help="how often an epoch has our own talks")
@@ -275,7 +282,7 @@ def main() -> None:
     np.random.seed(args.seed)
     data = Examples(args.examples, device)
     drawn = []
-    repeated = REPEATED | {"talks": args.often} | dict.fromkeys(args.skip.split(","), 0)
+    repeated = REPEATED | {"talks": args.often, "switch": args.switches} | dict.fromkeys(args.skip.split(","), 0)
     whole = {name: repeated.get(name, 1) for name in data.pools if not name.startswith("held_")}
     for _ in range(args.epochs):
         chosen = np.concatenate([np.repeat(data.of(name), number) for name, number in whole.items()])
@@ -293,6 +300,8 @@ def main() -> None:
         soft = (context.to(device), missing.to(device))
     keep = [int(n) for n in args.keep.split(",") if n] or None
     net = Condenser.start(args.encoder, args.wide, keep, args.dropout).to(device)
+    if args.inner:
+        net.narrow((data.batch(drawn[0][start : start + 256])[0] for start in range(0, 256 * 40, 256)), args.inner)
     train(net, data, drawn, soft, args)
     held = {
         name: (*predict(net, data, data.of(name)), data.of(name)) for name in data.pools if name.startswith("held_")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnwise.dialogue.intent import asks_documents, without_courtesy
+from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import named
 from turnwise.dialogue.signs import asks_for_more, by_pattern
 from turnwise.dialogue.topics import plain
@@ -78,7 +78,7 @@ def read_follow_up(message: str, recent: Sequence[Message], known: Known) -> Fol
 # each question also asked after the history of another conversation; the first row is for where there is no model.
 MIX = {
     False: {"bias": 0.3, "pattern": 1.0, "far": 3.5, "model": 0.0},
-    True: {"bias": 0.2, "pattern": 0.18, "far": 1.07, "model": 0.81},
+    True: {"bias": 0.29, "pattern": 0.1, "far": 1.26, "model": 0.83},
 }
 
 
@@ -112,8 +112,8 @@ SHORTEST = 5  # characters from which a message says enough to be compared
 
 def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | None:
     """How likely a message belongs to what was said, by its meaning: 0.3 to 0.9; None where it is too short to tell."""
-    said = [without_courtesy(each.content[:LONGEST]) for each in recent if each.role == "user"]
-    asked = [text for text in said if asks_documents(text) and not asks_for_more(text)]
+    said = [each.content[:LONGEST] for each in recent if each.role == "user"]
+    asked = [without_courtesy(text) for text in said if _has_a_subject(text)]
     if len(message.strip()) < SHORTEST or not asked:
         return None
     vector = embed(message[:LONGEST])
@@ -121,6 +121,13 @@ def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | 
     exchange = content_stems(" ".join(each.content[:LONGEST] for each in recent[-2:]))
     shared = {stem(word) for word in words(message) if is_specific(word)} & exchange
     return _interpolated(nearest + SHARED_WORD * min(2, len(shared)))
+
+
+def _has_a_subject(question: str) -> bool:
+    """Whether a question to the documents is about something, and not about what was said: a correction, a call back
+    to something earlier and "tell me more" are."""
+    about_the_talk = read_intent(question).intent in ("clarify", "refer_back")
+    return asks_documents(question) and not about_the_talk and not asks_for_more(without_courtesy(question))
 
 
 def _interpolated(cosine: float) -> float:

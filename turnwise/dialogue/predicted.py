@@ -13,7 +13,7 @@ from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
-CHANGED = 0.8  # confidence that the message leans on the conversation from which it is changed
+CHANGED = 0.75  # confidence that the message leans on the conversation from which it is changed
 ADDED = 0.25  # probability from which a word is written into the question
 BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search
@@ -57,7 +57,7 @@ def by_model(
     chosen = _in_order(message, seen, phrases)
     if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
         asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
-        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked] or chosen
+        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked]
     alone = stands(message)
     if not chosen and alone:
         why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words count a little"
@@ -78,14 +78,15 @@ def by_model(
 def _whole_numbers(terms: Sequence[Phrase], seen: Sequence[Message]) -> list[Phrase]:
     """The words of a model that reads "4.2" as two: such parts stand for the number where all of them are likely, else
     for nothing, as where the message has some of them in a number of its own."""
-    text = " ".join(each.content[:LONGEST] for each in seen)
-    numbers = {number: re.findall(r"\d+", number) for number in _NUMBER.findall(text)}
+    read = [_read(each.content[:LONGEST]) for each in seen]
+    numbers = {number: re.findall(r"\d+", number) for each in read for number in each.numbers}
     if not numbers:
         return list(terms)
     chances = dict(terms)
     likely = {each: parts for each, parts in numbers.items() if chances.keys() >= {*parts}}
     whole = [(each, min(map(chances.__getitem__, parts))) for each, parts in likely.items()]
-    inside = set().union(*numbers.values()) - {*_PART.findall(text)} | set().union(*likely.values())
+    alone = set().union(*(each.parts for each in read))
+    inside = set().union(*numbers.values()) - alone | set().union(*likely.values())
     return sorted([*whole, *(each for each in terms if each[0] not in inside)], key=lambda each: -each[1])
 
 
@@ -138,6 +139,8 @@ class _Read:
 
     tokens: tuple[tuple[int, int, frozenset[str]], ...]
     stems: frozenset[str]  # of all
+    parts: frozenset[str]  # all words and numbers as they are written
+    numbers: tuple[str, ...]  # in their order
 
 
 @lru_cache(maxsize=512)  # the next turn reads all but the last of these messages again
@@ -147,7 +150,8 @@ def _read(text: str) -> _Read:
         for token in _TOKEN.finditer(text)
     )
     tokens = tuple(token for token in found if token[2])
-    return _Read(tokens, frozenset().union(*(stems for *_, stems in tokens)))
+    stems = frozenset().union(*(stems for *_, stems in tokens))
+    return _Read(tokens, stems, frozenset(_PART.findall(text)), tuple(dict.fromkeys(_NUMBER.findall(text))))
 
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:

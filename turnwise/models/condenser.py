@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from turnwise.types import Message
 
-LONGEST = 120  # tokens of one input, as in training
+LONGEST = 96  # tokens of one input; 120 in training
 LONGEST_MESSAGE = 40  # of them, of the message
-MOST_MENTIONS = 60  # words of the history that may be found missing
+MOST_MENTIONS = 48  # words of the history that may be found missing
 RECENT = 24  # messages of the history that are looked at, besides the first: all that a window of the dialogue holds
 LONGEST_TEXT = 1200  # characters of a message that are looked at
 KEPT_QUESTION, KEPT_OPENING = 40, 28  # tokens kept of a question, and of the last answer as it opens

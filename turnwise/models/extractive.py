@@ -84,6 +84,11 @@ _NAME = re.compile(
     r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
     r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
 )
+_PLACE = re.compile(
+    r"\b(?:in|at|on|near|to|from|behind|beside|opposite|between|under|outside|inside|along|by) (?:(?:the|an?|its|your|our|"
+    r"their|his|her) )?(?:[a-z-]+ )?[A-Z]|\b(?:located|held|kept|stored|rooms?|floor|building|street|road|hall|house|office|"
+    r"address|online|website|page|park|centre|center|shelf|cupboard|folder|door|desk|next to|corner)\b"
+)
 _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
@@ -106,7 +111,11 @@ _QUANTITIES = (
     (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
     (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
 )
-_WANTS = (*_QUANTITIES, (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
+_WANTS = (
+    *_QUANTITIES,
+    (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
+    (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE),
+)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else

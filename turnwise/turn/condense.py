@@ -176,20 +176,21 @@ def search_query(
 def _given_or_alone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:
     if given is not None and given.strip():
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
-    if understanding.intent not in LEANING:
-        return Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
+    leaning = understanding.intent in LEANING
     first, *rest = pieces = _pieces(message, understanding)
-    if rest and opens_subject(first):
+    if rest and opens_subject(first) and (leaning or tuple(completed(pieces)) != pieces):
         reason = "its first question stands by itself, and those after it lean on that"
         return Condensed(in_one(completed(pieces)), (), "rules", reason)
-    return None
+    return (
+        None if leaning else Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
+    )
 
 
 def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
     """The questions of a message as they are written. Where there are several, only the first leans on what was said
     before; the others lean on those before them."""
     question = _question(message, understanding)
-    english = understanding.intent == "follow_up" and understanding.language == "en"
+    english = understanding.intent in ("new_question", "follow_up") and understanding.language == "en"
     if not english:
         return (question,)
     asked, said = several(question), tuple(sentences(question))
