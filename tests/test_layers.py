@@ -46,6 +46,7 @@ LAYERS: dict[str, set[str]] = {
         "conversation",
         "dialogue.follow_up",
         "dialogue.intent",
+        "dialogue.language",
         "dialogue.wishes",
         "guard.grounding",
         "models",

@@ -531,3 +531,8 @@ def test_known_words_without_gaps_are_cut_apart(words: list[str]) -> None:
     joined = "".join(words)
     starts = [0, *itertools.accumulate(map(len, words[:-1]))]
     assert segmented(joined) == starts
+
+
+def test_a_letter_that_is_two_in_small_ones_is_read() -> None:
+    codes = "Parça kodları: İ1A2B ve Tİ1R3C, sonra Kİ1T4P"
+    assert codes in {view.text for view in read(codes).views}

@@ -538,10 +538,11 @@ def test_the_head_is_written_where_the_first_cell_is_a_number() -> None:
     assert stated("Leaves Ardfern | Runs\n07:15 | daily") == ["Leaves Ardfern 07:15: Runs daily."]
 
 
-def test_a_row_is_told_under_the_heading_of_its_table(answerer: ExtractiveAnswerer) -> None:
+def test_rows_are_told_under_the_heading_of_their_table_unless_one_is_asked_for(answerer: ExtractiveAnswerer) -> None:
     table = "Workshops in May\n\nWorkshop | Price\nKnots | 60 euros\nRopes | 85 euros"
-    answer = answerer.answer(prompt("What is the price of knots?", table))
-    assert answer == "Workshops in May – Knots: Price 60 euros. [1]"
+    assert answerer.answer(prompt("What is the price of knots?", table)) == "Knots: Price 60 euros. [1]"
+    told = answerer.answer(prompt("What do workshops in May cost?", table))
+    assert told == "Workshops in May – Knots: Price 60 euros. [1] Ropes: Price 85 euros. [1]"
 
 
 def test_a_table_is_told_whole_where_several_of_its_rows_answer_unless_it_is_long(answerer: ExtractiveAnswerer) -> None:

@@ -10,6 +10,7 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.models.extractive import _QUANTITIES, _given
 from turnwise.text import without_citations
 from turnwise.types import Reply
 
@@ -110,7 +111,39 @@ def test_a_time_is_read_from_a_table_as_well(tarrow: Engine, question: str) -> N
 
 def test_only_the_row_is_told_that_the_question_names(tarrow: Engine) -> None:
     told = answer(tarrow, "What does Harbour Pool cost for a junior?")
-    assert told == "Admission – Junior: Single £3.20, Ten visits £27."
+    assert told == "Junior: Single £3.20, Ten visits £27."
+
+
+def test_a_row_that_was_told_is_told_again_where_a_pronoun_asks_for_it(tarrow: Engine) -> None:
+    again = answer(tarrow, "How much is a microchip at Elmtree Clinic?", "What does it cost?")
+    assert again == "As I said: Microchip: 30 euros"
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is opportunity cost?", "By opportunity cost we understand the value of the best alternative"),
+        ("What is a late fee?", "A late fee is what a customer owes"),
+        ("Where is the van?", "The van stands behind the boathouse."),
+        ("Where does the heron nest?", "The heron builds its nest in tall trees near the water."),
+    ],
+)
+def test_a_meaning_and_a_place_are_told_apart_from_amounts_and_persons(
+    tmp_path: Path, question: str, told: str
+) -> None:
+    text = """The opportunity cost of a truck is 40,000 euros. By opportunity cost we understand the value of the best
+alternative that is given up. A late fee was charged 12 times in 2023. A late fee is what a customer owes when a bill is
+paid after the due date. The van is driven by Otto from Monday to Friday. The van stands behind the boathouse. The heron
+builds its nest in tall trees near the water. The heron is at its best in spring."""
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"notes.txt": text.encode()})
+        assert told in answer(engine, question)
+
+
+def test_a_question_of_many_words_takes_no_longer_for_what_it_may_ask_for() -> None:
+    question = "what do " * 1900 + "they cost?"
+    assert _given(question, _QUANTITIES) == ()  # too long to be a question for a price, and not searched through
+    assert _given("what do they cost?", _QUANTITIES)
 
 
 def test_a_table_that_was_told_is_told_again_whole(tarrow: Engine) -> None:

@@ -27,7 +27,6 @@ VISIT = (
 )
 
 
-@pytest.mark.xfail(strict=True, reason="a subject that was left is named beside the last one, where both are near")
 def test_tell_me_more_about_that_searches_on_for_the_subject(talk: Talk) -> None:
     reply = talk(*VISIT)[6]
     assert reply.follow_up.is_follow_up

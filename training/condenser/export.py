@@ -1,10 +1,10 @@
 """Write a trained condenser as an int8 ONNX graph with its card.
 
-    python training/condenser/export.py RUN FOLDER     (RUN.npz and RUN.json, as train.py left them)
+    python training/condenser/export.py FOLDER RUN [RUN ...]     (RUN.npz and RUN.json, as train.py left them)
 
-FOLDER gets condenser.onnx and condenser.json. The graph holds the very int8 weights, scaled by output channel, that
-train.py saved; activations are quantised as they come. It takes one conversation at a time, unpadded. Needs `onnx`; no
-torch.
+FOLDER gets condenser.onnx and condenser.json. The graph holds int8 weights, scaled by output channel: of one run the
+very ones that train.py saved, of several that began as the same network their mean; activations are quantised as they
+come. It takes one conversation at a time, unpadded. Needs `onnx`; no torch.
 """
 
 from __future__ import annotations
@@ -121,16 +121,32 @@ def plain(weights: dict[str, np.ndarray], name: str) -> np.ndarray:
     return weights[f"{name}|int8"].astype(np.float32) * weights[f"{name}|scale"]
 
 
-def main(run: Path, folder: Path) -> None:
-    with np.load(run.with_suffix(".npz")) as packed:
-        weights = {name: packed[name] for name in packed.files}
-    record = json.loads(run.with_suffix(".json").read_text())
+def mean(runs: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The mean of the weights of several runs, as int8 where those are."""
+    weights = {}
+    for name in {name.split("|")[0] for name in runs[0]}:
+        value = np.mean([plain(run, name) for run in runs], 0)
+        if name in runs[0]:
+            weights[name] = value
+        else:
+            scale = np.abs(value).max(1, keepdims=True) / 127 + 1e-12
+            weights |= {f"{name}|int8": np.round(value / scale).astype(np.int8), f"{name}|scale": scale}
+    return weights
+
+
+def main(folder: Path, *files: Path) -> None:
+    runs = []
+    for file in files:
+        with np.load(file.with_suffix(".npz")) as packed:
+            runs.append({name: packed[name] for name in packed.files})
+    settings = [json.loads(file.with_suffix(".json").read_text())["settings"] for file in files]
     folder.mkdir(parents=True, exist_ok=True)
-    save(build(weights, int(record["settings"]["wide"])), folder / "condenser.onnx")
+    weights = mean(runs) if len(runs) > 1 else runs[0]
+    save(build(weights, int(settings[0]["wide"])), folder / "condenser.onnx")
     digest = hashlib.sha256((folder / "condenser.onnx").read_bytes()).hexdigest()
-    card = {"version": VERSION, "sha256": digest, "settings": record["settings"]}
+    card = {"version": VERSION, "sha256": digest, "runs": settings}
     (folder / "condenser.json").write_text(json.dumps(card, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

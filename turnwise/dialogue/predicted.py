@@ -13,7 +13,7 @@ from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
-CHANGED = 0.75  # confidence that the message leans on the conversation from which it is changed
+CHANGED = 0.8  # confidence that the message leans on the conversation from which it is changed
 ADDED = 0.25  # probability from which a word is written into the question
 BESIDE = 0.4  # share of the likeliest word's probability from which another is written beside it
 COUNTED = 0.1  # probability from which a word counts in the search
@@ -55,9 +55,10 @@ def by_model(
     kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
     phrases = _without_long_forms(joined(dict(list(kept.items())[:MOST_WORDS]), seen), seen)
     chosen = _in_order(message, seen, phrases)
-    if asks_for_more(message):  # of what was asked for, rather than of what an answer happened to name
-        asked = set().union(*(content_stems(each.content) for each in seen if each.role == "user"))
-        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & asked]
+    if asks_for_more(message):  # of what was asked for last, rather than of what an answer happened to name
+        asked = (content_stems(subject(each.content)) for each in reversed(seen) if each.role == "user")
+        about = next((stems for stems in asked if stems), set())
+        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & about]
     alone = stands(message)
     if not chosen and alone:
         why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words count a little"

@@ -36,7 +36,7 @@ def base_letter(letter: str) -> str:
 
 def bare(word: str) -> str:
     """A word in small letters, without accents."""
-    return word.lower() if word.isascii() else "".join(map(base_letter, word.lower()))
+    return word.lower() if word.isascii() else "".join(map(base_letter, word)).lower()
 
 
 @cache
@@ -56,7 +56,7 @@ def fluency(words: str) -> float:
 @lru_cache(maxsize=8192)
 def following(before: str, after: str) -> float:
     """How much likelier than by chance one letter comes after another, a blank being the end of a word: log-odds."""
-    first, second = _numbers(bare(before + after))
+    first, second = _numbers(bare(before))[0], _numbers(bare(after))[0]  # a letter may be two in small ones
     return float(_following()[first, second])
 
 

@@ -35,6 +35,7 @@ MOST_STEPS = 8
 FEW_ROWS = 5  # of a table that is made shorter
 BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
 GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
+NAMED = 0.5  # probability from which a word of the conversation names a row
 READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 READ_AT_MOST = 10  # where none of these answers
 NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
@@ -46,6 +47,7 @@ UNJUDGED = 0.3  # what a sentence must hold more of the question's words where n
 REPEATED = 0.15  # by how much a sentence that was said before must answer better than a new one
 SAID = 0.5  # share of a sentence's pairs of words in one that was said, from which it says the same
 REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
+LONGEST_QUESTION = 1000  # characters that are looked at for what kind of thing is asked for
 LONGEST_HEADING = 100  # characters of a line in a passage that can be a heading
 LONG = 1000  # characters of the last answer after which this one is shorter
 
@@ -84,10 +86,12 @@ _NAME = re.compile(
     r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
     r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
 )
-_PLACE = re.compile(
-    r"\b(?:in|at|on|near|to|from|behind|beside|opposite|between|under|outside|inside|along|by) (?:(?:the|an?|its|your|our|"
-    r"their|his|her) )?(?:[a-z-]+ )?[A-Z]|\b(?:located|held|kept|stored|rooms?|floor|building|street|road|hall|house|office|"
-    r"address|online|website|page|park|centre|center|shelf|cupboard|folder|door|desk|next to|corner)\b"
+_PLACE = re.compile(  # where something is; not when, nor "at its heart"
+    r"\b(?:in|at|on|near|under|behind|beside|opposite|inside|outside|between|among|along|next to) (?!(?:the )?(?:its|"
+    r"their|his|her|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october|"
+    r"\d|spring|summer|autumn|winter|morning|evening|end|start|beginning|year|advance|general|writing|time|order|case|full|"
+    r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b",
+    re.I,
 )
 _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
@@ -102,7 +106,8 @@ _QUANTITIES = (
         re.compile(
             r"\bwhat (?:do|does|did|will|would)\b.*\b(?<!the )(?<!a )(?:cost|charge)\b(?! functions?)|\bexpensive\b"
             r"|\b(?:price|cost|fee|fare)s? (?:of|for)\b"
-            r"|^(?!(?:\w+ )?(?:why|who|when|where|how (?!much))\b).*\b(?:price|cost|fee|fare)s?\W*$",
+            r"|^(?!(?:\w+ )?(?:why|who|when|where|how (?!much))\b).*\bthe (?:\w+ ){0,2}(?:price|cost|fee|fare)s?\W*$"
+            r"|^(?:(?!what|who|why|explain|define|describe|tell|is|are)[\w-]+ ){0,2}(?:price|cost|fee|fare)s?\W*$",
             re.I,
         ),
         _AMOUNT,
@@ -111,6 +116,7 @@ _QUANTITIES = (
     (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
     (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
 )
+Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 _WANTS = (
     *_QUANTITIES,
     (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
@@ -179,6 +185,7 @@ class Candidate:
     said: bool  # in an earlier answer of this conversation
     leans: bool = False  # for what is asked, on the sentence before
     meant: bool = True  # by what is asked: not so most rows
+    by_place: bool = False  # a row that is meant for what stands above it, not for its own words
     score: float = 0.0
 
     @property
@@ -290,7 +297,7 @@ class ExtractiveAnswerer:
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
         wanted, chances = _asked_stems(question), _chances(prompt)
-        asked = _asked_stems(prompt.question) or wanted
+        asked = (_asked_stems(prompt.question) or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
         named = {each.evidence.number for each in pool if each.stated.is_row and each.stated.named_by(asked)}
         for each in pool:
             each.score = 0.0
@@ -298,6 +305,7 @@ class ExtractiveAnswerer:
             each.meant = each.stated.named_by(asked) or (
                 each.evidence.number not in named and _tells(each, question, chances)
             )
+        _tell_rows_apart(pool, asked - _MEASURES)
         by_words = _by_words(question, pool, chances)
         of_words = GUESSED if any(chance < 0.5 for chance in chances.values()) else BY_WORDS
         likely = [each for each in pool if each.meant]
@@ -540,8 +548,9 @@ def _prefers(prompt: Prompt, wish: str) -> bool:
 
 
 def _meant(candidate: Candidate, asked_now: Set[str]) -> bool:
-    """Whether a sentence holds a word of what is asked now, and with its headings half of these words."""
-    if not asked_now:
+    """Whether a sentence holds a word of what is asked now, and with its headings half of these words; of a row it is
+    enough that it is meant, for its words are few."""
+    if not asked_now or (candidate.stated.is_row and candidate.meant):
         return True
     return bool(asked_now & _stems(candidate.text)) and 2 * len(asked_now & _about(candidate)) >= len(asked_now)
 
@@ -551,10 +560,23 @@ def _about(candidate: Candidate) -> frozenset[str]:
     return _stems(f"{candidate.stated.whole} {passage.called} {passage.heading}")
 
 
+def _tell_rows_apart(pool: Sequence[Candidate], asked: Set[str]) -> None:
+    """Mark the rows that are not asked for by a word of their own: one that all rows of a table have tells nothing."""
+    tables: dict[tuple[int, str], list[Candidate]] = {}
+    for each in pool:
+        if each.stated.is_row:
+            tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
+    for rows in tables.values():
+        own = [_stems(each.text) & asked for each in rows]
+        shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
+        for each, named in zip(rows, own, strict=True):
+            each.by_place = named <= shared
+
+
 def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
     """Whether a row gives the amount or the time that the question asks for, and it or what stands above it names most
     of what the question is about: "adult: 5 euros" under "Tickets" of the document that was talked about."""
-    if not any(wants.search(question) and given.search(row.text) for wants, given in _QUANTITIES):
+    if not any(given.search(row.text) for given in _given(question, _QUANTITIES)):
         return False
     named = {key: chances.get(key, 1.0) for key in _asked_stems(question) - _MEASURES}
     stated, passage = row.stated, row.evidence.passage
@@ -614,15 +636,21 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     return bonus
 
 
-def _gives(candidate: Candidate, question: str, kinds: Sequence[tuple[re.Pattern[str], re.Pattern[str]]]) -> bool:
+def _gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
     """Whether a sentence holds what a question asks for, such as an amount; any does where it asks for none."""
-    return all(given.search(candidate.text) for wants, given in kinds if wants.search(question))
+    return all(given.search(candidate.text) for given in _given(question, kinds))
+
+
+@lru_cache(maxsize=256)
+def _given(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
+    """What a sentence holds that gives what a question asks for."""
+    return tuple(given for wants, given in kinds if wants.search(question[:LONGEST_QUESTION]))
 
 
 def _defined(question: str) -> str:
     """What a question wants to know the meaning of, or nothing: "what is the price of" asks for no meaning."""
     found = _DEFINITION.match(question.strip())
-    return found[1] if found and not any(wants.search(question) for wants, _ in _QUANTITIES) else ""
+    return found[1] if found and not _given(question, _QUANTITIES) else ""
 
 
 def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
@@ -696,10 +724,11 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
 
 def _leads(chosen: Sequence[Candidate]) -> Iterator[str]:
     """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
-    which may be "What is not covered", and a row without that of its table; once is enough for those under the same."""
+    which may be "What is not covered", nor a row that the question does not name; once is enough for those under the
+    same."""
     last = ""
     for each in chosen:
-        row = each.stated.is_row
+        row = each.by_place
         bare = row or (each.item and (not _ends(each.text) or len(_units(each.text)) < 4))
         heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
         yield "" if heading in ("", last) else f"{heading} " if _asks(heading) else f"{heading}{' –' if row else ':'} "
@@ -737,8 +766,9 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, and where more rows than one of a small table answer, all that the judge did not turn down."""
-    for best in [each for each in chosen if each.stated.is_row][:1]:
+    """The sentences, and where more rows than one of a small table answer, none by its own words, all that the judge
+    did not turn down."""
+    for best in [each for each in chosen if each.by_place][:1]:
         rows = [each for each in pool if each.stated.is_row and each.meant and _together(each, best)]
         table = [each for each in rows if each.said == best.said]
         alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
