@@ -25,6 +25,7 @@ _SCRIPTS = (
     # Hangul, Cyrillic, Greek, Hebrew, Arabic, the scripts of India and its neighbours, Thai, Georgian, Ethiopic
     ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
 )
+_CODE = re.compile(r"\b(?:\d+[a-z]+\d|[a-z]+\d+[a-z])\w*", re.I)  # "3f2b1c4d": its letters are no words
 _LATIN = re.compile("[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]+(?:’[a-zA-Z]+)?")
 _MORE = re.compile(
     r"\b(?:mehr|weiter|genauer|näher|details|noch|sonst|plus|davantage|détails?|continuez?|développez?|autre|más|"
@@ -99,7 +100,7 @@ def _told(text: str, spoken: str = "") -> str | None:
     The language that was spoken before has the advantage, where the text shows anything of it.
     """
     scripts = Counter({code: len(script.findall(text)) for code, script in _SCRIPTS})
-    found = _LATIN.findall(_FUNCTION.sub(" ", text).replace("'", "’"))
+    found = _LATIN.findall(_CODE.sub(" ", _FUNCTION.sub(" ", text)).replace("'", "’"))
     if scripts.total() and scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
         return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
     return _by_words(found, spoken)
