@@ -35,6 +35,7 @@ MOST_STEPS = 8
 FEW_ROWS = 5  # of a table that is made shorter
 BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
 GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
+LACKING = 0.1  # what a sentence without the price or the place that is asked for counts less beside others
 NAMED = 0.5  # probability from which a word of the conversation names a row
 READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 READ_AT_MOST = 10  # where none of these answers
@@ -117,11 +118,8 @@ _QUANTITIES = (
     (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
 )
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
-_WANTS = (
-    *_QUANTITIES,
-    (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
-    (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE),
-)
+_WANTS = (*_QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
+_ROUGHLY = (*_QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
@@ -274,7 +272,8 @@ class ExtractiveAnswerer:
         together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
 
         def worth(each: Candidate) -> float:
-            return each.score - (0.0 if together else each.behind)
+            lacking = 0.0 if _gives(each, question, _ROUGHLY) else LACKING
+            return each.score - lacking - (0.0 if together else each.behind)
 
         good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
@@ -618,6 +617,8 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
         bonus -= 0.1
     if not _gives(candidate, question, _WANTS):
         bonus -= 0.2
+    if not _gives(candidate, question, _ROUGHLY):
+        bonus -= 0.1
     asked = _defined(question)
     if asked and not base_stems(content_stems(asked)) <= _about(candidate):
         bonus -= 0.2
