@@ -178,12 +178,13 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
     leaning = understanding.intent in LEANING
     first, *rest = pieces = _pieces(message, understanding)
-    if rest and opens_subject(first) and (leaning or tuple(completed(pieces)) != pieces):
-        reason = "its first question stands by itself, and those after it lean on that"
-        return Condensed(in_one(completed(pieces)), (), "rules", reason)
-    return (
-        None if leaning else Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
-    )
+    if rest and opens_subject(first) and ((whole := completed(pieces)) != pieces or leaning):
+        return Condensed(
+            in_one(whole), (), "rules", "its first question stands by itself, and those after it lean on that"
+        )
+    if leaning:
+        return None
+    return Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
 
 
 def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
