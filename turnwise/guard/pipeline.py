@@ -30,7 +30,7 @@ from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult,
 from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 
 log = logging.getLogger(__name__)
-ORDERS = "orders-3"  # the name of what looks for orders in passages; of another, they are looked at again
+ORDERS = "orders-4"  # the name of what looks for orders in passages; of another, they are looked at again
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
 # Messages of one conversation are judged one after the other: of many at once, each would find room under its limit.
 _TURN = tuple(threading.Lock() for _ in range(64))

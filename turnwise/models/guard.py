@@ -40,6 +40,7 @@ COUNTED = 3  # of them that decide: a long message is an attack where more than 
 PIECES = 0.5  # how much the linear network counts beside the encoder
 DOUBT = -2.5  # odds of a short English message from which on the second encoder reads it too: 1 of 10 honest ones
 SECOND = 0.5  # how much it counts then beside the first
+OVERLAP = 64  # tokens of a long passage that are read with what stands before them and again with what follows
 SMOOTH = 5  # tokens over which the score of a passage is averaged
 CACHED = 64  # texts, for rails that judge the same one; what was said long ago is remembered by its score elsewhere
 _WORD = re.compile(r"[^\W\d_]+")
@@ -150,19 +151,26 @@ class _Encoder(NamedTuple):
 
     def read_message(self, text: str) -> float:
         """The log-odds of the encoder that a text is an attack."""
-        return float(self._read(text, "attack")[1].ravel()[0])
+        ids = np.array(self._encoded(text).ids, np.int64)
+        return float(self._read(ids[_kept(len(ids))], "attack")[0])
 
     def read_passage(self, text: str) -> tuple[list[tuple[int, int]], npt.NDArray[np.float32]]:
-        """Where the tokens of a text stand, and the log-odds of each to be part of an order."""
-        encoding, said = self._read(text, "planted")
-        offsets = encoding.offsets
-        return [offsets[at] for at in _kept(len(offsets))[1:-1]], said.ravel()[1:-1]
+        """Where the tokens of a text stand, and the log-odds of each to be part of an order: of one that is read twice,
+        at the end of a window and at the start of the next, the higher ones."""
+        encoding = self._encoded(text)
+        first, *inner, last = encoding.ids
+        said = np.full(len(inner), -np.inf, np.float32)
+        for start, end in windows(len(inner)):
+            by_token = self._read(np.array([first, *inner[start:end], last], np.int64), "planted")[1:-1]
+            said[start:end] = np.maximum(said[start:end], by_token)
+        return encoding.offsets[1:-1], said
 
-    def _read(self, text: str, output: str) -> tuple[Encoding, npt.NDArray[np.float32]]:
+    def _encoded(self, text: str) -> Encoding:
         encodable = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would make the tokenizer raise
-        encoding = self.tokenizer.encode(encodable)
-        ids = np.array([encoding.ids], np.int64)
-        return encoding, self.session.run([output], {"input_ids": ids[:, _kept(ids.shape[1])]})[0]
+        return self.tokenizer.encode(encodable)
+
+    def _read(self, ids: npt.NDArray[np.int64], output: str) -> npt.NDArray[np.float32]:
+        return np.ravel(self.session.run([output], {"input_ids": ids[None]})[0])
 
 
 class _Networks(NamedTuple):
@@ -186,8 +194,17 @@ def _planted(text: str, networks: _Networks) -> Suspicion:
     return Suspicion(_chance(float(smooth[best]), networks.card["planted"]), (offsets[first][0], offsets[last][1]))
 
 
+def windows(count: int) -> list[tuple[int, int]]:
+    """So many tokens as windows of what is read at once, spread evenly, each with OVERLAP or more of the one before."""
+    room = MAX_TOKENS - 2
+    if count <= room:
+        return [(0, count)]
+    steps = -(-(count - room) // (room - OVERLAP))
+    return [(start, start + room) for start in ((count - room) * step // steps for step in range(steps + 1))]
+
+
 def _kept(count: int) -> npt.NDArray[np.int64]:
-    """Which tokens of a long text are read: the first two thirds of the room, and the end."""
+    """Which tokens of a message with very many are read: the first two thirds of the room, and the end."""
     if count <= MAX_TOKENS:
         return np.arange(count)
     head = MAX_TOKENS * 2 // 3
