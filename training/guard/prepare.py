@@ -50,9 +50,12 @@ LANGUAGES = (
 FREE = (
     *("direct_en", "hidden_en", "hijack_en", "pasted_en", "pasted2_en", "personas_en", "second_en", "honest_en"),
     *("errands_en", "errands2_en", "errands3_en", "errands4_en", "elaborate_en"),
-    *("multilingual7_a", "multilingual7_b", "multilingual7_c"),
+    *("direct2_en", "direct3_en", "direct4_en", "direct5_en", "pasted3_en", "pasted4_en", "pasted5_en", "honest2_en"),
+    *("multilingual7_a", "multilingual7_b", "multilingual7_c", "multilingual8_a", "multilingual8_b", "multilingual8_c"),
+    *("multilingual9_a", "multilingual9_b", "multilingual9_c"),
 )
 COPIES = 6
+GROUPS = 28  # kinds that such a file counts as: each is drawn alike often, however finely its author named things
 ATTACKS = (
     *("attacks_en", "attacks2_en", "attacks3_en", "attacks4_en", "attacks_long_en", "mixed5_en"),
     *(*LANGUAGES, *FREE),
@@ -63,7 +66,8 @@ BENIGN = (
 )
 SPOKEN = ("dialog_en", "benign5_en", "benign6_en")  # as people speak in a conversation: each line stands for many
 ELABORATE = ("roleplay_benign_en", "benign2_en", "benign3_en", "benign4_en", "mixed5_en")
-PAYLOADS, PASSAGES = ("payloads", "payloads2", "payloads3"), ("passages", "passages2", "passages3")
+PAYLOADS = ("payloads", "payloads2", "payloads3", "payloads4")
+PASSAGES = ("passages", "passages2", "passages3", "passages4")
 TASKS = ("tasks", "security_code", "coding", "writing", "creative")
 STEERING = ("override", "answer_manipulation", "exfiltration", "fake_system", "phishing", "multilingual")
 PASTED = (
@@ -89,6 +93,9 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
     def add(text: str, label: int, kind: str, held: bool) -> None:
         found.append(Example(text if held else worn(text, rnd), label, kind, held))
 
+    def kind_of(line: Line) -> str:
+        return f"{line.file}/{line.number % GROUPS if line.file in FREE else line.kind}"
+
     told: dict[bool, list[str]] = {
         True: [],
         False: [],
@@ -100,7 +107,7 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         if line.file in FREE:  # of a long message, which is read in stretches, each is honest too
             each = each * COPIES + [text[a:b] for text in each if len(text) > SHORT for a, b in stretches(text)]
         for text in each:
-            add(text, 0, f"{line.file}/{line.kind}", line.held)
+            add(text, 0, kind_of(line), line.held)
     for number, text in enumerate(chatted(folder)):
         add(text, 0, "chat", number % 10 == 0)
     for number, (kind, text) in enumerate(talked()):
@@ -117,7 +124,7 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
     whole = [line for line in attack if line.kind != "persona_part"]
     for line in whole:
         each = variants(line, {"attacks_long_en": 24, "attacks4_en": 40}.get(line.file, 16), rnd)
-        kind = f"{line.file}/{line.kind}"
+        kind = kind_of(line)
         for text in each * COPIES if line.file in FREE else each:
             add(text, 1, kind, line.held)
             if rnd.random() < 0.3 and len(text) < 600:  # beside something honest
