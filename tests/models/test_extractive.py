@@ -11,7 +11,8 @@ import pytest
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
-from turnwise.models.extractive import Candidate, ExtractiveAnswerer, candidates, reform, statements
+from turnwise.models.extractive import ExtractiveAnswerer, candidates, reform
+from turnwise.models.statements import Candidate, statements
 from turnwise.text import content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
 
