@@ -573,6 +573,11 @@ def test_a_line_of_fields_is_quoted_where_one_of_its_values_is_asked_for(answere
     assert abstains(answerer.answer(prompt("What is the price of the event?", EVENTS)))
 
 
+def test_a_value_may_have_parts_of_its_own(answerer: ExtractiveAnswerer) -> None:
+    text = "Entry: 9 euros\nGuided tours: Saturdays at 2 pm; no booking is needed"
+    assert answerer.answer(prompt("When are guided tours?", text)).startswith("Guided tours: Saturdays at 2 pm;")
+
+
 def test_a_line_with_a_name_and_a_value_is_stated() -> None:
     lines = "Phone: 0511 123456\nOffice hours: Monday to Thursday\n\nHead of department: Lena Ortiz"
     assert stated(lines) == [
@@ -678,6 +683,18 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
         ),
         ("Chapter 1: The 1990s\n\nSix people met.", [("Chapter 1: The 1990s", "Six people met.")]),
         ("Contact us:\n\nPhone: 123\n\nMail: a b", [("Contact us:", "Phone: 123"), ("Contact us:", "Mail: a b")]),
+        (
+            "Prices\n\nBoarding, small dog: 24 euros\n24-hour call: 60 euros\nAll prices include food.",
+            [
+                ("Prices", "Boarding, small dog: 24 euros"),
+                ("Prices", "24-hour call: 60 euros"),
+                ("Prices", "All prices include food."),
+            ],
+        ),
+        (
+            "Payment: by card\nDelivery: within two\ndays of the order.",
+            [("", "Payment: by card"), ("", "Delivery: within two\ndays of the order.")],
+        ),
     ],
 )
 def test_what_is_short_is_stated_too_and_a_colon_leads_only_to_its_list(

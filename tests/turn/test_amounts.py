@@ -54,6 +54,16 @@ Elmtree Clinic treats cats, dogs, rabbits and birds. It is run by three vets.
 Consultation: 38 euros
 Microchip: 30 euros
 """
+KENNELS = """Fernside Kennels
+
+Fernside Kennels looks after dogs and cats.
+
+Our prices
+Vaccination, dog: 52 euros
+Vaccination, cat: 46 euros
+Boarding, any size: 24 euros a night
+All prices include food.
+"""
 TICKETS = (
     "Tickets – adult: price 5 euros. child aged 5 to 17 who is not an Edify pupil: price 2 euros. "
     "child under 5: price free. family: two adults and up to four children: price 12 euros."
@@ -154,6 +164,20 @@ def test_a_table_that_was_told_is_told_again_whole(tarrow: Engine) -> None:
 def test_lines_of_a_price_list_are_told_with_its_heading(tarrow: Engine) -> None:
     told = answer(tarrow, "What is Elmtree Clinic?", "what do they charge?")
     assert told == "Charges – Consultation: 38 euros Microchip: 30 euros"
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["What does it cost to vaccinate a dog?"], "Vaccination, dog: 52 euros"),
+        (["What does it cost to vaccinate a dog?", "and a cat?"], "Vaccination, cat: 46 euros"),
+        (["Do the prices include food?"], "All prices include food."),
+    ],
+)
+def test_the_name_of_a_field_may_have_a_comma(tmp_path: Path, messages: list[str], told: str) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"kennels.txt": KENNELS.encode()})
+        assert answer(engine, *messages) == told
 
 
 def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:

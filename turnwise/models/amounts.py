@@ -91,7 +91,8 @@ def sought(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
 
 
 def tell_rows_apart(pool: Sequence[Candidate], asked: Set[str]) -> None:
-    """Mark the rows that are not asked for by a word of their own: one that all rows of a table have tells nothing."""
+    """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
+    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat."""
     tables: dict[tuple[int, str], list[Candidate]] = {}
     for each in pool:
         if each.stated.is_row:
@@ -101,6 +102,7 @@ def tell_rows_apart(pool: Sequence[Candidate], asked: Set[str]) -> None:
         shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
         for each, named in zip(rows, own, strict=True):
             each.by_place = named <= shared
+            each.meant = each.meant and not any(named < other for other in own)
 
 
 def tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.text import content_stems, is_field, said_stems, sentences, without_citations, words
@@ -158,16 +159,32 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:])):
+    if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:3])):
         above, lines = lines[0], lines[1:]
-    single = all(is_field(line) and len(sentences(line)) == 1 for line in lines)
-    if single and (len(lines) > 1 or not ends(lines[0])):
-        for line in map(without_citations, lines):
-            if asks(line):
-                above = line
-            else:
-                yield Statement(line, above, values=_values(line))
-        return
+    for are_fields, run in groupby(zip(lines, _are_fields(lines), strict=True), key=itemgetter(1)):
+        state = _fields if are_fields else _sentences
+        yield from state([line for line, _ in run], above)
+
+
+def _are_fields(lines: Sequence[str]) -> list[bool]:
+    """Which lines are each a "name: value": the only one, or one beside another, that does not go on below."""
+    single = [is_field(line) and len(sentences(line)) == 1 for line in lines]
+    if len(lines) == 1:
+        return [single[0] and not ends(lines[0])]
+    beside = zip([False, *single], [*single[1:], False], strict=False)
+    goes_on = [line[:1].islower() and not is_field(line) for line in (*lines[1:], "")]
+    return [one and any(near) and not on for one, near, on in zip(single, beside, goes_on, strict=True)]
+
+
+def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
+    for line in map(without_citations, lines):
+        if asks(line):
+            above = line
+        else:
+            yield Statement(line, above, values=_values(line))
+
+
+def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
     outer, before = above, ""
     for sentence in sentences("\n".join(lines)):
         item = bool(ITEM.match(sentence))
@@ -183,7 +200,7 @@ def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 def _values(line: str) -> str:
     """What is a line's own: of one that names several things the values, for the names are those of all such lines."""
-    fields = line.split("; ")
+    fields = [field for field in line.split("; ") if is_field(field)]
     return " ".join(field.partition(": ")[2] for field in fields) if len(fields) > 1 else line
 
 
