@@ -199,6 +199,15 @@ def sentences(text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
+def ends(sentence: str) -> bool:
+    """Whether a sentence has an end, and is not a heading, an item or cut off."""
+    return sentence.rstrip("\"'”’)」』） ").endswith((".", "!", "?", "。", "！", "？"))
+
+
+def asks(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)」』） ").endswith(("?", "？"))
+
+
 def is_field(line: str) -> bool:
     """Whether a line begins like "name: value"."""
     return bool(_FIELD.match(line))

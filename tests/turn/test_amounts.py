@@ -64,6 +64,10 @@ Vaccination, cat: 46 euros
 Boarding, any size: 24 euros a night
 All prices include food.
 """
+ZOO = """<title>Bergholt Zoo</title><h1>Bergholt Zoo</h1><p>Bergholt Zoo keeps 90 kinds of animals.</p>
+<h2>Admission</h2><dl><dt>Adults</dt><dd>14 euros</dd>
+<dt>Children (4 to 15)</dt><dd>7 euros</dd><dt>Dogs</dt><dd>not admitted</dd></dl>
+<h2>Words of the keepers</h2><dl><dt>Clutch</dt><dd>All eggs that a bird lays at one time.</dd></dl>"""
 TICKETS = (
     "Tickets – adult: price 5 euros. child aged 5 to 17 who is not an Edify pupil: price 2 euros. "
     "child under 5: price free. family: two adults and up to four children: price 12 euros."
@@ -177,6 +181,22 @@ def test_lines_of_a_price_list_are_told_with_its_heading(tarrow: Engine) -> None
 def test_the_name_of_a_field_may_have_a_comma(tmp_path: Path, messages: list[str], told: str) -> None:
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
         engine.add(contents={"kennels.txt": KENNELS.encode()})
+        assert answer(engine, *messages) == told
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["What do adults pay?"], "Adults: 14 euros"),
+        (["What do adults pay?", "and children?"], "Children (4 to 15): 7 euros"),
+        (["What is Bergholt Zoo?", "what does it cost?"], "Admission – Adults: 14 euros Children (4 to 15): 7 euros"),
+        (["Are dogs admitted to the zoo?"], "Dogs: not admitted"),
+        (["What is a clutch?"], "Clutch: All eggs that a bird lays at one time."),
+    ],
+)
+def test_a_term_of_a_page_is_told_with_its_definition(tmp_path: Path, messages: list[str], told: str) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"zoo.html": ZOO.encode()})
         assert answer(engine, *messages) == told
 
 

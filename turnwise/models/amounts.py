@@ -13,13 +13,11 @@ from turnwise.models.statements import (
     NEAR,
     Candidate,
     asked_stems,
-    asks,
-    ends,
     neighbours,
     stems_of,
     units,
 )
-from turnwise.text import content_stems
+from turnwise.text import asks, content_stems, ends
 
 LONGEST_QUESTION = 1000  # characters that are looked at for what kind of thing is asked for
 MOST_ROWS = 8  # of a table that is told whole

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.text import content_stems, is_field, said_stems, sentences, without_citations, words
+from turnwise.text import asks, content_stems, ends, is_field, said_stems, sentences, without_citations, words
 from turnwise.types import Evidence
 
 ANSWERS = 0.33  # score from which a sentence counts as an answer
@@ -202,14 +202,6 @@ def _values(line: str) -> str:
     """What is a line's own: of one that names several things the values, for the names are those of all such lines."""
     fields = [field for field in line.split("; ") if is_field(field)]
     return " ".join(field.partition(": ")[2] for field in fields) if len(fields) > 1 else line
-
-
-def ends(sentence: str) -> bool:
-    return sentence.rstrip("\"'”’)」』） ").endswith((".", "!", "?", "。", "！", "？"))
-
-
-def asks(sentence: str) -> bool:
-    return sentence.rstrip("\"'”’)」』） ").endswith(("?", "？"))
 
 
 # --- words --------------------------------------------------------------------------------------------------------
