@@ -573,6 +573,13 @@ def test_a_line_of_fields_is_quoted_where_one_of_its_values_is_asked_for(answere
     assert abstains(answerer.answer(prompt("What is the price of the event?", EVENTS)))
 
 
+def test_a_line_of_fields_is_read_as_a_row_of_a_table_and_quoted_as_it_stands() -> None:
+    line = "course_title: Pottery; fee_eur: 160; notes: Clay is there. Bring an apron; shoes too."
+    (row,) = statements(line)
+    assert (row.text, row.values) == (line, "Pottery 160 Clay is there. Bring an apron; shoes too.")
+    assert row.whole == "Pottery (course title): fee eur 160, notes Clay is there. Bring an apron; shoes too."
+
+
 def test_a_value_may_have_parts_of_its_own(answerer: ExtractiveAnswerer) -> None:
     text = "Entry: 9 euros\nGuided tours: Saturdays at 2 pm; no booking is needed"
     assert answerer.answer(prompt("When are guided tours?", text)).startswith("Guided tours: Saturdays at 2 pm;")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -68,6 +69,21 @@ ZOO = """<title>Bergholt Zoo</title><h1>Bergholt Zoo</h1><p>Bergholt Zoo keeps 9
 <h2>Admission</h2><dl><dt>Adults</dt><dd>14 euros</dd>
 <dt>Children (4 to 15)</dt><dd>7 euros</dd><dt>Dogs</dt><dd>not admitted</dd></dl>
 <h2>Words of the keepers</h2><dl><dt>Clutch</dt><dd>All eggs that a bird lays at one time.</dd></dl>"""
+PLANTS = """Plant,Sow,Harvest,Spacing
+Carrot,March to June,July to October,5 cm
+Broad bean,February to April,June to July,20 cm
+Pumpkin,May,September to October,150 cm
+"""
+STAFF = """Last name,First name,Position,Office,Works on
+Abara,Chidi,Librarian,Main 12,"Mon, Tue, Thu"
+Dunne,Aoife,Head teacher,Main 20,Mon-Fri
+Grant,Ellis,School secretary,Main 01,Mon-Fri
+"""
+REPAIRS = """Code,Repair,Device,Price (€),Time needed,Remarks
+R-11,Screen replacement,Laptop,249,5 days,Matt or glossy.
+R-15,Data recovery,Laptop,199,7 days,Priced per drive. You pay only if data is found.
+R-21,Screen replacement,Tablet,159,2 days,
+"""
 TICKETS = (
     "Tickets – adult: price 5 euros. child aged 5 to 17 who is not an Edify pupil: price 2 euros. "
     "child under 5: price free. family: two adults and up to four children: price 12 euros."
@@ -87,6 +103,15 @@ def tarrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("tarrow")
     with build(Settings(library=str(folder / "library")), create=True) as engine:
         engine.add(contents={"pool.md": POOL.encode(), "hall.md": HALL.encode(), "clinic.md": CLINIC.encode()})
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("files")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        contents = {"plants.csv": PLANTS, "staff.csv": STAFF, "repairs.csv": REPAIRS}
+        engine.add(contents={name: text.encode() for name, text in contents.items()})
         yield engine
 
 
@@ -198,6 +223,27 @@ def test_a_term_of_a_page_is_told_with_its_definition(tmp_path: Path, messages: 
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
         engine.add(contents={"zoo.html": ZOO.encode()})
         assert answer(engine, *messages) == told
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["How long does data recovery take?"], "Time needed: 7 days; Remarks: Priced per drive. You pay only"),
+        (["How much is a new screen for a laptop?", "and for a tablet?"], "Device: Tablet; Price (€): 159;"),
+        (["When can I harvest broad beans?", "and carrots?"], "Plant: Carrot; Sow: March to June; Harvest: July"),
+        (["Where is the office of the head teacher?"], "Last name: Dunne; First name: Aoife; Position: Head teacher;"),
+        (["Who is the librarian?", "on which days does he work?"], "Office: Main 12; Works on: Mon, Tue, Thu"),
+        (["What does it cost to repair a television?"], "I don’t know"),
+        (["Who is the maths teacher?"], "I don’t know"),
+    ],
+)
+def test_a_row_of_a_file_is_told_and_of_several_the_one_that_is_asked_for(
+    files: Engine, messages: list[str], told: str
+) -> None:
+    text = answer(files, *messages)
+    assert told in text
+    assert "\n" not in text
+    assert len(re.findall("Code:|Plant:|Last name:", text)) <= 1
 
 
 def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:

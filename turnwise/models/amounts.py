@@ -43,7 +43,8 @@ _PLACE = re.compile(  # where something is; not when, nor "at its heart"
     r"\b(?:in|at|on|near|under|behind|beside|opposite|inside|outside|between|among|along|next to) (?!(?:the )?(?:its|"
     r"their|his|her|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october|"
     r"\d|spring|summer|autumn|winter|morning|evening|end|start|beginning|year|advance|general|writing|time|order|case|full|"
-    r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b",
+    r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b"
+    r"|\b(?:place|location|venue|room|office|hall|building|floor|street|town|city):? (?-i:[A-Z\d])",  # of a row
     re.I,
 )
 _HOURS = re.compile(
@@ -88,9 +89,10 @@ def sought(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
 # --- rows of tables -----------------------------------------------------------------------------------------------
 
 
-def tell_rows_apart(pool: Sequence[Candidate], asked: Set[str]) -> None:
+def tell_rows_apart(pool: Sequence[Candidate], asked: Set[str], typed: Set[str]) -> None:
     """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
-    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat."""
+    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat, and
+    "and a cat?" after it no dog."""
     tables: dict[tuple[int, str], list[Candidate]] = {}
     for each in pool:
         if each.stated.is_row:
@@ -100,7 +102,8 @@ def tell_rows_apart(pool: Sequence[Candidate], asked: Set[str]) -> None:
         shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
         for each, named in zip(rows, own, strict=True):
             each.by_place = named <= shared
-            each.meant = each.meant and not any(named < other for other in own)
+            less = any(named < other or named & typed < other & typed for other in own)
+            each.meant = each.meant and not less
 
 
 def tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:

@@ -192,14 +192,15 @@ class ExtractiveAnswerer:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
         wanted, chances = asked_stems(question), _chances(prompt)
         asked = (asked_stems(prompt.question) or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
+        pointing = bool(_PRONOUN.search(prompt.question))  # at what was said before
         named = {each.evidence.number for each in pool if each.stated.is_row and each.stated.named_by(asked)}
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
             each.meant = each.stated.named_by(asked) or (
-                each.evidence.number not in named and tells(each, question, chances)
+                (pointing and each.said) or (each.evidence.number not in named and tells(each, question, chances))
             )
-        tell_rows_apart(pool, asked - MEASURES)
+        tell_rows_apart(pool, asked - MEASURES, set() if pointing else asked_stems(prompt.question))
         by_words = _by_words(question, pool, chances)
         of_words = GUESSED if any(chance < 0.5 for chance in chances.values()) else BY_WORDS
         likely = [each for each in pool if each.meant]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -35,9 +35,9 @@ class Statement:
 
     text: str  # as it is quoted
     above: str = ""  # the nearest heading, question or line with a colon above it in the passage
-    row: str = ""  # of a table: the same with the head of its first column
+    row: str = ""  # of a table: the same in the words of a table, with the head of its first column
     before: str = ""  # of a sentence that may lean on the one before: that one
-    values: str = ""  # of a line "name: value; name: value": what is its own
+    values: str = ""  # of a line "name: value; name: value" what is its own, for the names are those of all such lines
 
     @property
     def item(self) -> bool:
@@ -152,10 +152,15 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for line in lines[1:]:
         first, *cells = _CELLS.split(line)
         columns = heads[-len(cells) :]  # the head of the first column may be empty
-        told = ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False) if cell)
+        told = _told(zip(columns, cells, strict=False))
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
         row = f"{first} ({head}): {told}." if head else f"{first}: {told}."
         yield Statement(f"{head} {first}: {told}." if head and first[:1].isdigit() else f"{first}: {told}.", above, row)
+
+
+def _told(cells: Iterable[tuple[str, str]]) -> str:
+    """Cells of a row, each after the head of its column."""
+    return ", ".join(f"{head} {cell}" for head, cell in cells if cell)
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -168,9 +173,10 @@ def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 def _are_fields(lines: Sequence[str]) -> list[bool]:
     """Which lines are each a "name: value": the only one, or one beside another, that does not go on below."""
-    single = [is_field(line) and len(sentences(line)) == 1 for line in lines]
+    rows = [is_field(line) and len(_named(line)) > 1 for line in lines]
+    single = [row or (is_field(line) and len(sentences(line)) == 1) for row, line in zip(rows, lines, strict=True)]
     if len(lines) == 1:
-        return [single[0] and not ends(lines[0])]
+        return [rows[0] or (single[0] and not ends(lines[0]))]
     beside = zip([False, *single], [*single[1:], False], strict=False)
     goes_on = [line[:1].islower() and not is_field(line) for line in (*lines[1:], "")]
     return [one and any(near) and not on for one, near, on in zip(single, beside, goes_on, strict=True)]
@@ -178,10 +184,14 @@ def _are_fields(lines: Sequence[str]) -> list[bool]:
 
 def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for line in map(without_citations, lines):
-        if asks(line):
+        if len(named := _named(line)) > 1:  # a row of a table that says its columns
+            (head, first), *others = named
+            row = f"{first} ({head}): {_told(others)}".replace("_", " ").rstrip(".") + "."
+            yield Statement(line, above, row, values=" ".join(value for _, value in named))
+        elif asks(line):
             above = line
         else:
-            yield Statement(line, above, values=_values(line))
+            yield Statement(line, above, values=line)
 
 
 def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -198,10 +208,16 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
             before = text
 
 
-def _values(line: str) -> str:
-    """What is a line's own: of one that names several things the values, for the names are those of all such lines."""
-    fields = [field for field in line.split("; ") if is_field(field)]
-    return " ".join(field.partition(": ")[2] for field in fields) if len(fields) > 1 else line
+def _named(line: str) -> list[tuple[str, str]]:
+    """The names and values of a line "name: value; name: value"; what has no name belongs to the value before it."""
+    named: list[tuple[str, str]] = []
+    for part in line.split("; "):
+        name, colon, value = part.partition(": ")
+        if colon or not named:
+            named.append((name, value))
+        else:
+            named[-1] = (named[-1][0], f"{named[-1][1]}; {part}")
+    return named
 
 
 # --- words --------------------------------------------------------------------------------------------------------
