@@ -573,6 +573,21 @@ def test_a_line_of_fields_is_quoted_where_one_of_its_values_is_asked_for(answere
     assert abstains(answerer.answer(prompt("What is the price of the event?", EVENTS)))
 
 
+@pytest.mark.parametrize(
+    ("question", "known"),
+    [("which room?", True), ("and her room and hours?", True), ("which car?", False), ("and her car?", False)],
+)
+def test_a_row_that_was_told_is_meant_by_a_question_for_what_it_holds(
+    answerer: ExtractiveAnswerer, question: str, known: bool
+) -> None:
+    rows = "name: Lea Brandt; phone: 2240; room: B 110\nname: Rui Costa; phone: 2250; room: C 3"
+    told = f"{rows.splitlines()[0]} [1]"
+    asked = prompt(question, rows, search=f"{question[:-1]} (phone, Lea, Brandt)?", said=(told,))
+    added = tuple(Term(word, 0.3) for word in ("phone", "Lea", "Brandt"))
+    answer = answerer.answer(dataclasses.replace(asked, added=added))
+    assert answer == f"As I said: {told}" if known else abstains(answer)
+
+
 def test_a_line_of_fields_is_read_as_a_row_of_a_table_and_quoted_as_it_stands() -> None:
     line = "course_title: Pottery; fee_eur: 160; notes: Clay is there. Bring an apron; shoes too."
     (row,) = statements(line)

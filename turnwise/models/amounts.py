@@ -53,7 +53,7 @@ _HOURS = re.compile(
 _MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I)
 # Words of asking for a price, and for any amount or time: they do not say of what.
 _PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
-MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
+_MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
 # What a question asks for, and what a sentence that gives it holds.
 QUANTITIES = (
     (
@@ -89,33 +89,56 @@ def sought(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
 # --- rows of tables -----------------------------------------------------------------------------------------------
 
 
-def tell_rows_apart(pool: Sequence[Candidate], asked: Set[str], typed: Set[str]) -> None:
-    """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
-    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat, and
-    "and a cat?" after it no dog."""
-    tables: dict[tuple[int, str], list[Candidate]] = {}
-    for each in pool:
-        if each.stated.is_row:
-            tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
-    for rows in tables.values():
-        own = [stems_of(each.text) & asked for each in rows]
-        shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
-        for each, named in zip(rows, own, strict=True):
-            each.by_place = named <= shared
-            less = any(named < other or named & typed < other & typed for other in own)
-            each.meant = each.meant and not less
+def mark_rows(
+    pool: Sequence[Candidate],
+    question: str,
+    chances: Mapping[str, float],
+    asked: Set[str],
+    typed: Set[str],
+    pointing: bool,
+) -> None:
+    """Mark the rows that are meant: named by a word that is asked for; told before and asked for again by words of
+    theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is named.
+
+    Of what is asked for, the words of this message are `typed`, and `pointing` is whether it has a pronoun.
+    """
+    rows = [each for each in pool if each.stated.is_row]
+    named = {each.evidence.number for each in rows if each.stated.named_by(asked)}
+    for each in rows:
+        missing = typed - _MEASURES - stems_of(each.text)
+        again = each.said and (not missing or (pointing and missing < typed))
+        each.meant = each.stated.named_by(asked) or again
+        if each.evidence.number not in named:
+            each.meant = each.meant or _tells(each, question, chances)
+    _tell_apart(rows, asked - _MEASURES, set() if pointing else typed)
 
 
-def tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
+def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
     """Whether a row gives the amount or the time that the question asks for, and it or what stands above it names most
     of what the question is about: "adult: 5 euros" under "Tickets" of the document that was talked about."""
     if not any(given.search(row.text) for given in sought(question, QUANTITIES)):
         return False
-    named = {key: chances.get(key, 1.0) for key in asked_stems(question) - MEASURES}
+    named = {key: chances.get(key, 1.0) for key in asked_stems(question) - _MEASURES}
     stated, passage = row.stated, row.evidence.passage
     place = stems_of(f"{stated.above} {passage.called} {passage.heading}")
     near = stems_of(stated.values or stated.row) | (place - stems_of(row.text))  # the names of its fields say nothing
     return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
+
+
+def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str]) -> None:
+    """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
+    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat, and
+    "and a cat?" after it no dog."""
+    tables: dict[tuple[int, str], list[Candidate]] = {}
+    for each in rows:
+        tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
+    for table in tables.values():
+        own = [stems_of(each.text) & asked for each in table]
+        shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
+        for each, named in zip(table, own, strict=True):
+            each.by_place = named <= shared
+            less = any(named < other or named & typed < other & typed for other in own)
+            each.meant = each.meant and not less
 
 
 def priced(row: Candidate, asked: Set[str]) -> Set[str]:

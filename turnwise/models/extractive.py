@@ -16,16 +16,14 @@ from turnwise.dialogue.irregular import base_stems
 from turnwise.dialogue.language import CODES, courtesies, says, wants_more
 from turnwise.dialogue.wishes import LISTS, SHORT, read_wishes
 from turnwise.models.amounts import (
-    MEASURES,
     QUANTITIES,
     ROUGHLY,
     WANTS,
     gives,
     leads,
+    mark_rows,
     priced,
     sought,
-    tell_rows_apart,
-    tells,
     with_tables,
 )
 from turnwise.models.statements import (
@@ -191,16 +189,12 @@ class ExtractiveAnswerer:
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
         wanted, chances = asked_stems(question), _chances(prompt)
-        asked = (asked_stems(prompt.question) or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
-        pointing = bool(_PRONOUN.search(prompt.question))  # at what was said before
-        named = {each.evidence.number for each in pool if each.stated.is_row and each.stated.named_by(asked)}
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
-            each.meant = each.stated.named_by(asked) or (
-                (pointing and each.said) or (each.evidence.number not in named and tells(each, question, chances))
-            )
-        tell_rows_apart(pool, asked - MEASURES, set() if pointing else asked_stems(prompt.question))
+        typed, pointing = asked_stems(prompt.question), bool(_PRONOUN.search(prompt.question))
+        asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
+        mark_rows(pool, question, chances, asked, typed, pointing)
         by_words = _by_words(question, pool, chances)
         of_words = GUESSED if any(chance < 0.5 for chance in chances.values()) else BY_WORDS
         likely = [each for each in pool if each.meant]
