@@ -71,6 +71,11 @@ def test_a_definition_opens_with_what_the_thing_is(answerer: ExtractiveAnswerer)
     assert answerer.answer(prompt("What is BERT?", BERT)).startswith("BERT is a language model")
 
 
+def test_what_is_done_somewhere_is_no_meaning(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("What is played in January?", "The film night is in January.")).startswith("The film")
+    assert abstains(answerer.answer(prompt("What is a winter in January?", "The film night is in January.")))
+
+
 def test_what_was_said_is_not_said_again(answerer: ExtractiveAnswerer) -> None:
     first = answerer.answer(prompt("tell me more", BERT, search="tell me more about BERT"))
     assert "published BERT" in first

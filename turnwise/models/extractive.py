@@ -73,7 +73,7 @@ LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
     r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
-    r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
+    r"(?!\w+ed (?:in|on|at|by|for|with|from|to|during)\b)[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
