@@ -68,7 +68,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
-_FIELD = re.compile(r"[^\W\d_][\w ()/.&%’'-]{0,40}: \S")
+_FIELD = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
 _INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # after a word: "A. The tenant" is an item
 _OPENER = re.compile(  # a word that begins a sentence and is no name: what stands before it is no initial
     r"(?:The|They|This|These|Those|That|There|It|He|She|We|You|If|In|On|At|For|When|While|After|Before|Each|All|Both|But|And"
@@ -197,6 +197,15 @@ def sentences(text: str) -> list[str]:
             start = end.end()
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
+
+
+def ends(sentence: str) -> bool:
+    """Whether a sentence has an end, and is not a heading, an item or cut off."""
+    return sentence.rstrip("\"'”’)」』） ").endswith((".", "!", "?", "。", "！", "？"))
+
+
+def asks(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)」』） ").endswith(("?", "？"))
 
 
 def is_field(line: str) -> bool:

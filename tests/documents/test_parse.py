@@ -101,6 +101,24 @@ def test_html_keeps_what_is_read_and_drops_the_rest() -> None:
     ]
 
 
+def test_a_definition_list_gives_its_terms_with_their_definitions() -> None:
+    page = """<h1>Pool</h1><dl><div><dt>Adults</dt><dd><p>6 euros</p></dd></div><div><dt>Hours:</dt><dd>Mon 9–17<br>Tue
+10–18</dd></div><dt>Towels</dt><dt>Caps</dt><dd>white</dd><dd>blue</dd><dt>Is it warm?</dt><dd>Yes. It is heated.</dd>
+<dt>Rules</dt><dd><p>Shower first.</p><p>Walk.</p></dd><dt>Nothing</dt></dl><p>End.</p><dl><dd>Set in</dd></dl>"""
+    parsed = parse_bytes("page.html", page.encode())
+    assert parsed.text.split("\n\n") == [
+        "Pool",
+        "Adults: 6 euros\nHours: Mon 9–17, Tue 10–18\nTowels, Caps: white, blue",
+        "Is it warm? Yes. It is heated.",
+        "Rules",
+        "Shower first.",
+        "Walk.",
+        "Nothing",
+        "End.",
+        "Set in",
+    ]
+
+
 def test_html_nested_deep_is_read() -> None:
     assert parse_bytes("deep.html", b"<div>" * 3000 + b"<b>" * 300 + b"bottom").text == "bottom"
 

@@ -198,6 +198,20 @@ def test_a_table_without_a_header_and_with_rows_of_any_length() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("Haircut,45 min,38 EUR\nShave,15 min,14 EUR\n", ["Haircut: 45 min, 38 EUR", "Shave: 15 min, 14 EUR"]),
+        ("Soup,6.50,vegan\nStew,17.90,\n,4,\n", ["Soup: 6.50, vegan", "Stew: 17.90", "4"]),
+        ("Museum,2022,2023\nGlass,220,253\n", ["Museum: Glass; 2022: 220; 2023: 253"]),
+        ("Pupil,1987,Oslo\nAda,1990,Lund\n", ["Pupil: 1987, Oslo", "Ada: 1990, Lund"]),
+        ("Stop,Bus 1,Bus 2\nHarbour,05:38,06:33\n", ["Stop: Harbour; Bus 1: 05:38; Bus 2: 06:33"]),
+    ],
+)
+def test_the_first_row_is_a_header_unless_it_looks_like_the_others(data: str, told: list[str]) -> None:
+    assert parse_bytes("a.csv", data.encode()).text.splitlines() == told
+
+
 def test_rows_are_never_cut_where_they_fit() -> None:
     rows = "".join(f"bird {n},It eats. Then it sleeps for {n} hours.\n" for n in range(500))
     pieces = chunk(parse_bytes("a.csv", f"name,habits\n{rows}".encode()))

@@ -11,7 +11,8 @@ import pytest
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
-from turnwise.models.extractive import Candidate, ExtractiveAnswerer, candidates, reform, statements
+from turnwise.models.extractive import ExtractiveAnswerer, candidates, reform
+from turnwise.models.statements import Candidate, statements
 from turnwise.text import content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
 
@@ -68,6 +69,11 @@ def test_every_sentence_of_an_answer_stands_in_the_evidence_it_cites(answerer: E
 
 def test_a_definition_opens_with_what_the_thing_is(answerer: ExtractiveAnswerer) -> None:
     assert answerer.answer(prompt("What is BERT?", BERT)).startswith("BERT is a language model")
+
+
+def test_what_is_done_somewhere_is_no_meaning(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("What is played in January?", "The film night is in January.")).startswith("The film")
+    assert abstains(answerer.answer(prompt("What is a winter in January?", "The film night is in January.")))
 
 
 def test_what_was_said_is_not_said_again(answerer: ExtractiveAnswerer) -> None:
@@ -572,6 +578,33 @@ def test_a_line_of_fields_is_quoted_where_one_of_its_values_is_asked_for(answere
     assert abstains(answerer.answer(prompt("What is the price of the event?", EVENTS)))
 
 
+@pytest.mark.parametrize(
+    ("question", "known"),
+    [("which room?", True), ("and her room and hours?", True), ("which car?", False), ("and her car?", False)],
+)
+def test_a_row_that_was_told_is_meant_by_a_question_for_what_it_holds(
+    answerer: ExtractiveAnswerer, question: str, known: bool
+) -> None:
+    rows = "name: Lea Brandt; phone: 2240; room: B 110\nname: Rui Costa; phone: 2250; room: C 3"
+    told = f"{rows.splitlines()[0]} [1]"
+    asked = prompt(question, rows, search=f"{question[:-1]} (phone, Lea, Brandt)?", said=(told,))
+    added = tuple(Term(word, 0.3) for word in ("phone", "Lea", "Brandt"))
+    answer = answerer.answer(dataclasses.replace(asked, added=added))
+    assert answer == f"As I said: {told}" if known else abstains(answer)
+
+
+def test_a_line_of_fields_is_read_as_a_row_of_a_table_and_quoted_as_it_stands() -> None:
+    line = "course_title: Pottery; fee_eur: 160; notes: Clay is there. Bring an apron; shoes too."
+    (row,) = statements(line)
+    assert (row.text, row.values) == (line, "Pottery 160 Clay is there. Bring an apron; shoes too.")
+    assert row.whole == "Pottery (course title): fee eur 160, notes Clay is there. Bring an apron; shoes too."
+
+
+def test_a_value_may_have_parts_of_its_own(answerer: ExtractiveAnswerer) -> None:
+    text = "Entry: 9 euros\nGuided tours: Saturdays at 2 pm; no booking is needed"
+    assert answerer.answer(prompt("When are guided tours?", text)).startswith("Guided tours: Saturdays at 2 pm;")
+
+
 def test_a_line_with_a_name_and_a_value_is_stated() -> None:
     lines = "Phone: 0511 123456\nOffice hours: Monday to Thursday\n\nHead of department: Lena Ortiz"
     assert stated(lines) == [
@@ -677,6 +710,18 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
         ),
         ("Chapter 1: The 1990s\n\nSix people met.", [("Chapter 1: The 1990s", "Six people met.")]),
         ("Contact us:\n\nPhone: 123\n\nMail: a b", [("Contact us:", "Phone: 123"), ("Contact us:", "Mail: a b")]),
+        (
+            "Prices\n\nBoarding, small dog: 24 euros\n24-hour call: 60 euros\nAll prices include food.",
+            [
+                ("Prices", "Boarding, small dog: 24 euros"),
+                ("Prices", "24-hour call: 60 euros"),
+                ("Prices", "All prices include food."),
+            ],
+        ),
+        (
+            "Payment: by card\nDelivery: within two\ndays of the order.",
+            [("", "Payment: by card"), ("", "Delivery: within two\ndays of the order.")],
+        ),
     ],
 )
 def test_what_is_short_is_stated_too_and_a_colon_leads_only_to_its_list(

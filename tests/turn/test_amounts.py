@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.models.extractive import _QUANTITIES, _given
+from turnwise.models.amounts import QUANTITIES, sought
 from turnwise.text import without_citations
 from turnwise.types import Reply
 
@@ -54,6 +55,35 @@ Elmtree Clinic treats cats, dogs, rabbits and birds. It is run by three vets.
 Consultation: 38 euros
 Microchip: 30 euros
 """
+KENNELS = """Fernside Kennels
+
+Fernside Kennels looks after dogs and cats.
+
+Our prices
+Vaccination, dog: 52 euros
+Vaccination, cat: 46 euros
+Boarding, any size: 24 euros a night
+All prices include food.
+"""
+ZOO = """<title>Bergholt Zoo</title><h1>Bergholt Zoo</h1><p>Bergholt Zoo keeps 90 kinds of animals.</p>
+<h2>Admission</h2><dl><dt>Adults</dt><dd>14 euros</dd>
+<dt>Children (4 to 15)</dt><dd>7 euros</dd><dt>Dogs</dt><dd>not admitted</dd></dl>
+<h2>Words of the keepers</h2><dl><dt>Clutch</dt><dd>All eggs that a bird lays at one time.</dd></dl>"""
+PLANTS = """Plant,Sow,Harvest,Spacing
+Carrot,March to June,July to October,5 cm
+Broad bean,February to April,June to July,20 cm
+Pumpkin,May,September to October,150 cm
+"""
+STAFF = """Last name,First name,Position,Office,Works on
+Abara,Chidi,Librarian,Main 12,"Mon, Tue, Thu"
+Dunne,Aoife,Head teacher,Main 20,Mon-Fri
+Grant,Ellis,School secretary,Main 01,Mon-Fri
+"""
+REPAIRS = """Code,Repair,Device,Price (€),Time needed,Remarks
+R-11,Screen replacement,Laptop,249,5 days,Matt or glossy.
+R-15,Data recovery,Laptop,199,7 days,Priced per drive. You pay only if data is found.
+R-21,Screen replacement,Tablet,159,2 days,
+"""
 TICKETS = (
     "Tickets – adult: price 5 euros. child aged 5 to 17 who is not an Edify pupil: price 2 euros. "
     "child under 5: price free. family: two adults and up to four children: price 12 euros."
@@ -73,6 +103,15 @@ def tarrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("tarrow")
     with build(Settings(library=str(folder / "library")), create=True) as engine:
         engine.add(contents={"pool.md": POOL.encode(), "hall.md": HALL.encode(), "clinic.md": CLINIC.encode()})
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("files")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        contents = {"plants.csv": PLANTS, "staff.csv": STAFF, "repairs.csv": REPAIRS}
+        engine.add(contents={name: text.encode() for name, text in contents.items()})
         yield engine
 
 
@@ -142,8 +181,8 @@ builds its nest in tall trees near the water. The heron is at its best in spring
 
 def test_a_question_of_many_words_takes_no_longer_for_what_it_may_ask_for() -> None:
     question = "what do " * 1900 + "they cost?"
-    assert _given(question, _QUANTITIES) == ()  # too long to be a question for a price, and not searched through
-    assert _given("what do they cost?", _QUANTITIES)
+    assert sought(question, QUANTITIES) == ()  # too long to be a question for a price, and not searched through
+    assert sought("what do they cost?", QUANTITIES)
 
 
 def test_a_table_that_was_told_is_told_again_whole(tarrow: Engine) -> None:
@@ -154,6 +193,57 @@ def test_a_table_that_was_told_is_told_again_whole(tarrow: Engine) -> None:
 def test_lines_of_a_price_list_are_told_with_its_heading(tarrow: Engine) -> None:
     told = answer(tarrow, "What is Elmtree Clinic?", "what do they charge?")
     assert told == "Charges – Consultation: 38 euros Microchip: 30 euros"
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["What does it cost to vaccinate a dog?"], "Vaccination, dog: 52 euros"),
+        (["What does it cost to vaccinate a dog?", "and a cat?"], "Vaccination, cat: 46 euros"),
+        (["Do the prices include food?"], "All prices include food."),
+    ],
+)
+def test_the_name_of_a_field_may_have_a_comma(tmp_path: Path, messages: list[str], told: str) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"kennels.txt": KENNELS.encode()})
+        assert answer(engine, *messages) == told
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["What do adults pay?"], "Adults: 14 euros"),
+        (["What do adults pay?", "and children?"], "Children (4 to 15): 7 euros"),
+        (["What is Bergholt Zoo?", "what does it cost?"], "Admission – Adults: 14 euros Children (4 to 15): 7 euros"),
+        (["Are dogs admitted to the zoo?"], "Dogs: not admitted"),
+        (["What is a clutch?"], "Clutch: All eggs that a bird lays at one time."),
+    ],
+)
+def test_a_term_of_a_page_is_told_with_its_definition(tmp_path: Path, messages: list[str], told: str) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"zoo.html": ZOO.encode()})
+        assert answer(engine, *messages) == told
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["How long does data recovery take?"], "Time needed: 7 days; Remarks: Priced per drive. You pay only"),
+        (["How much is a new screen for a laptop?", "and for a tablet?"], "Device: Tablet; Price (€): 159;"),
+        (["When can I harvest broad beans?", "and carrots?"], "Plant: Carrot; Sow: March to June; Harvest: July"),
+        (["Where is the office of the head teacher?"], "Last name: Dunne; First name: Aoife; Position: Head teacher;"),
+        (["Who is the librarian?", "on which days does he work?"], "Office: Main 12; Works on: Mon, Tue, Thu"),
+        (["What does it cost to repair a television?"], "I don’t know"),
+        (["Who is the maths teacher?"], "I don’t know"),
+    ],
+)
+def test_a_row_of_a_file_is_told_and_of_several_the_one_that_is_asked_for(
+    files: Engine, messages: list[str], told: str
+) -> None:
+    text = answer(files, *messages)
+    assert told in text
+    assert "\n" not in text
+    assert len(re.findall("Code:|Plant:|Last name:", text)) <= 1
 
 
 def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:

@@ -34,7 +34,7 @@ from turnwise.documents.chunk import chunk
 from turnwise.documents.parse import parse
 from turnwise.models import reranker
 from turnwise.models.embedder import OnnxEmbedder
-from turnwise.models.extractive import Statement, statements
+from turnwise.models.statements import Statement, statements
 from turnwise.models.weights import pinned_weights
 from turnwise.text import content_stems, content_words, sentences, stem
 

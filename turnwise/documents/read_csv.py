@@ -13,18 +13,23 @@ from turnwise.errors import UnreadableDocument
 LONGEST_BLOCK = 1000  # characters of rows that go together: a table may have millions
 LOOKED_AT = 20  # rows that tell what separates the columns
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DIGITS = re.compile(r"\d+")
 
 
 def read_csv(text: str, name: str, builder: Builder) -> str:
-    """Put the rows into the builder as "column: value; column: value". It has no title of its own."""
+    """Put the rows into the builder as "column: value; column: value"; where the columns have no names, as "first
+    cell: second cell, third cell". It has no title of its own."""
     csv.field_size_limit(1 << 20)
     delimiter = "\t" if name.lower().endswith(".tsv") else _delimiter(text)
     try:
         rows = _rows(text, delimiter)
-        first = next(rows, [])
-        columns = _columns(first)
-        if not columns:
-            rows, columns = chain([first], rows), [f"column {number}" for number in range(1, len(first) + 1)]
+        top = list(islice(rows, LOOKED_AT))
+        first = top[0] if top else []
+        columns = _columns(first, top[1:])
+        rows = chain(top[1:] if columns else top, rows)
+        if not columns and not any(map(str.isalpha, "".join(first[:1]))):
+            columns = [f"column {number}" for number in range(1, len(first) + 1)]
         for number, block in enumerate(_together(_told(columns, row) for row in rows)):
             builder.block("\n".join(block), tight=number > 0, code=len(block) > 1)
     except csv.Error as error:
@@ -64,14 +69,30 @@ def _delimiter(text: str) -> str:
     return best
 
 
-def _columns(row: Sequence[str]) -> list[str]:
-    """The names of the columns, where the first row holds them: each there, none twice, none a number."""
+def _columns(row: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the columns, where the first row holds them: each there, none twice, no number that is not one of
+    several years, and none that looks as the cells below it do ("45 min" above "30 min")."""
     names = [" ".join(cell.split()) for cell in row]
-    named = all(names) and len(set(names)) == len(names) and not any(_NUMBER.fullmatch(name) for name in names)
-    return names if named else []
+    if not all(names) or len(set(names)) < len(names) or _NUMBER.fullmatch(names[0]):
+        return []
+    numbers = [name for name in names if _NUMBER.fullmatch(name)]
+    if numbers and not (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers))):
+        return []
+    for place, name in enumerate(names):
+        looks = [_look(each[place]) for each in below if len(each) > place and each[place].strip()]
+        if any(map(str.isdigit, name)) and name not in numbers and 2 * looks.count(_look(name)) > len(looks):
+            return []
+    return names
+
+
+def _look(cell: str) -> str:
+    """What cells of one kind share: their text without the figures."""
+    return " ".join(_DIGITS.sub("0", cell).split())
 
 
 def _told(columns: Sequence[str], row: Sequence[str]) -> str:
     cells = [" ".join(cell.split()) for cell in row]
+    if not columns:
+        return ": ".join(filter(None, (cells[0], ", ".join(filter(None, cells[1:])))))
     named = [f"{column}: {cell}" for column, cell in zip(columns, cells, strict=False) if cell]
     return "; ".join([*named, *(cell for cell in cells[len(columns) :] if cell)])

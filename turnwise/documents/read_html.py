@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from turnwise.documents.blocks import Builder, iso_date
 from turnwise.documents.unseen import hidden_roots
+from turnwise.text import asks, ends, sentences
 
 _DROPPED = ["script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "select", "button", "textarea"]
 _BLOCKS = frozenset(
@@ -20,7 +21,7 @@ _BLOCKS = frozenset(
 )
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CELLS = ("td", "th")
-_TIGHT = ("li", "dt", "dd", *_CELLS)
+_TIGHT = ("li", "dd", *_CELLS)
 _WHITESPACE = re.compile(r"[ \t\n\r\f]+")
 _SPACES = re.compile(r" {2,}")
 _AROUND_BREAK = re.compile(r" *\n *")
@@ -89,10 +90,8 @@ def _comments(text: str) -> Iterator[str]:
 
 def _put(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> None:
     before = header = ""
-    for _, group in groupby(
-        _runs(_seen(body, builder, roots) if roots else body.traverse(include_text=True), body),
-        key=lambda run: run.place,
-    ):
+    nodes = _seen(body, builder, roots) if roots else body.traverse(include_text=True)
+    for _, group in groupby(_with_terms(_runs(nodes, body)), key=lambda run: run.place):
         runs = list(group)
         tag, text = runs[0].tag, " | ".join(run.text for run in runs)
         if tag in _HEADINGS:
@@ -124,16 +123,58 @@ def _seen(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> Itera
         builder.hide(why, "".join(texts))
 
 
+def _with_terms(runs: Iterable[_Run]) -> Iterator[_Run]:
+    """The runs, those of a definition list as "term: definition", a line each; of several sentences, a paragraph."""
+    terms: list[_Run] = []
+    said: list[str] = []
+
+    def entry() -> Iterator[_Run]:
+        if terms and said:
+            term = ", ".join(each.text for each in terms).rstrip(": ")
+            text = " ".join([term if asks(term) else f"{term}:", *_listed(said)])
+            yield _Run("dd" if len(sentences(text)) == 1 else "p", terms[0].place, text)
+        else:
+            yield from terms
+        terms.clear()
+        said.clear()
+
+    for run in runs:
+        if run.tag == "dd" and terms:
+            said += run.text.split("\n")
+            continue
+        if run.tag != "dt" or said:
+            yield from entry()
+        if run.tag == "dt":
+            terms.append(run)
+        else:
+            yield run
+    yield from entry()
+
+
+def _listed(said: Sequence[str]) -> Iterator[str]:
+    """The definitions of a term, or the lines of one, with commas between them unless they are sentences."""
+    for text in said[:-1]:
+        yield text if ends(text) else f"{text.rstrip(',;')},"
+    yield said[-1]
+
+
 def _runs(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[_Run]:
     for _, group in groupby(_texts(nodes, body), key=lambda piece: piece[0].mem_id):
         pieces = list(group)
-        owner = pieces[0][0]
+        owner = _definition(pieces[0][0])
         text = "".join(piece for _, piece in pieces)
         if owner.tag != "pre":
             text = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", text))
         if text.strip():
             row = owner.parent if owner.tag in _CELLS else None
             yield _Run(owner.tag or "", row.mem_id if row is not None else owner.mem_id, text.strip())
+
+
+def _definition(owner: LexborNode) -> LexborNode:
+    """Of the only paragraph of a definition that, else the element itself."""
+    above = owner.parent
+    only = owner.tag == "p" and above is not None and above.tag == "dd" and len(list(islice(above.iter(), 2))) == 1
+    return above if only and above is not None else owner
 
 
 def _texts(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[tuple[LexborNode, str]]:

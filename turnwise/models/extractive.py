@@ -6,22 +6,46 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby, pairwise, takewhile
+from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
 from turnwise.dialogue.irregular import base_stems
 from turnwise.dialogue.language import CODES, courtesies, says, wants_more
 from turnwise.dialogue.wishes import LISTS, SHORT, read_wishes
+from turnwise.models.amounts import (
+    QUANTITIES,
+    ROUGHLY,
+    WANTS,
+    gives,
+    leads,
+    mark_rows,
+    priced,
+    sought,
+    with_tables,
+)
+from turnwise.models.statements import (
+    ANSWERS,
+    CONTINUES,
+    ITEM,
+    NEAR,
+    REMEMBERED,
+    UNSPACED,
+    Candidate,
+    Statement,
+    asked_stems,
+    neighbours,
+    stated_in,
+    stems_of,
+    units,
+)
 from turnwise.text import (
     content_stems,
-    is_field,
     is_specific,
     one_line,
     points,
-    said_stems,
     sentences,
     stem,
     without_citations,
@@ -39,22 +63,17 @@ LACKING = 0.1  # what a sentence without the price or the place that is asked fo
 NAMED = 0.5  # probability from which a word of the conversation names a row
 READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 READ_AT_MOST = 10  # where none of these answers
-NEAR, ELSEWHERE = 0.2, 0.02  # how far a sentence may be behind the best: one of the same passage, one of another
+ELSEWHERE = 0.02  # how far a sentence may be behind the best of another passage
 BEHIND = 0.06  # what it costs a sentence for each passage that the search found more fitting than its own
 LESS = 2.0  # and what a point of the search's score counts that its passage has less than the first
-ANSWERS = 0.33  # score from which a sentence counts as an answer
-CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
 UNJUDGED = 0.3  # what a sentence must hold more of the question's words where no judge can read it
 REPEATED = 0.15  # by how much a sentence that was said before must answer better than a new one
 SAID = 0.5  # share of a sentence's pairs of words in one that was said, from which it says the same
-REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
-LONGEST_QUESTION = 1000  # characters that are looked at for what kind of thing is asked for
-LONGEST_HEADING = 100  # characters of a line in a passage that can be a heading
 LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
     r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
-    r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
+    r"(?!\w+ed (?:in|on|at|by|for|with|from|to|during)\b)[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
@@ -68,135 +87,9 @@ _LEADING_PRONOUN = re.compile(
 _SAYS_WHAT = re.compile(
     r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
 )
-_POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
-_AMOUNT = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
-    r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
-    r"annual\w*|hourly)\b",
-    re.I,
-)
-_TIME = re.compile(
-    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|years?|months?|weeks?|days?|hours?|"
-    r"morning|afternoon|evening|nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|"
-    r"while|until|once|during|every|daily|weekly|annual\w*)\b",
-    re.I,
-)
-_NAME = re.compile(
-    r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
-    r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
-)
-_PLACE = re.compile(  # where something is; not when, nor "at its heart"
-    r"\b(?:in|at|on|near|under|behind|beside|opposite|inside|outside|between|among|along|next to) (?!(?:the )?(?:its|"
-    r"their|his|her|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october|"
-    r"\d|spring|summer|autumn|winter|morning|evening|end|start|beginning|year|advance|general|writing|time|order|case|full|"
-    r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b",
-    re.I,
-)
-_HOURS = re.compile(
-    r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
-)
-_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I)
-# Words of asking for a price, and for any amount or time: they do not say of what.
-_PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
-_MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
-# What a question asks for, and what a sentence that gives it holds.
-_QUANTITIES = (
-    (
-        re.compile(
-            r"\bwhat (?:do|does|did|will|would)\b.*\b(?<!the )(?<!a )(?:cost|charge)\b(?! functions?)|\bexpensive\b"
-            r"|\b(?:price|cost|fee|fare)s? (?:of|for)\b"
-            r"|^(?!(?:\w+ )?(?:why|who|when|where|how (?!much))\b).*\bthe (?:\w+ ){0,2}(?:price|cost|fee|fare)s?\W*$"
-            r"|^(?:(?!what|who|why|explain|define|describe|tell|is|are)[\w-]+ ){0,2}(?:price|cost|fee|fare)s?\W*$",
-            re.I,
-        ),
-        _AMOUNT,
-    ),
-    (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
-    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
-    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
-)
-Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
-_WANTS = (*_QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
-_ROUGHLY = (*_QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
-_SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
-    "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
-    "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
-)
-_CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
 _NUMBERED = re.compile(r"number|numm?er|numérot|\bordered|编号|編號|番号", re.I)  # how people ask for a numbered list
 _TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What a passage states: a sentence, an item of a list, or a row of a table."""
-
-    text: str  # as it is quoted
-    above: str = ""  # the nearest heading, question or line with a colon above it in the passage
-    row: str = ""  # of a table: the same with the head of its first column
-    before: str = ""  # of a sentence that may lean on the one before: that one
-    values: str = ""  # of a line "name: value; name: value": what is its own
-
-    @property
-    def item(self) -> bool:
-        return bool(_ITEM.match(self.text))
-
-    @property
-    def is_row(self) -> bool:
-        return bool(self.row or self.values)
-
-    @property
-    def whole(self) -> str:
-        """All that says what it is about."""
-        return f"{self.above} {self.row or self.text}".strip()
-
-    def reading(self, leans: bool) -> str:
-        """What the judge reads of it: where it leans on the sentence before, that too."""
-        return f"{self.above} {self.before} {self.text}".strip() if leans else self.whole
-
-    def leans(self, wanted: Set[str]) -> bool:
-        """Whether it says a part of what was asked for, and the sentence before, to which it points back, another."""
-        if not self.before:
-            return False
-        own = _stems(self.text)
-        return not wanted.isdisjoint(own) and not wanted.isdisjoint(_stems(self.before) - own)
-
-    def named_by(self, wanted: Set[str]) -> bool:
-        """Whether it may be meant: a row only if a word of it was asked for, and not just one of every row."""
-        own = self.values or (self.row and self.whole)
-        return not own or not wanted.isdisjoint(_stems(own))
-
-
-@dataclass(slots=True)
-class Candidate:
-    """A statement that an answer may use."""
-
-    stated: Statement
-    evidence: Evidence
-    position: int  # in its passage
-    rank: int  # of its passage
-    behind: float  # what it counts that the search found others more fitting
-    said: bool  # in an earlier answer of this conversation
-    leans: bool = False  # for what is asked, on the sentence before
-    meant: bool = True  # by what is asked: not so most rows
-    by_place: bool = False  # a row that is meant for what stands above it, not for its own words
-    score: float = 0.0
-
-    @property
-    def text(self) -> str:
-        return self.stated.text
-
-    @property
-    def reading(self) -> str:
-        return self.stated.reading(self.leans)
-
-    @property
-    def item(self) -> bool:
-        return self.stated.item
 
 
 class ExtractiveAnswerer:
@@ -262,7 +155,7 @@ class ExtractiveAnswerer:
         """
         more = _only_more(prompt)
         self._score(_subject(question, prompt) if more else question, pool, prompt)
-        asked_now = _asked_stems(prompt.question)
+        asked_now = asked_stems(prompt.question)
         good = [each for each in pool if each.score >= (CONTINUES if more or prompt.sides else ANSWERS)]
         examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
         if _ANOTHER.search(prompt.question):
@@ -272,12 +165,12 @@ class ExtractiveAnswerer:
         together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
 
         def worth(each: Candidate) -> float:
-            lacking = 0.0 if _gives(each, question, _ROUGHLY) else LACKING
+            lacking = 0.0 if gives(each, question, ROUGHLY) else LACKING
             return each.score - lacking - (0.0 if together else each.behind)
 
         good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
-        old = [each for each in good if each.said and _meant(each, asked_now) and _gives(each, question, _QUANTITIES)]
+        old = [each for each in good if each.said and _meant(each, asked_now) and gives(each, question, QUANTITIES)]
         topic = _defined(question)
         if topic and (defining := [each for each in old if _defines(topic, each.text)]):
             return sorted(defining, key=lambda each: not _defines(topic, each.text, " (?:an?|the|one of)"))[:1]
@@ -295,24 +188,21 @@ class ExtractiveAnswerer:
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
-        wanted, chances = _asked_stems(question), _chances(prompt)
-        asked = (_asked_stems(prompt.question) or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
-        named = {each.evidence.number for each in pool if each.stated.is_row and each.stated.named_by(asked)}
+        wanted, chances = asked_stems(question), _chances(prompt)
         for each in pool:
             each.score = 0.0
             each.leans = each.stated.leans(wanted)
-            each.meant = each.stated.named_by(asked) or (
-                each.evidence.number not in named and _tells(each, question, chances)
-            )
-        _tell_rows_apart(pool, asked - _MEASURES)
+        typed, pointing = asked_stems(prompt.question), bool(_PRONOUN.search(prompt.question))
+        asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
+        mark_rows(pool, question, chances, asked, typed, pointing)
         by_words = _by_words(question, pool, chances)
         of_words = GUESSED if any(chance < 0.5 for chance in chances.values()) else BY_WORDS
         likely = [each for each in pool if each.meant]
         likely.sort(key=lambda each: BEHIND * each.rank - by_words[id(each)] + REPEATED * each.said)
-        if _UNSPACED.search(question):  # the judge reads English: here the words alone decide
-            for each in (each for each in pool if _UNSPACED.search(each.text)):
+        if UNSPACED.search(question):  # the judge reads English: here the words alone decide
+            for each in (each for each in pool if UNSPACED.search(each.text)):
                 each.score = by_words[id(each)] - UNJUDGED
-            likely = [each for each in likely if not _UNSPACED.search(each.text)]
+            likely = [each for each in likely if not UNSPACED.search(each.text)]
         for some in (likely[:READ_CLOSELY], likely[READ_CLOSELY:READ_AT_MOST]):
             read = [replace(each.evidence.passage, text=each.reading) for each in some]
             for each, odds in zip(some, self._judge.odds(question, read), strict=True):
@@ -334,7 +224,7 @@ def candidates(prompt: Prompt) -> list[Candidate]:
     best = max((each.hit.score for each in documents), default=0.0)
     for rank, evidence in enumerate(documents):
         behind = BEHIND * rank + LESS * (best - evidence.hit.score)
-        for position, stated in enumerate(_stated(evidence.passage.text)):
+        for position, stated in enumerate(stated_in(evidence.passage.text)):
             found.setdefault(
                 _spelt(stated.text), Candidate(stated, evidence, position, rank, behind, said.holds(stated))
             )
@@ -362,131 +252,15 @@ def _spelt(text: str) -> str:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _stated(text: str) -> tuple[Statement, ...]:
-    return tuple(statements(text))
-
-
-def statements(text: str) -> Iterator[Statement]:
-    """What a passage states: its whole sentences, list items and "name: value" lines, and the rows of its tables, each
-    with the heads of the columns. Headings and questions are not stated, but said of what stands under them, and a line
-    that ends in a colon of the paragraph or list after it."""
-    heading = lead = ""
-    paragraphs = ["", *re.split(r"\n\s*\n", text.strip()), ""]
-    for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
-        if _heads(paragraph, before, after):
-            bare = _ITEM.sub("", paragraph).strip()
-            heading, lead = (heading, bare) if bare.endswith(":") else (bare, "")
-            continue
-        for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
-            state = _rows if tabular else _prose
-            yield from state(list(lines), lead or heading)
-        if paragraph.endswith(":"):
-            lead = _ITEM.sub("", sentences(paragraph)[-1]).strip()
-        elif not _ITEM.match(after) and not is_field(after):
-            lead = ""
-
-
-def _heads(paragraph: str, before: str, after: str) -> bool:
-    """Whether a paragraph is a heading: a short line without an end, and of numbered ones no item of a list."""
-    bare = _ITEM.sub("", paragraph).strip()
-    short = len(paragraph) <= LONGEST_HEADING and "\n" not in paragraph and " | " not in paragraph
-    if not short or not bare or bare[0].islower() or (_ends(bare) and not _asks(bare)) or bare.endswith((",", ";")):
-        return False
-    if bare.endswith(":") and len(sentences(bare)) > 1:
-        return False
-    if bare != paragraph.strip():
-        return paragraph.strip()[0].isdigit() and not _ITEM.match(before) and not _ITEM.match(after)
-    if not is_field(bare):
-        return True
-    name, _, value = bare.partition(":")
-    titled = name[-1].isdigit() or not any(map(str.isdigit, value))  # "Chapter 1: The 1990s", not "Phone: 0151 22"
-    return titled and not is_field(before) and bool(after) and not is_field(after)
-
-
-def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    heads = _CELLS.split(lines[0])
-    for line in lines[1:]:
-        first, *cells = _CELLS.split(line)
-        columns = heads[-len(cells) :]  # the head of the first column may be empty
-        told = ", ".join(f"{head} {cell}" for head, cell in zip(columns, cells, strict=False) if cell)
-        head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
-        row = f"{first} ({head}): {told}." if head else f"{first}: {told}."
-        yield Statement(f"{head} {first}: {told}." if head and first[:1].isdigit() else f"{first}: {told}.", above, row)
-
-
-def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:])):
-        above, lines = lines[0], lines[1:]
-    single = all(is_field(line) and len(sentences(line)) == 1 for line in lines)
-    if single and (len(lines) > 1 or not _ends(lines[0])):
-        for line in map(without_citations, lines):
-            if _asks(line):
-                above = line
-            else:
-                yield Statement(line, above, values=_values(line))
-        return
-    outer, before = above, ""
-    for sentence in sentences("\n".join(lines)):
-        item = bool(_ITEM.match(sentence))
-        above = outer if item else above
-        if _asks(sentence) or sentence.endswith(":"):  # said of what follows; of an item's, only within it
-            above, before = _ITEM.sub("", sentence).strip(), ""
-            outer = outer if item else above
-        elif item or (len(_units(sentence)) > 1 and _ends(sentence)):
-            text = without_citations(sentence)  # a number in a document's own brackets is no citation of ours
-            yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
-            before = text
-
-
-def _values(line: str) -> str:
-    """What is a line's own: of one that names several things the values, for the names are those of all such lines."""
-    fields = line.split("; ")
-    return " ".join(field.partition(": ")[2] for field in fields) if len(fields) > 1 else line
-
-
-def _ends(sentence: str) -> bool:
-    return sentence.rstrip("\"'”’)」』） ").endswith((".", "!", "?", "。", "！", "？"))
-
-
-def _asks(sentence: str) -> bool:
-    return sentence.rstrip("\"'”’)」』） ").endswith(("?", "？"))
-
-
-@lru_cache(maxsize=REMEMBERED)
 def shingles(sentence: str) -> frozenset[tuple[str, ...]]:
     """A sentence's pairs of neighbouring stems, for telling whether it was said before."""
-    return frozenset(pairwise(map(stem, _units(sentence))))
-
-
-def _units(text: str) -> list[str]:
-    """The words of a text, or the characters where it puts no spaces between words."""
-    if not _UNSPACED.search(text):
-        return words(text)
-    return [unit for word in words(text) for unit in (word if _UNSPACED.match(word) else (word,))]
-
-
-def _stems(text: str) -> frozenset[str]:
-    """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
-    if not _UNSPACED.search(text):
-        return frozenset(base_stems(said_stems(text)))
-    runs = _UNSPACED.findall(text)
-    pairs = {first + second for run in runs for first, second in pairwise(run)}
-    return said_stems(_UNSPACED.sub(" ", text)).union("".join(runs), pairs)
-
-
-def _asked_stems(question: str) -> set[str]:
-    """What a question asks about; of a run of characters without spaces its pairs, without the small words."""
-    if not _UNSPACED.search(question):
-        return base_stems(content_stems(question))
-    runs = [run for found in _UNSPACED.findall(question) for run in _SMALL.split(found) if run]
-    pairs = {first + second for run in runs for first, second in pairwise(run)}
-    return content_stems(_UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
+    return frozenset(pairwise(map(stem, units(sentence))))
 
 
 def _unread(pool: Sequence[Candidate]) -> list[Candidate]:
     """What the passages that were quoted hold besides, where no judge can read it."""
     quoted = {each.evidence.number for each in pool if each.said}
-    return [e for e in pool if e.evidence.number in quoted and not e.said and _UNSPACED.search(e.text)]
+    return [e for e in pool if e.evidence.number in quoted and not e.said and UNSPACED.search(e.text)]
 
 
 def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
@@ -519,7 +293,7 @@ def _own_stems(sides: Sequence[str]) -> list[set[str]]:
 
 
 def _of_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
-    said = _stems(candidate.text)
+    said = stems_of(candidate.text)
     return all(stems <= said for stems in own)
 
 
@@ -528,7 +302,7 @@ def _side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
     passage = candidate.evidence.passage
     nearest = passage.heading.rpartition(" > ")[2]
     for text in (candidate.text, candidate.stated.above, nearest, passage.heading, passage.title):
-        named = [place for place, stems in enumerate(own) if stems and stems <= _stems(text)]
+        named = [place for place, stems in enumerate(own) if stems and stems <= stems_of(text)]
         if len(named) == 1:
             return named[0]
     return None
@@ -551,59 +325,31 @@ def _meant(candidate: Candidate, asked_now: Set[str]) -> bool:
     enough that it is meant, for its words are few."""
     if not asked_now or (candidate.stated.is_row and candidate.meant):
         return True
-    return bool(asked_now & _stems(candidate.text)) and 2 * len(asked_now & _about(candidate)) >= len(asked_now)
+    return bool(asked_now & stems_of(candidate.text)) and 2 * len(asked_now & _about(candidate)) >= len(asked_now)
 
 
 def _about(candidate: Candidate) -> frozenset[str]:
     passage = candidate.evidence.passage
-    return _stems(f"{candidate.stated.whole} {passage.called} {passage.heading}")
-
-
-def _tell_rows_apart(pool: Sequence[Candidate], asked: Set[str]) -> None:
-    """Mark the rows that are not asked for by a word of their own: one that all rows of a table have tells nothing."""
-    tables: dict[tuple[int, str], list[Candidate]] = {}
-    for each in pool:
-        if each.stated.is_row:
-            tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
-    for rows in tables.values():
-        own = [_stems(each.text) & asked for each in rows]
-        shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
-        for each, named in zip(rows, own, strict=True):
-            each.by_place = named <= shared
-
-
-def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
-    """Whether a row gives the amount or the time that the question asks for, and it or what stands above it names most
-    of what the question is about: "adult: 5 euros" under "Tickets" of the document that was talked about."""
-    if not any(given.search(row.text) for given in _given(question, _QUANTITIES)):
-        return False
-    named = {key: chances.get(key, 1.0) for key in _asked_stems(question) - _MEASURES}
-    stated, passage = row.stated, row.evidence.passage
-    place = _stems(f"{stated.above} {passage.called} {passage.heading}")
-    near = _stems(stated.values or stated.row) | (place - _stems(row.text))  # the names of its fields say nothing
-    return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
+    return stems_of(f"{candidate.stated.whole} {passage.called} {passage.heading}")
 
 
 def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
     """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
     its headings help a little."""
-    wanted = _asked_stems(question)
-    held = {id(each): _stems(each.stated.row or each.text) for each in pool}
-    for each in (each for each in pool if each.stated.is_row and each.meant and wanted & _PRICE):
-        priced = _MONEY.search(f"{each.stated.whole} {each.evidence.passage.heading}")
-        if priced and held[id(each)].isdisjoint(wanted):
-            held[id(each)] |= wanted & _PRICE  # "adult: 5 euros" says what it costs
+    wanted = asked_stems(question)
+    held = {id(each): stems_of(each.stated.row or each.text) | priced(each, wanted) for each in pool}
     around = {
-        each.evidence.number: _stems(f"{each.evidence.passage.called} {each.evidence.passage.heading}") for each in pool
+        each.evidence.number: stems_of(f"{each.evidence.passage.called} {each.evidence.passage.heading}")
+        for each in pool
     }
     frequency = Counter(key for stems in held.values() for key in stems & wanted)
     weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chances.get(key, 1.0) for key in wanted}
     total = sum(weight.values()) or 1.0
 
     def share(each: Candidate) -> float:
-        own, near = held[id(each)], around[each.evidence.number] | _stems(each.stated.above)
+        own, near = held[id(each)], around[each.evidence.number] | stems_of(each.stated.above)
         if each.leans:
-            near = near | _stems(each.stated.before)
+            near = near | stems_of(each.stated.before)
         return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
 
     return {id(each): share(each) for each in pool}
@@ -615,9 +361,9 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     sentence, bonus = candidate.text, 0.0
     if _LEADING_PRONOUN.match(sentence) and candidate.position == 0:
         bonus -= 0.1
-    if not _gives(candidate, question, _WANTS):
+    if not gives(candidate, question, WANTS):
         bonus -= 0.2
-    if not _gives(candidate, question, _ROUGHLY):
+    if not gives(candidate, question, ROUGHLY):
         bonus -= 0.1
     asked = _defined(question)
     if asked and not base_stems(content_stems(asked)) <= _about(candidate):
@@ -637,21 +383,10 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     return bonus
 
 
-def _gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
-    """Whether a sentence holds what a question asks for, such as an amount; any does where it asks for none."""
-    return all(given.search(candidate.text) for given in _given(question, kinds))
-
-
-@lru_cache(maxsize=256)
-def _given(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
-    """What a sentence holds that gives what a question asks for."""
-    return tuple(given for wants, given in kinds if wants.search(question[:LONGEST_QUESTION]))
-
-
 def _defined(question: str) -> str:
     """What a question wants to know the meaning of, or nothing: "what is the price of" asks for no meaning."""
     found = _DEFINITION.match(question.strip())
-    return found[1] if found and not _given(question, _QUANTITIES) else ""
+    return found[1] if found and not sought(question, QUANTITIES) else ""
 
 
 def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
@@ -677,21 +412,21 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
     steps = _steps(chosen[0], pool) if _HOW_TO.search(question) else []
     if len(steps) > 1:
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
-    whole = chosen if _prefers(prompt, SHORT) else _with_tables(chosen, pool)
+    whole = chosen if _prefers(prompt, SHORT) else with_tables(chosen, pool)
     if chosen[0].said:
         return AGAIN + _paragraphs(whole)
     defined = _defined(question)
     if not defined:
         return _paragraphs(_with_antecedents(whole, pool))
     alone = len(chosen) == 1 and not _prefers(prompt, SHORT)
-    topic = _stems(defined)
+    topic = stems_of(defined)
     goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
 
 
 def _as_preferred(text: str, prompt: Prompt) -> str:
     """The text as a list where the user prefers one, and there is more than one thing to list."""
-    formed = prompt.sides or any(map(_ITEM.match, text.splitlines())) or _TABLE.search(text)
+    formed = prompt.sides or any(map(ITEM.match, text.splitlines())) or _TABLE.search(text)
     if formed or not _prefers(prompt, LISTS) or len(points(text)) < 2:
         return text
     return reform(text, "list")
@@ -699,16 +434,11 @@ def _as_preferred(text: str, prompt: Prompt) -> str:
 
 def _continues(candidate: Candidate, other: Candidate, topic: Set[str]) -> bool:
     """Whether it is the sentence after a definition of the topic, was not said, and defines nothing else."""
-    next_one = _together(candidate, other) and candidate.position == other.position + 1
+    next_one = neighbours(candidate, other) and candidate.position == other.position + 1
     if not next_one or candidate.said or candidate.item or candidate.stated.is_row:
         return False
     defined = _SAYS_WHAT.match(candidate.text)
-    return not defined or bool(_stems(defined[1]) & topic) or bool(_LEADING_PRONOUN.match(candidate.text))
-
-
-def _together(candidate: Candidate, other: Candidate) -> bool:
-    """Whether both stand in the same passage under the same heading."""
-    return candidate.evidence is other.evidence and candidate.stated.above == other.stated.above
+    return not defined or bool(stems_of(defined[1]) & topic) or bool(_LEADING_PRONOUN.match(candidate.text))
 
 
 def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> str:
@@ -719,21 +449,8 @@ def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> 
             (each for each in chosen if each.evidence.number == number),
             key=lambda each: (each is not first, each.position),
         )
-        paragraphs.append(" ".join(f"{lead}{_cited(each)}" for lead, each in zip(_leads(mine), mine, strict=True)))
+        paragraphs.append(" ".join(f"{lead}{_cited(each)}" for lead, each in zip(leads(mine), mine, strict=True)))
     return "\n\n".join(paragraphs)
-
-
-def _leads(chosen: Sequence[Candidate]) -> Iterator[str]:
-    """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
-    which may be "What is not covered", nor a row that the question does not name; once is enough for those under the
-    same."""
-    last = ""
-    for each in chosen:
-        row = each.by_place
-        bare = row or (each.item and (not _ends(each.text) or len(_units(each.text)) < 4))
-        heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
-        yield "" if heading in ("", last) else f"{heading} " if _asks(heading) else f"{heading}{' –' if row else ':'} "
-        last = heading
 
 
 def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
@@ -755,28 +472,15 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
     """The list that holds the best sentence or follows it, as far as it was not said yet."""
     near = [each for each in pool if each.evidence is best.evidence]
     after = [each for each in near if each.position > best.position]
-    before = [each for each in near if each.position < best.position and _together(each, best)]
+    before = [each for each in near if each.position < best.position and neighbours(each, best)]
 
     def follows(each: Candidate) -> bool:
-        return each.item and (_together(each, best) or each.stated.above.endswith(":"))
+        return each.item and (neighbours(each, best) or each.stated.above.endswith(":"))
 
     items = list(takewhile(follows, after))
     if best.item:
         items = [*reversed(list(takewhile(lambda each: each.item, reversed(before)))), best, *items]
     return [each for each in items if each is best or not each.said][:MOST_STEPS]
-
-
-def _with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, and where more rows than one of a small table answer, none by its own words, all that the judge
-    did not turn down."""
-    for best in [each for each in chosen if each.by_place][:1]:
-        rows = [each for each in pool if each.stated.is_row and each.meant and _together(each, best)]
-        table = [each for each in rows if each.said == best.said]
-        alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
-        if 1 < len(alike) <= len(table) <= MOST_STEPS:
-            others = [each for each in table if each not in chosen]
-            return [*chosen, *(each for each in others if not each.score or each.score >= CONTINUES)]
-    return list(chosen)
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
@@ -786,7 +490,7 @@ def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) ->
     for each in chosen:
         before = places.get((each.evidence.number, each.position - 1))
         leans = each.leans or _LEADING_PRONOUN.match(each.text)
-        if before is not None and leans and _together(before, each) and not before.said:
+        if before is not None and leans and neighbours(before, each) and not before.said:
             found[id(before)] = before
         found[id(each)] = each
     return list(found.values())
@@ -797,7 +501,7 @@ def _cited(candidate: Candidate) -> str:
 
 
 def _tidy(sentence: str) -> str:
-    return " ".join(_ITEM.sub("", sentence).split())
+    return " ".join(ITEM.sub("", sentence).split())
 
 
 def _without_wishes(question: str) -> str:
@@ -815,8 +519,8 @@ def _typed(question: str, prompt: Prompt) -> str:
 
 def _chances(prompt: Prompt) -> dict[str, float]:
     """How surely each word is meant that the conversation added, by its stem."""
-    own = _asked_stems(prompt.question)
-    return {key: term.weight for term in prompt.added for key in _asked_stems(term.text) if key not in own}
+    own = asked_stems(prompt.question)
+    return {key: term.weight for term in prompt.added for key in asked_stems(term.text) if key not in own}
 
 
 def _only_more(prompt: Prompt) -> bool:
@@ -866,7 +570,7 @@ def reform(answer: str, form: str) -> str:
         lines = answer.splitlines()
         if rows:
             return _first_of(lines, [line for line in rows[2].splitlines() if line], FEW_ROWS)
-        items = [line for line in lines if _ITEM.match(line)]
+        items = [line for line in lines if ITEM.match(line)]
         if len(items) > 1:
             return _first_of(lines, items, max(2, (len(items) + 1) // 2))
         if form == "shorter":

@@ -1,0 +1,174 @@
+"""Questions for an amount, a time, a person or a place: what gives it, and the rows of tables that do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import lru_cache
+
+from turnwise.dialogue.irregular import base_stems
+from turnwise.models.statements import (
+    ANSWERS,
+    CONTINUES,
+    NEAR,
+    Candidate,
+    asked_stems,
+    neighbours,
+    stems_of,
+    units,
+)
+from turnwise.text import asks, content_stems, ends
+
+LONGEST_QUESTION = 1000  # characters that are looked at for what kind of thing is asked for
+MOST_ROWS = 8  # of a table that is told whole
+
+_AMOUNT = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
+    r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
+    r"annual\w*|hourly)\b",
+    re.I,
+)
+_TIME = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|years?|months?|weeks?|days?|hours?|"
+    r"morning|afternoon|evening|nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|"
+    r"while|until|once|during|every|daily|weekly|annual\w*)\b",
+    re.I,
+)
+_NAME = re.compile(
+    r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
+    r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
+)
+_PLACE = re.compile(  # where something is; not when, nor "at its heart"
+    r"\b(?:in|at|on|near|under|behind|beside|opposite|inside|outside|between|among|along|next to) (?!(?:the )?(?:its|"
+    r"their|his|her|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october|"
+    r"\d|spring|summer|autumn|winter|morning|evening|end|start|beginning|year|advance|general|writing|time|order|case|full|"
+    r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b"
+    r"|\b(?:place|location|venue|room|office|hall|building|floor|street|town|city):? (?-i:[A-Z\d])",  # of a row
+    re.I,
+)
+_HOURS = re.compile(
+    r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
+)
+_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I)
+# Words of asking for a price, and for any amount or time: they do not say of what.
+_PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
+_MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
+# What a question asks for, and what a sentence that gives it holds.
+QUANTITIES = (
+    (
+        re.compile(
+            r"\bwhat (?:do|does|did|will|would)\b.*\b(?<!the )(?<!a )(?:cost|charge)\b(?! functions?)|\bexpensive\b"
+            r"|\b(?:price|cost|fee|fare)s? (?:of|for)\b"
+            r"|^(?!(?:\w+ )?(?:why|who|when|where|how (?!much))\b).*\bthe (?:\w+ ){0,2}(?:price|cost|fee|fare)s?\W*$"
+            r"|^(?:(?!what|who|why|explain|define|describe|tell|is|are)[\w-]+ ){0,2}(?:price|cost|fee|fare)s?\W*$",
+            re.I,
+        ),
+        _AMOUNT,
+    ),
+    (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
+    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
+    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
+)
+Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
+ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
+
+
+def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
+    """Whether a sentence holds what a question asks for, such as an amount; any does where it asks for none."""
+    return all(given.search(candidate.text) for given in sought(question, kinds))
+
+
+@lru_cache(maxsize=256)
+def sought(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
+    """What a sentence holds that gives what a question asks for."""
+    return tuple(given for wants, given in kinds if wants.search(question[:LONGEST_QUESTION]))
+
+
+# --- rows of tables -----------------------------------------------------------------------------------------------
+
+
+def mark_rows(
+    pool: Sequence[Candidate],
+    question: str,
+    chances: Mapping[str, float],
+    asked: Set[str],
+    typed: Set[str],
+    pointing: bool,
+) -> None:
+    """Mark the rows that are meant: named by a word that is asked for; told before and asked for again by words of
+    theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is named.
+
+    Of what is asked for, the words of this message are `typed`, and `pointing` is whether it has a pronoun.
+    """
+    rows = [each for each in pool if each.stated.is_row]
+    named = {each.evidence.number for each in rows if each.stated.named_by(asked)}
+    for each in rows:
+        missing = typed - _MEASURES - stems_of(each.text)
+        again = each.said and (not missing or (pointing and missing < typed))
+        each.meant = each.stated.named_by(asked) or again
+        if each.evidence.number not in named:
+            each.meant = each.meant or _tells(each, question, chances)
+    _tell_apart(rows, asked - _MEASURES, set() if pointing else typed)
+
+
+def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
+    """Whether a row gives the amount or the time that the question asks for, and it or what stands above it names most
+    of what the question is about: "adult: 5 euros" under "Tickets" of the document that was talked about."""
+    if not any(given.search(row.text) for given in sought(question, QUANTITIES)):
+        return False
+    named = {key: chances.get(key, 1.0) for key in asked_stems(question) - _MEASURES}
+    stated, passage = row.stated, row.evidence.passage
+    place = stems_of(f"{stated.above} {passage.called} {passage.heading}")
+    near = stems_of(stated.values or stated.row) | (place - stems_of(row.text))  # the names of its fields say nothing
+    return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
+
+
+def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str]) -> None:
+    """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
+    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat, and
+    "and a cat?" after it no dog."""
+    tables: dict[tuple[int, str], list[Candidate]] = {}
+    for each in rows:
+        tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
+    for table in tables.values():
+        own = [stems_of(each.text) & asked for each in table]
+        shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
+        for each, named in zip(table, own, strict=True):
+            each.by_place = named <= shared
+            less = any(named < other or named & typed < other & typed for other in own)
+            each.meant = each.meant and not less
+
+
+def priced(row: Candidate, asked: Set[str]) -> Set[str]:
+    """The words of asking for a price that a row means and does not say: "adult: 5 euros" says what it costs."""
+    stated, passage = row.stated, row.evidence.passage
+    means = stated.is_row and row.meant and asked & _PRICE and _MONEY.search(f"{stated.whole} {passage.heading}")
+    return asked & _PRICE if means and asked.isdisjoint(stems_of(stated.row or row.text)) else frozenset()
+
+
+def with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentences, and where more rows than one of a small table answer, none by its own words, all that the judge
+    did not turn down."""
+    for best in [each for each in chosen if each.by_place][:1]:
+        rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, best)]
+        table = [each for each in rows if each.said == best.said]
+        alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
+        if 1 < len(alike) <= len(table) <= MOST_ROWS:
+            others = [each for each in table if each not in chosen]
+            return [*chosen, *(each for each in others if not each.score or each.score >= CONTINUES)]
+    return list(chosen)
+
+
+def leads(chosen: Sequence[Candidate]) -> Iterator[str]:
+    """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
+    which may be "What is not covered", nor a row that the question does not name; once is enough for those under the
+    same."""
+    last = ""
+    for each in chosen:
+        row = each.by_place
+        bare = row or (each.item and (not ends(each.text) or len(units(each.text)) < 4))
+        heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
+        yield "" if heading in ("", last) else f"{heading} " if asks(heading) else f"{heading}{' –' if row else ':'} "
+        last = heading
