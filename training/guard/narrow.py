@@ -3,8 +3,8 @@
     python training/guard/narrow.py FOLDER DATA E5 RUN OUT.npz.xz [--texts 400]
 
 FOLDER holds messages.jsonl as prepare.py left it, DATA is what encode.py made of it, E5 is e5.npz.xz, RUN.npz.xz.0 ...
-the network. The texts are of those that were learnt from, and not in English. Layer after layer, each matrix sees what
-the narrowed ones before it make of them (nibbles.four). OUT is for export_foreign.py. Needs torch.
+the network. The texts are of those that were learnt from, three of four not in English. Layer after layer, each matrix
+sees what the narrowed ones before it make of them (nibbles.four). OUT is for export_foreign.py. Needs torch.
 """
 
 from __future__ import annotations
@@ -29,11 +29,19 @@ def texts(folder: Path, data: Path, count: int) -> list[Batch]:
     """Some messages in tokens, those of a batch equally long or nearly so."""
     with (folder / "messages.jsonl").open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    fit = np.array([not row["held"] and is_foreign(row["text"]) for row in rows])
+    learnt = np.array([not row["held"] for row in rows])
+    foreign = np.array([is_foreign(row["text"]) for row in rows])
     flat = packed.read(data)
     sizes = flat["messages_sizes"].astype(np.int64)
     starts = np.cumsum(sizes) - sizes
-    chosen = np.random.default_rng(6).choice(np.flatnonzero(fit), count, replace=False)
+    rnd = np.random.default_rng(6)
+    english = count // 4  # which it reads too, where the other network is not sure
+    chosen = np.concatenate(
+        [
+            rnd.choice(np.flatnonzero(learnt & which), part, replace=False)
+            for which, part in ((foreign, count - english), (~foreign, english))
+        ]
+    )
     made = []
     for part in np.array_split(chosen[np.argsort(sizes[chosen])], count // 24):
         rows_ = [torch.from_numpy(flat["messages_ids"][starts[at] : starts[at] + sizes[at]].astype(int)) for at in part]
