@@ -28,7 +28,7 @@ class Turnwise:
 
     def __init__(self, task: Task, embedder: SameEmbedder, cache: Path) -> None:
         settings = Settings()
-        senses, reranker = senses_of(embedder), reranker_of(settings)
+        senses, reranker = senses_of(settings, embedder), reranker_of(settings)
         libraries = Libraries(cache, embedder, lambda _what, _done, _total: None)
         self._opened = libraries.of_passages("peers", task.entries)
         self._index = self._opened.__enter__()

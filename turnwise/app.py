@@ -59,7 +59,7 @@ def build(settings: Settings, create: bool = False, tables: Iterable[str | Path]
     embedder = embedder_of(settings)
     reads = passage_embedder(settings, embedder)
     index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
-    return engine_over(settings, index, store, senses_of(embedder), reranker_of(settings), data, breaker)
+    return engine_over(settings, index, store, senses_of(settings, embedder), reranker_of(settings), data, breaker)
 
 
 def engine_over(
@@ -160,9 +160,9 @@ def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline
     return GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=embedder, classifier=networks)
 
 
-def senses_of(embedder: Embedder) -> Senses:
+def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     """What messages are understood with, before there is a library."""
-    return Senses(embedder, OnnxCondenser(), is_english=is_english)
+    return Senses(embedder, OnnxCondenser(threads=settings.threads), is_english=is_english)
 
 
 def chat_models(

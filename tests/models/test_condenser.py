@@ -156,7 +156,7 @@ def talk(turns: int) -> list[Message]:
 
 @pytest.fixture(scope="module")
 def model() -> condensing._Model:
-    return OnnxCondenser()._model()
+    return OnnxCondenser(threads=1)._model()
 
 
 @pytest.mark.parametrize("turns", [20, 500])

@@ -31,8 +31,7 @@ class Known:
     threshold: float = 0.5
     language: str = "en"
     embed: Embed | None = None
-    model: Callable[[], float] | None = None  # asks the trained condenser, which may still be reading, for the
-    # probability that the message needs its context
+    model: float | None = None  # the trained condenser's probability that the message needs its context
     idle: float | None = None
     memory_seconds: float = 300.0
     topic_signal: bool = True
@@ -45,9 +44,8 @@ def read_follow_up(message: str, recent: Sequence[Message], known: Known) -> Fol
     topic, keywords = previous_topic(recent)
     seen = by_pattern(message, recent, known.language)
     semantic = closeness(message, recent, known.embed) if known.embed and not seen.certain else None
-    model = known.model() if known.model else None
-    signals = {"pattern": seen.confidence, "semantic": semantic, "model": model}
-    confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, model)
+    signals = {"pattern": seen.confidence, "semantic": semantic, "model": known.model}
+    confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, known.model)
     if seen.named:
         confidence = min(confidence, MOST_IF_NAMED)
     fading = 1.0 if seen.pointing else fade(known.idle, known.memory_seconds)

@@ -42,7 +42,7 @@ def run(
 
         rails = guard_of(dataclasses.replace(settings, max_message=LONGEST), embedder)  # a disguise makes a text long
         return _rounded(guard(data, only, progress, rails, embedder))
-    product = Product(settings, senses_of(embedder), reranker_of(settings))
+    product = Product(settings, senses_of(settings, embedder), reranker_of(settings))
     if suite == "followup":
         return _rounded(followup(data, only, progress, product))
     if suite == "condense":

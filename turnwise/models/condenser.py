@@ -32,7 +32,6 @@ RECENT = 24  # messages of the history that are looked at, besides the first: al
 LONGEST_TEXT = 1200  # characters of a message that are looked at
 KEPT_QUESTION, KEPT_OPENING = 40, 28  # tokens kept of a question, and of the last answer as it opens
 FOR_WORDS = 48  # tokens that the older questions leave to single words of the answers
-THREADS = 1  # two are hardly quicker on an idle machine and slower on a busy one, and the embedder reads meanwhile
 DISTANCES = 8  # how many messages ago a word was said; the last stands for all before it
 FACTS = 10  # what is known of a word besides its place
 READ_MESSAGES = 512  # messages whose tokens are remembered
@@ -242,8 +241,9 @@ def _facts(seen: Sequence[Message], said: Sequence[Said], keys: Sequence[str]) -
 class OnnxCondenser:
     """The condenser that comes with the package, read at the first message; safe to use from several threads."""
 
-    def __init__(self, folder: Path = OWN) -> None:
+    def __init__(self, folder: Path = OWN, threads: int = 0) -> None:
         self._folder = folder
+        self._threads = threads
         self._lock = threading.Lock()
         self._loaded: _Model | None = None
 
@@ -254,7 +254,7 @@ class OnnxCondenser:
     def _model(self) -> _Model:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self._folder)
+                self._loaded = _load(self._folder, self._threads)
             return self._loaded
 
 
@@ -303,5 +303,5 @@ def _probability(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     return 1 / (1 + np.exp(-logits.astype(np.float64)))
 
 
-def _load(folder: Path) -> _Model:
-    return _Model(*opened(own_weights("condenser", folder), THREADS, OWN_HINT))
+def _load(folder: Path, threads: int) -> _Model:
+    return _Model(*opened(own_weights("condenser", folder), threads, OWN_HINT))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -114,25 +113,21 @@ def understand(
         asked = without_courtesy(message)
         embed = senses.embedder.embed_query if senses.embedder else None
         since = last_change(message, history, embed) if language == "en" and reading.intent is None else 0
-        with ThreadPoolExecutor(1) as beside:  # two networks read the message at once, a core each
-            predicted = None
-            if senses.condenser and recent and language == "en":
-                seen = window(message, history, since)
-                predicted = beside.submit(senses.condenser.predict, without_lookalikes(asked), seen)
-            if reading.intent in ("clarify", "refer_back"):
-                follow_up = _decided(recent, 0.9, f"it {reading.reason}")
-            else:
-                known = Known(
-                    settings.follow_up_threshold,
-                    language,
-                    embed,
-                    (lambda: predicted.result().needs_context) if predicted else None,
-                    idle_seconds(history, now),
-                    settings.memory_seconds,
-                    settings.topic_signal,
-                )
-                follow_up = read_follow_up(asked, recent, known)
-            prediction = predicted.result() if predicted else None
+        if senses.condenser and recent and language == "en":
+            prediction = senses.condenser.predict(without_lookalikes(asked), window(message, history, since))
+        if reading.intent in ("clarify", "refer_back"):
+            follow_up = _decided(recent, 0.9, f"it {reading.reason}")
+        else:
+            known = Known(
+                settings.follow_up_threshold,
+                language,
+                embed,
+                prediction.needs_context if prediction else None,
+                idle_seconds(history, now),
+                settings.memory_seconds,
+                settings.topic_signal,
+            )
+            follow_up = read_follow_up(asked, recent, known)
     intent, operation, reason = reading.intent, reading.operation, reading.reason
     if intent is None or (intent == "data" and follow_up.is_follow_up):  # what leans is completed first
         intent = "follow_up" if follow_up.is_follow_up else "new_question"
