@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnwise
+from turnwise.documents.parse import parse
 from turnwise.guard.pipeline import trained
 from turnwise.guard.secrets import find_secrets
 from turnwise.models.guard import MAX_TOKENS, OVERLAP, READ, OnnxGuard, _Encoder, windows
+from turnwise.text import sentences
 
+SAMPLE = Path(turnwise.__file__).parent / "sample"
 PROSE = (
     "The museum opens at nine in the morning and closes at five. A guided tour of the old harbour starts every hour at "
     "the main gate, and tickets are sold at the desk beside it. Children under twelve may enter with an adult. "
@@ -56,6 +62,16 @@ def test_an_attack_inside_of_a_long_message_is_read(guard: OnnxGuard, monkeypatc
     assert len(read) == READ
     assert odds > guard.odds(PROSE * 17)[0] + 4
     assert 6 * len(PROSE) - 400 < start < end < 6 * len(PROSE) + 5 * len(ATTACK) + 400
+
+
+@pytest.mark.parametrize("size", [5_000, 16_000, 50_000])
+def test_a_long_text_that_somebody_hands_over_is_no_attack(guard: OnnxGuard, size: int) -> None:
+    said = [each for path in sorted(SAMPLE.iterdir()) for each in sentences(parse(path).text) if 40 < len(each) < 400]
+    drawn = random.Random(size)
+    for _ in range(4):
+        text = "Summarise this: " + " ".join(drawn.choices(said, k=size // 80))[:size]
+        assert guard.attack(text).chance < 0.5
+        assert guard.attack(text + ATTACK * 20).chance > 0.5
 
 
 @given(count=st.integers(0, 5000))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import re
 import threading
@@ -37,6 +38,7 @@ STRETCH = 350
 READ = 6  # stretches of a long message that the encoder reads: those that are most suspicious to the linear network
 FIRST, HONEST = 3, -1.5  # where the first so many are below these odds, the others are not read: none is worse
 COUNTED = 3  # of them that decide: a long message is an attack where more than one of its stretches is
+MANY = 0.7  # what their odds lose with each e-fold of stretches: of many honest ones the most suspicious are more so
 PIECES = 0.5  # how much the linear network counts beside the encoder
 DOUBT = -2.5  # odds of a short English message from which on the second encoder reads it too: 1 of 10 honest ones
 SECOND = 0.5  # how much it counts then beside the first
@@ -111,7 +113,8 @@ class OnnxGuard:
                     by_encoder = pool.map(encoder.read_message, [text[slice(*spans[at])] for at in some])
                     by_stretch += [odds + PIECES * pieces[at] for odds, at in zip(by_encoder, some, strict=True)]
         span = spans[read[int(np.argmax(by_stretch))]]
-        return float(np.mean(sorted(by_stretch, reverse=True)[:COUNTED])), span
+        chosen = MANY * math.log(max(1.0, len(spans) / READ))
+        return float(np.mean(sorted(by_stretch, reverse=True)[:COUNTED])) - chosen, span
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
         """Whether passages hold an order for the assistant that reads them, and where it stands."""
