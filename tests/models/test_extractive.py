@@ -744,3 +744,26 @@ def test_an_item_that_is_no_sentence_is_quoted_under_its_heading(answerer: Extra
     assert answerer.answer(prompt("wear of seals", text)) == (
         "What is not covered: Wear of seals, filters and lamps [1]"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Warning: the valve is hot; first: close the tap. Then wait ten minutes. The pump runs at 3 bar.",
+            ["Warning: the valve is hot; first: close the tap.", "Then wait ten minutes.", "The pump runs at 3 bar."],
+        ),
+        (
+            "name: Otter; habits: It dives. It sleeps.\nname: Stork",
+            ["name: Otter; habits: It dives. It sleeps.", "name: Stork"],
+        ),
+    ],
+)
+def test_only_lines_that_share_their_names_are_rows(text: str, expected: list[str]) -> None:
+    assert stated(text) == expected
+
+
+def test_a_meaning_with_a_colon_in_it_is_no_row(answerer: ExtractiveAnswerer) -> None:
+    text = "Tack: to turn the bow through the wind; also: the lower front corner of a sail."
+    assert not next(iter(statements(text))).is_row
+    assert answerer.answer(prompt("What is a tack?", text)) == f"{text} [1]"

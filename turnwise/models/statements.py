@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -173,7 +174,7 @@ def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 def _are_fields(lines: Sequence[str]) -> list[bool]:
     """Which lines are each a "name: value": the only one, or one beside another, that does not go on below."""
-    rows = [is_field(line) and len(_named(line)) > 1 for line in lines]
+    rows = _are_rows(lines)
     single = [row or (is_field(line) and len(sentences(line)) == 1) for row, line in zip(rows, lines, strict=True)]
     if len(lines) == 1:
         return [rows[0] or (single[0] and not ends(lines[0]))]
@@ -182,9 +183,20 @@ def _are_fields(lines: Sequence[str]) -> list[bool]:
     return [one and any(near) and not on for one, near, on in zip(single, beside, goes_on, strict=True)]
 
 
+def _are_rows(lines: Sequence[str]) -> list[bool]:
+    """Which lines are each a row of a table that says its columns, "name: value; name: value": those with the first
+    name of another, or with many names that all begin alike, as words after a semicolon in a sentence do not."""
+    named = [_named(line) if is_field(line) else [("", "")] for line in lines]
+    firsts = Counter(names[0][0] for names in named)
+    alike = (len(names) > 2 and len({name[:1].isupper() for name, _ in names}) == 1 for names in named)
+    return [len(names) > 1 and (firsts[names[0][0]] > 1 or same) for names, same in zip(named, alike, strict=True)]
+
+
 def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    for line in map(without_citations, lines):
-        if len(named := _named(line)) > 1:  # a row of a table that says its columns
+    lines = list(map(without_citations, lines))
+    for line, is_row in zip(lines, _are_rows(lines), strict=True):
+        if is_row:
+            named = _named(line)
             (head, first), *others = named
             row = f"{first} ({head}): {_told(others)}".replace("_", " ").rstrip(".") + "."
             yield Statement(line, above, row, values=" ".join(value for _, value in named))
