@@ -233,6 +233,7 @@ def test_a_term_of_a_page_is_told_with_its_definition(tmp_path: Path, messages: 
         (["When can I harvest broad beans?", "and carrots?"], "Plant: Carrot; Sow: March to June; Harvest: July"),
         (["Where is the office of the head teacher?"], "Last name: Dunne; First name: Aoife; Position: Head teacher;"),
         (["Who is the librarian?", "on which days does he work?"], "Office: Main 12; Works on: Mon, Tue, Thu"),
+        (["What are the price and the time needed for the screen of a laptop?"], "Device: Laptop; Price (€): 249;"),
         (["What does it cost to repair a television?"], "I don’t know"),
         (["Who is the maths teacher?"], "I don’t know"),
     ],
@@ -248,3 +249,25 @@ def test_a_row_of_a_file_is_told_and_of_several_the_one_that_is_asked_for(
 
 def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:
     assert "Adult" not in answer(tarrow, "What is Harbour Pool?", "who runs it?")
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("How much are tickets for adults and children?", ["Adult ticket: 20 euros", "Child ticket: 9 euros"]),
+        ("What do adults and children pay?", ["Adult ticket: 20 euros", "Child ticket: 9 euros"]),
+        ("How much is a family ticket?", ["Family ticket (2 adults and 3 children): 50 euros"]),
+        ("How much is a ticket for an adult?", ["Adult ticket: 20 euros"]),
+    ],
+)
+def test_each_row_is_told_of_several_that_a_question_names(tmp_path: Path, question: str, told: list[str]) -> None:
+    text = """Prices of the castle
+
+Adult ticket: 20 euros
+Child ticket: 9 euros
+Family ticket (2 adults and 3 children): 50 euros
+"""
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"castle.txt": text.encode()})
+        given = answer(engine, question)
+        assert all(row in given for row in told), given

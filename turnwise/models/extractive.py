@@ -412,7 +412,7 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
     steps = _steps(chosen[0], pool) if _HOW_TO.search(question) else []
     if len(steps) > 1:
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
-    whole = chosen if _prefers(prompt, SHORT) else with_tables(chosen, pool)
+    whole = chosen if _prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if chosen[0].said:
         return AGAIN + _paragraphs(whole)
     defined = _defined(question)

@@ -49,6 +49,11 @@ class Statement:
         return bool(self.row or self.values)
 
     @property
+    def name(self) -> str:
+        """What tells a row from others of its table: its first cell, or where it says its columns, all of them."""
+        return self.values if self.row and self.values else self.text.partition(": ")[0]
+
+    @property
     def whole(self) -> str:
         """All that says what it is about."""
         return f"{self.above} {self.row or self.text}".strip()
