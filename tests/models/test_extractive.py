@@ -719,6 +719,15 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
             ],
         ),
         (
+            "It is upstairs.\nPrices of it:\nAdults: 8 euros\nDogs: free\nCome in.",
+            [
+                ("", "It is upstairs."),
+                ("Prices of it:", "Adults: 8 euros"),
+                ("Prices of it:", "Dogs: free"),
+                ("", "Come in."),
+            ],
+        ),
+        (
             "Payment: by card\nDelivery: within two\ndays of the order.",
             [("", "Payment: by card"), ("", "Delivery: within two\ndays of the order.")],
         ),
@@ -767,3 +776,11 @@ def test_a_meaning_with_a_colon_in_it_is_no_row(answerer: ExtractiveAnswerer) ->
     text = "Tack: to turn the bow through the wind; also: the lower front corner of a sail."
     assert not next(iter(statements(text))).is_row
     assert answerer.answer(prompt("What is a tack?", text)) == f"{text} [1]"
+
+
+def test_rows_alike_under_different_headings_are_both_kept() -> None:
+    text = "Prices of the pool:\n\nAdults: 8 euros\n\nPrices of the sauna:\n\nAdults: 8 euros"
+    assert [each.stated.above for each in candidates(prompt("What do adults pay?", text))] == [
+        "Prices of the pool:",
+        "Prices of the sauna:",
+    ]

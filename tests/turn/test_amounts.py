@@ -271,3 +271,36 @@ Family ticket (2 adults and 3 children): 50 euros
         engine.add(contents={"castle.txt": text.encode()})
         given = answer(engine, question)
         assert all(row in given for row in told), given
+
+
+BATHS = """The sauna is on the first floor.
+Prices for the sauna:
+Adults: 18 euros
+Seniors: 15 euros
+No children are allowed.
+
+The pool is in the garden.
+Prices for the pool:
+Adults: 9 euros
+Seniors: 15 euros
+Children swim for free.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What does the sauna cost?", "Prices for the sauna – Adults: 18 euros Seniors: 15 euros"),
+        ("How much is the pool for adults?", "Adults: 9 euros"),
+        ("What does the pool cost?", "Prices for the pool – Adults: 9 euros Seniors: 15 euros"),
+        ("How much is the pool for seniors?", "Seniors: 15 euros"),
+        (
+            "What do seniors pay?",
+            "Prices for the sauna – Seniors: 15 euros Prices for the pool – Seniors: 15 euros",
+        ),
+    ],
+)
+def test_lines_under_a_line_with_a_colon_are_said_of_it(tmp_path: Path, question: str, told: str) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"baths.txt": BATHS.encode()})
+        assert answer(engine, question) == told

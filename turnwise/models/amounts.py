@@ -181,11 +181,12 @@ def with_tables(question: str, chosen: Sequence[Candidate], pool: Sequence[Candi
 
 def leads(chosen: Sequence[Candidate]) -> Iterator[str]:
     """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
-    which may be "What is not covered", nor a row that the question does not name; once is enough for those under the
-    same."""
+    which may be "What is not covered", nor a row that the question does not name, or that is told beside one of another
+    list; once is enough for those under the same."""
     last = ""
+    several = len({each.stated.above for each in chosen if each.stated.is_row}) > 1
     for each in chosen:
-        row = each.by_place
+        row = each.by_place or (several and each.stated.is_row)
         bare = row or (each.item and (not ends(each.text) or len(units(each.text)) < 4))
         heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
         yield "" if heading in ("", last) else f"{heading} " if asks(heading) else f"{heading}{' –' if row else ':'} "

@@ -217,17 +217,16 @@ class ExtractiveAnswerer:
 
 
 def candidates(prompt: Prompt) -> list[Candidate]:
-    """The sentences of the documents that can stand in an answer, each once."""
+    """The sentences of the documents that can stand in an answer, each once; rows alike under different headings are not the same."""
     said = _Said(prompt.said)
-    found: dict[str, Candidate] = {}
+    found: dict[tuple[str, str], Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
     best = max((each.hit.score for each in documents), default=0.0)
     for rank, evidence in enumerate(documents):
         behind = BEHIND * rank + LESS * (best - evidence.hit.score)
         for position, stated in enumerate(stated_in(evidence.passage.text)):
-            found.setdefault(
-                _spelt(stated.text), Candidate(stated, evidence, position, rank, behind, said.holds(stated))
-            )
+            key = (_spelt(stated.text), stated.above if stated.is_row else "")
+            found.setdefault(key, Candidate(stated, evidence, position, rank, behind, said.holds(stated)))
     return list(found.values())
 
 

@@ -172,9 +172,12 @@ def _told(cells: Iterable[tuple[str, str]]) -> str:
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
     if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:3])):
         above, lines = lines[0], lines[1:]
+    lead = above
     for are_fields, run in groupby(zip(lines, _are_fields(lines), strict=True), key=itemgetter(1)):
-        state = _fields if are_fields else _sentences
-        yield from state([line for line, _ in run], above)
+        part = [line for line, _ in run]
+        yield from _fields(part, lead) if are_fields else _sentences(part, above)
+        last = "" if are_fields else sentences("\n".join(part))[-1]
+        lead = ITEM.sub("", last).strip() if last.endswith(":") or asks(last) else above
 
 
 def _are_fields(lines: Sequence[str]) -> list[bool]:
