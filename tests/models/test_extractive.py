@@ -593,6 +593,36 @@ def test_a_row_that_was_told_is_meant_by_a_question_for_what_it_holds(
     assert answer == f"As I said: {told}" if known else abstains(answer)
 
 
+COURSES = (
+    "course: Yoga; day: Monday; room: Hall 2; begins: 12 January\n"
+    "course: Pottery; day: Wednesday; room: Cellar; begins: 14 January; fee_eur: 40"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "meant"),
+    [
+        (("Yoga", "Pottery"), "which room?", ["Pottery"]),
+        (("Pottery", "Yoga"), "which room?", ["Yoga"]),
+        (("Yoga",), "is the bar open then?", []),
+        (("Yoga",), "is it open then?", []),
+        (("Yoga",), "and then?", []),
+        (("Yoga",), "what does it cost?", []),
+        (("Yoga",), "what does the yoga cost?", []),
+        (("Pottery",), "what does it cost?", ["Pottery"]),
+        (("Pottery",), "what does pottery cost?", ["Pottery"]),
+    ],
+)
+def test_of_the_rows_that_were_told_those_of_the_last_answer_are_meant(
+    answerer: ExtractiveAnswerer, said: tuple[str, ...], question: str, meant: list[str]
+) -> None:
+    rows = {"Yoga": COURSES.splitlines()[0], "Pottery": COURSES.splitlines()[1]}
+    asked = prompt(question, COURSES, said=tuple(f"{rows[name]} [1]" for name in said))
+    pool = candidates(asked)
+    answerer.choose(question, pool, asked)
+    assert [each.text for each in pool if each.meant] == [rows[name] for name in meant]
+
+
 def test_a_line_of_fields_is_read_as_a_row_of_a_table_and_quoted_as_it_stands() -> None:
     line = "course_title: Pottery; fee_eur: 160; notes: Clay is there. Bring an apron; shoes too."
     (row,) = statements(line)

@@ -50,7 +50,9 @@ _PLACE = re.compile(  # where something is; not when, nor "at its heart"
 _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
-_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I)
+_MONEY = re.compile(
+    r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|eur|usd|gbp|chf|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I
+)
 # Words of asking for a price, and for any amount or time: they do not say of what.
 _PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
 _MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
@@ -100,19 +102,23 @@ def mark_rows(
     typed: Set[str],
     pointing: bool,
 ) -> None:
-    """Mark the rows that are meant: named by a word that is asked for; told before and asked for again by words of
-    theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is named.
+    """Mark the rows that are meant: named by a word that is asked for; told in the last answer and asked for again by
+    words of theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is named.
 
     Of what is asked for, the words of this message are `typed`, and `pointing` is whether it has a pronoun.
     """
     rows = [each for each in pool if each.stated.is_row]
     named = {each.evidence.number for each in rows if each.stated.named_by(asked)}
     for each in rows:
-        missing = typed - _MEASURES - stems_of(each.text)
-        again = each.said and (not missing or (pointing and missing < typed))
+        has_price = _MONEY.search(f"{each.stated.whole} {each.evidence.passage.heading}")
+        held = stems_of(each.text) | (_PRICE if has_price else set())
+        missing = typed - _MEASURES - held
+        again = each.just_said and not typed.isdisjoint(held) and (not missing or pointing)
         each.meant = each.stated.named_by(asked) or again
         if each.evidence.number not in named:
             each.meant = each.meant or _tells(each, question, chances)
+        if each.said and typed & _PRICE and not has_price:
+            each.meant = False  # a day of the month is no price
     _tell_apart(rows, asked - _MEASURES, set() if pointing else typed, question)
 
 

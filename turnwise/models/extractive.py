@@ -218,7 +218,7 @@ class ExtractiveAnswerer:
 
 def candidates(prompt: Prompt) -> list[Candidate]:
     """The sentences of the documents that can stand in an answer, each once; rows alike under different headings are not the same."""
-    said = _Said(prompt.said)
+    said, last = _Said(prompt.said), _Said(prompt.said[-1:])
     found: dict[tuple[str, str], Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
     best = max((each.hit.score for each in documents), default=0.0)
@@ -226,7 +226,9 @@ def candidates(prompt: Prompt) -> list[Candidate]:
         behind = BEHIND * rank + LESS * (best - evidence.hit.score)
         for position, stated in enumerate(stated_in(evidence.passage.text)):
             key = (_spelt(stated.text), stated.above if stated.is_row else "")
-            found.setdefault(key, Candidate(stated, evidence, position, rank, behind, said.holds(stated)))
+            just_said = stated.is_row and last.holds(stated)
+            new = Candidate(stated, evidence, position, rank, behind, said.holds(stated), just_said)
+            found.setdefault(key, new)
     return list(found.values())
 
 

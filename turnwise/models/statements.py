@@ -85,6 +85,7 @@ class Candidate:
     rank: int  # of its passage
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
+    just_said: bool = False  # in the last one
     leans: bool = False  # for what is asked, on the sentence before
     meant: bool = True  # by what is asked: not so most rows
     by_place: bool = False  # a row that is meant for what stands above it, not for its own words
