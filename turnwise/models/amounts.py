@@ -103,7 +103,8 @@ def mark_rows(
     pointing: bool,
 ) -> None:
     """Mark the rows that are meant: named by a word that is asked for; told in the last answer and asked for again by
-    words of theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is named.
+    words of theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is
+    named.
 
     Of what is asked for, the words of this message are `typed`, and `pointing` is whether it has a pronoun.
     """

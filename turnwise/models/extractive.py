@@ -217,7 +217,7 @@ class ExtractiveAnswerer:
 
 
 def candidates(prompt: Prompt) -> list[Candidate]:
-    """The sentences of the documents that can stand in an answer, each once; rows alike under different headings are not the same."""
+    """The sentences of the documents that can stand in an answer, each once, and a row once under each heading."""
     said, last = _Said(prompt.said), _Said(prompt.said[-1:])
     found: dict[tuple[str, str], Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
