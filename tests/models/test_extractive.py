@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
-from turnwise.models.extractive import ExtractiveAnswerer, candidates, reform
+from turnwise.models.extractive import ExtractiveAnswerer, _defined, candidates, reform
 from turnwise.models.statements import Candidate, statements
 from turnwise.text import content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
@@ -74,6 +74,21 @@ def test_a_definition_opens_with_what_the_thing_is(answerer: ExtractiveAnswerer)
 def test_what_is_done_somewhere_is_no_meaning(answerer: ExtractiveAnswerer) -> None:
     assert answerer.answer(prompt("What is played in January?", "The film night is in January.")).startswith("The film")
     assert abstains(answerer.answer(prompt("What is a winter in January?", "The film night is in January.")))
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who is Fred in the farm?", "In the farm works many a man. Fred is a farmer in the farm."),
+        ("What is speed in physics?", "In physics all begins with speed. Speed is a rate in physics."),
+        ("What is a shed in the yard?", "In the yard stands a shed. A shed in the yard is a small house."),
+    ],
+)
+def test_a_name_that_ends_like_a_verb_is_a_meaning(answerer: ExtractiveAnswerer, question: str, text: str) -> None:
+    assert _defined(question)
+    assert text.split(". ")[1] in answerer.answer(prompt(question, text))
+    assert not _defined("What’s played in January?")
+    assert not _defined("and what is used for the roof?")
 
 
 def test_what_was_said_is_not_said_again(answerer: ExtractiveAnswerer) -> None:

@@ -304,3 +304,18 @@ def test_lines_under_a_line_with_a_colon_are_said_of_it(tmp_path: Path, question
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
         engine.add(contents={"baths.txt": BATHS.encode()})
         assert answer(engine, question) == told
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<dt>How long is the trial?</dt><dd>30 days</dd>",
+        "<dt>How long is the trial?</dt><dd><div>30 days</div></dd>",
+        "<dt><p>How long is the trial?</p></dt><dd><p>30 days</p><p>60 days for schools</p></dd>",
+    ],
+)
+def test_a_short_answer_of_a_page_is_told_with_its_question(tmp_path: Path, entry: str) -> None:
+    page = f"<title>Questions</title><h1>Questions</h1><dl>{entry}<dt>Is it safe?</dt><dd>Yes</dd></dl>"
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"faq.html": page.encode()})
+        assert answer(engine, "How long is the trial?").startswith("How long is the trial? 30 days")
