@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -103,7 +103,7 @@ def _put(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> None:
         else:
             heads = all(run.tag == "th" for run in runs)
             header = header if tag in _CELLS and before in _CELLS and not heads else ""
-            tight = tag in _TIGHT and before in _TIGHT and not heads
+            tight = tag in _TIGHT and before in _TIGHT and not heads and (tag == "dd") == (before == "dd")
             builder.block(f"- {text}" if tag == "li" else text, tight=tight, code=tag == "pre", header=header)
             header = text if heads else header
         before = tag
@@ -132,8 +132,9 @@ def _with_terms(runs: Iterable[_Run]) -> Iterator[_Run]:
     undefined: list[_Run] = []
     for entry, group in groupby(runs, key=lambda run: run.entry):
         found = list(group)
-        for run in undefined:  # what follows in its list is not said of it
-            yield replace(run, tag="dd", text=f"{run.text}: –") if run.within == found[0].within else run
+        if undefined and undefined[0].within == found[0].within:  # what follows in its list is not said of it
+            undefined = list(_entry(undefined, [_Run("dd", 0, "–")]))
+        yield from undefined
         terms = [run for run in found if entry and run.tag == "dt"]
         said = [run for run in found if not entry or run.tag != "dt"]
         undefined = [] if said else terms
@@ -143,13 +144,14 @@ def _with_terms(runs: Iterable[_Run]) -> Iterator[_Run]:
 
 
 def _entry(terms: Sequence[_Run], said: Sequence[_Run]) -> Iterator[_Run]:
-    term = ", ".join(run.text for run in terms).rstrip(": ")
+    term = ", ".join(run.text.rstrip(": ") for run in terms)
     if not asks(term) and any(run.tag != "dd" for run in said):
         yield from (*terms, *said)
         return
     lines = [line for run in said for line in run.text.split("\n")]
     if asks(term):
-        text = " ".join([term, *lines]) if all(map(ends, lines)) else "\n- ".join([term, *lines])
+        told = all(ends(line) and " " in line for line in lines)  # else it is no sentence, and an item under the question
+        text = (" " if told else "\n- ").join([term, *lines])
     else:
         text = " ".join([f"{term}:", *_listed(lines)])
     yield _Run("dd" if len(sentences(text)) == 1 else "p", terms[0].place, text)

@@ -72,7 +72,8 @@ SAID = 0.5  # share of a sentence's pairs of words in one that was said, from wh
 LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
-    r"^(?:so |and )?(?!what(?:['’]s| is| are| was| were) (?-i:[a-z]{2,}(?<!e)ed) (?:in|on|at|by|for|with|from|to|during)\b)"
+    r"^(?:so |and )?"
+    r"(?!what(?:['’]s| is| are| was| were) (?-i:[a-z]{2,}(?<!e)ed) (?:in|on|at|by|for|with|from|to|during)\b)"
     r"(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
     r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
