@@ -150,7 +150,7 @@ def _entry(terms: Sequence[_Run], said: Sequence[_Run]) -> Iterator[_Run]:
         return
     lines = [line for run in said for line in run.text.split("\n")]
     if asks(term):
-        told = all(ends(line) and " " in line for line in lines)  # else it is no sentence, and an item under the question
+        told = all(ends(line) and " " in line for line in lines)  # else they are items under the question
         text = (" " if told else "\n- ").join([term, *lines])
     else:
         text = " ".join([f"{term}:", *_listed(lines)])
