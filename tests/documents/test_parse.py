@@ -119,6 +119,37 @@ def test_a_definition_list_gives_its_terms_with_their_definitions() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        (
+            """<dl><dt>Enterprise plan</dt><dd><button>Ask us</button></dd>
+            <dt>Basic plan</dt><dd>9 euros a month</dd></dl>""",
+            "Enterprise plan: –\nBasic plan: 9 euros a month",
+        ),
+        ("<dl><div><dt>A</dt><dd hidden>1</dd></div><div><dt>B</dt><dd>2</dd></div></dl>", "A: –\nB: 2"),
+        ("<dl><dt>A</dt><dd>1</dd><dt hidden>B</dt><dd>2</dd></dl>", "A: 1\n2"),
+        (
+            "<dl><dt>Is it?</dt><dd></dd><dt>C:</dt><dt>D:</dt><dd></dd><dt>E</dt><dd>5</dd></dl>",
+            "Is it?\n- –\n\nC, D: –\nE: 5",
+        ),
+        ("<dl><dt>Is it warm?</dt><dd>Yes.</dd></dl>", "Is it warm?\n- Yes."),
+        ("<dl><dt>Contents</dt></dl><dl><dt>Adults</dt><dd>14 euros</dd></dl>", "Contents\n\nAdults: 14 euros"),
+        ("<dl><dt>Users</dt><dd><dl><dt>Basic</dt><dd>1</dd></dl></dd></dl>", "Users\n\nBasic: 1"),
+        ("<dl><dt>Towels</dt> <!-- and --> <dt>Caps</dt> <dd>white</dd></dl>", "Towels, Caps: white"),
+        (
+            "<dl><dt>Pay</dt><dd><ul><li>by card</li></ul></dd><dt>Open</dt><dd>daily</dd></dl>",
+            "Pay\n\n- by card\n\nOpen: daily",
+        ),
+        ("<dl><dt>How long is it?</dt><dd>30 days</dd></dl>", "How long is it?\n- 30 days"),
+        ("<dl><dt><p>How long is it?</p></dt><dd><div>30 days</div></dd></dl>", "How long is it?\n- 30 days"),
+        ("<dl><dt>Is it warm?</dt><dd><p>Yes</p><p>In May.</p></dd></dl>", "Is it warm?\n- Yes\n- In May."),
+    ],
+)
+def test_a_term_takes_no_definition_of_another(page: str, told: str) -> None:
+    assert parse_bytes("page.html", page.encode()).text == told
+
+
 def test_html_nested_deep_is_read() -> None:
     assert parse_bytes("deep.html", b"<div>" * 3000 + b"<b>" * 300 + b"bottom").text == "bottom"
 

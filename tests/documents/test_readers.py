@@ -212,6 +212,12 @@ def test_the_first_row_is_a_header_unless_it_looks_like_the_others(data: str, to
     assert parse_bytes("a.csv", data.encode()).text.splitlines() == told
 
 
+@pytest.mark.parametrize("data", [b",,,\n,,,\n", b"\n \n,\n", b"a,b\n,,\n"])
+def test_a_table_without_rows_has_no_text(data: bytes) -> None:
+    with pytest.raises(UnreadableDocument, match="has no text in it"):
+        parse_bytes("a.csv", data)
+
+
 def test_rows_are_never_cut_where_they_fit() -> None:
     rows = "".join(f"bird {n},It eats. Then it sleeps for {n} hours.\n" for n in range(500))
     pieces = chunk(parse_bytes("a.csv", f"name,habits\n{rows}".encode()))

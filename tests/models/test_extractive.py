@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
-from turnwise.models.extractive import ExtractiveAnswerer, candidates, reform
+from turnwise.models.extractive import ExtractiveAnswerer, _defined, candidates, reform
 from turnwise.models.statements import Candidate, statements
 from turnwise.text import content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
@@ -74,6 +74,21 @@ def test_a_definition_opens_with_what_the_thing_is(answerer: ExtractiveAnswerer)
 def test_what_is_done_somewhere_is_no_meaning(answerer: ExtractiveAnswerer) -> None:
     assert answerer.answer(prompt("What is played in January?", "The film night is in January.")).startswith("The film")
     assert abstains(answerer.answer(prompt("What is a winter in January?", "The film night is in January.")))
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who is Fred in the farm?", "In the farm works many a man. Fred is a farmer in the farm."),
+        ("What is speed in physics?", "In physics all begins with speed. Speed is a rate in physics."),
+        ("What is a shed in the yard?", "In the yard stands a shed. A shed in the yard is a small house."),
+    ],
+)
+def test_a_name_that_ends_like_a_verb_is_a_meaning(answerer: ExtractiveAnswerer, question: str, text: str) -> None:
+    assert _defined(question)
+    assert text.split(". ")[1] in answerer.answer(prompt(question, text))
+    assert not _defined("What’s played in January?")
+    assert not _defined("and what is used for the roof?")
 
 
 def test_what_was_said_is_not_said_again(answerer: ExtractiveAnswerer) -> None:
@@ -593,6 +608,36 @@ def test_a_row_that_was_told_is_meant_by_a_question_for_what_it_holds(
     assert answer == f"As I said: {told}" if known else abstains(answer)
 
 
+COURSES = (
+    "course: Yoga; day: Monday; room: Hall 2; begins: 12 January\n"
+    "course: Pottery; day: Wednesday; room: Cellar; begins: 14 January; fee_eur: 40"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "meant"),
+    [
+        (("Yoga", "Pottery"), "which room?", ["Pottery"]),
+        (("Pottery", "Yoga"), "which room?", ["Yoga"]),
+        (("Yoga",), "is the bar open then?", []),
+        (("Yoga",), "is it open then?", []),
+        (("Yoga",), "and then?", []),
+        (("Yoga",), "what does it cost?", []),
+        (("Yoga",), "what does the yoga cost?", []),
+        (("Pottery",), "what does it cost?", ["Pottery"]),
+        (("Pottery",), "what does pottery cost?", ["Pottery"]),
+    ],
+)
+def test_of_the_rows_that_were_told_those_of_the_last_answer_are_meant(
+    answerer: ExtractiveAnswerer, said: tuple[str, ...], question: str, meant: list[str]
+) -> None:
+    rows = {"Yoga": COURSES.splitlines()[0], "Pottery": COURSES.splitlines()[1]}
+    asked = prompt(question, COURSES, said=tuple(f"{rows[name]} [1]" for name in said))
+    pool = candidates(asked)
+    answerer.choose(question, pool, asked)
+    assert [each.text for each in pool if each.meant] == [rows[name] for name in meant]
+
+
 def test_a_line_of_fields_is_read_as_a_row_of_a_table_and_quoted_as_it_stands() -> None:
     line = "course_title: Pottery; fee_eur: 160; notes: Clay is there. Bring an apron; shoes too."
     (row,) = statements(line)
@@ -719,6 +764,15 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
             ],
         ),
         (
+            "It is upstairs.\nPrices of it:\nAdults: 8 euros\nDogs: free\nCome in.",
+            [
+                ("", "It is upstairs."),
+                ("Prices of it:", "Adults: 8 euros"),
+                ("Prices of it:", "Dogs: free"),
+                ("", "Come in."),
+            ],
+        ),
+        (
             "Payment: by card\nDelivery: within two\ndays of the order.",
             [("", "Payment: by card"), ("", "Delivery: within two\ndays of the order.")],
         ),
@@ -744,3 +798,34 @@ def test_an_item_that_is_no_sentence_is_quoted_under_its_heading(answerer: Extra
     assert answerer.answer(prompt("wear of seals", text)) == (
         "What is not covered: Wear of seals, filters and lamps [1]"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Warning: the valve is hot; first: close the tap. Then wait ten minutes. The pump runs at 3 bar.",
+            ["Warning: the valve is hot; first: close the tap.", "Then wait ten minutes.", "The pump runs at 3 bar."],
+        ),
+        (
+            "name: Otter; habits: It dives. It sleeps.\nname: Stork",
+            ["name: Otter; habits: It dives. It sleeps.", "name: Stork"],
+        ),
+    ],
+)
+def test_only_lines_that_share_their_names_are_rows(text: str, expected: list[str]) -> None:
+    assert stated(text) == expected
+
+
+def test_a_meaning_with_a_colon_in_it_is_no_row(answerer: ExtractiveAnswerer) -> None:
+    text = "Tack: to turn the bow through the wind; also: the lower front corner of a sail."
+    assert not next(iter(statements(text))).is_row
+    assert answerer.answer(prompt("What is a tack?", text)) == f"{text} [1]"
+
+
+def test_rows_alike_under_different_headings_are_both_kept() -> None:
+    text = "Prices of the pool:\n\nAdults: 8 euros\n\nPrices of the sauna:\n\nAdults: 8 euros"
+    assert [each.stated.above for each in candidates(prompt("What do adults pay?", text))] == [
+        "Prices of the pool:",
+        "Prices of the sauna:",
+    ]

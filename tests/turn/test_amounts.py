@@ -233,6 +233,7 @@ def test_a_term_of_a_page_is_told_with_its_definition(tmp_path: Path, messages: 
         (["When can I harvest broad beans?", "and carrots?"], "Plant: Carrot; Sow: March to June; Harvest: July"),
         (["Where is the office of the head teacher?"], "Last name: Dunne; First name: Aoife; Position: Head teacher;"),
         (["Who is the librarian?", "on which days does he work?"], "Office: Main 12; Works on: Mon, Tue, Thu"),
+        (["What are the price and the time needed for the screen of a laptop?"], "Device: Laptop; Price (€): 249;"),
         (["What does it cost to repair a television?"], "I don’t know"),
         (["Who is the maths teacher?"], "I don’t know"),
     ],
@@ -248,3 +249,73 @@ def test_a_row_of_a_file_is_told_and_of_several_the_one_that_is_asked_for(
 
 def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:
     assert "Adult" not in answer(tarrow, "What is Harbour Pool?", "who runs it?")
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("How much are tickets for adults and children?", ["Adult ticket: 20 euros", "Child ticket: 9 euros"]),
+        ("What do adults and children pay?", ["Adult ticket: 20 euros", "Child ticket: 9 euros"]),
+        ("How much is a family ticket?", ["Family ticket (2 adults and 3 children): 50 euros"]),
+        ("How much is a ticket for an adult?", ["Adult ticket: 20 euros"]),
+    ],
+)
+def test_each_row_is_told_of_several_that_a_question_names(tmp_path: Path, question: str, told: list[str]) -> None:
+    text = """Prices of the castle
+
+Adult ticket: 20 euros
+Child ticket: 9 euros
+Family ticket (2 adults and 3 children): 50 euros
+"""
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"castle.txt": text.encode()})
+        given = answer(engine, question)
+        assert all(row in given for row in told), given
+
+
+BATHS = """The sauna is on the first floor.
+Prices for the sauna:
+Adults: 18 euros
+Seniors: 15 euros
+No children are allowed.
+
+The pool is in the garden.
+Prices for the pool:
+Adults: 9 euros
+Seniors: 15 euros
+Children swim for free.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What does the sauna cost?", "Prices for the sauna – Adults: 18 euros Seniors: 15 euros"),
+        ("How much is the pool for adults?", "Adults: 9 euros"),
+        ("What does the pool cost?", "Prices for the pool – Adults: 9 euros Seniors: 15 euros"),
+        ("How much is the pool for seniors?", "Seniors: 15 euros"),
+        (
+            "What do seniors pay?",
+            "Prices for the sauna – Seniors: 15 euros Prices for the pool – Seniors: 15 euros",
+        ),
+    ],
+)
+def test_lines_under_a_line_with_a_colon_are_said_of_it(tmp_path: Path, question: str, told: str) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"baths.txt": BATHS.encode()})
+        assert answer(engine, question) == told
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<dt>How long is the trial?</dt><dd>30 days</dd>",
+        "<dt>How long is the trial?</dt><dd><div>30 days</div></dd>",
+        "<dt><p>How long is the trial?</p></dt><dd><p>30 days</p><p>60 days for schools</p></dd>",
+    ],
+)
+def test_a_short_answer_of_a_page_is_told_with_its_question(tmp_path: Path, entry: str) -> None:
+    page = f"<title>Questions</title><h1>Questions</h1><dl>{entry}<dt>Is it safe?</dt><dd>Yes</dd></dl>"
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"faq.html": page.encode()})
+        assert answer(engine, "How long is the trial?").startswith("How long is the trial? 30 days")

@@ -73,7 +73,7 @@ def _columns(row: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
     """The names of the columns, where the first row holds them: each there, none twice, no number that is not one of
     several years, and none that looks as the cells below it do ("45 min" above "30 min")."""
     names = [" ".join(cell.split()) for cell in row]
-    if not all(names) or len(set(names)) < len(names) or _NUMBER.fullmatch(names[0]):
+    if not names or not all(names) or len(set(names)) < len(names) or _NUMBER.fullmatch(names[0]):
         return []
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
     if numbers and not (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers))):

@@ -22,6 +22,7 @@ _BLOCKS = frozenset(
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CELLS = ("td", "th")
 _TIGHT = ("li", "dd", *_CELLS)
+_DEEPEST = 4  # elements in one another that are looked at for the definition that a paragraph is of
 _WHITESPACE = re.compile(r"[ \t\n\r\f]+")
 _SPACES = re.compile(r" {2,}")
 _AROUND_BREAK = re.compile(r" *\n *")
@@ -41,11 +42,14 @@ _CLOSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Text that nothing breaks: the tag of the block element around it, and the row where that is a table's cell."""
+    """Text that nothing breaks: the tag of the block element around it, and the row where that is a table's cell; of a
+    definition list also the entry that it belongs to, and the list."""
 
     tag: str
     place: int
     text: str
+    entry: int = 0
+    within: int = 0
 
 
 def read_html(text: str, builder: Builder) -> str:
@@ -99,7 +103,7 @@ def _put(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> None:
         else:
             heads = all(run.tag == "th" for run in runs)
             header = header if tag in _CELLS and before in _CELLS and not heads else ""
-            tight = tag in _TIGHT and before in _TIGHT and not heads
+            tight = tag in _TIGHT and before in _TIGHT and not heads and (tag == "dd") == (before == "dd")
             builder.block(f"- {text}" if tag == "li" else text, tight=tight, code=tag == "pre", header=header)
             header = text if heads else header
         before = tag
@@ -125,30 +129,32 @@ def _seen(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> Itera
 
 def _with_terms(runs: Iterable[_Run]) -> Iterator[_Run]:
     """The runs, those of a definition list as "term: definition", a line each; of several sentences, a paragraph."""
-    terms: list[_Run] = []
-    said: list[str] = []
+    undefined: list[_Run] = []
+    for entry, group in groupby(runs, key=lambda run: run.entry):
+        found = list(group)
+        if undefined and undefined[0].within == found[0].within:  # what follows in its list is not said of it
+            undefined = list(_entry(undefined, [_Run("dd", 0, "–")]))
+        yield from undefined
+        terms = [run for run in found if entry and run.tag == "dt"]
+        said = [run for run in found if not entry or run.tag != "dt"]
+        undefined = [] if said else terms
+        if said:
+            yield from _entry(terms, said) if terms else said
+    yield from undefined
 
-    def entry() -> Iterator[_Run]:
-        if terms and said:
-            term = ", ".join(each.text for each in terms).rstrip(": ")
-            text = " ".join([term if asks(term) else f"{term}:", *_listed(said)])
-            yield _Run("dd" if len(sentences(text)) == 1 else "p", terms[0].place, text)
-        else:
-            yield from terms
-        terms.clear()
-        said.clear()
 
-    for run in runs:
-        if run.tag == "dd" and terms:
-            said += run.text.split("\n")
-            continue
-        if run.tag != "dt" or said:
-            yield from entry()
-        if run.tag == "dt":
-            terms.append(run)
-        else:
-            yield run
-    yield from entry()
+def _entry(terms: Sequence[_Run], said: Sequence[_Run]) -> Iterator[_Run]:
+    term = ", ".join(run.text.rstrip(": ") for run in terms)
+    if not asks(term) and any(run.tag != "dd" for run in said):
+        yield from (*terms, *said)
+        return
+    lines = [line for run in said for line in run.text.split("\n")]
+    if asks(term):
+        told = all(ends(line) and " " in line for line in lines)  # else they are items under the question
+        text = (" " if told else "\n- ").join([term, *lines])
+    else:
+        text = " ".join([f"{term}:", *_listed(lines)])
+    yield _Run("dd" if len(sentences(text)) == 1 else "p", terms[0].place, text)
 
 
 def _listed(said: Sequence[str]) -> Iterator[str]:
@@ -159,22 +165,64 @@ def _listed(said: Sequence[str]) -> Iterator[str]:
 
 
 def _runs(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[_Run]:
+    entries: dict[int, int] = {}
     for _, group in groupby(_texts(nodes, body), key=lambda piece: piece[0].mem_id):
         pieces = list(group)
-        owner = _definition(pieces[0][0])
+        owner = pieces[0][0]
         text = "".join(piece for _, piece in pieces)
         if owner.tag != "pre":
             text = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", text))
-        if text.strip():
+        if not text.strip():
+            continue
+        if (part := _part(owner)) is not None:
+            tag = part.tag if part.tag == "dt" or _only(owner, part) else owner.tag
+            yield _Run(tag or "", owner.mem_id, text.strip(), _entry_of(part, entries), _list_of(part))
+        else:
             row = owner.parent if owner.tag in _CELLS else None
             yield _Run(owner.tag or "", row.mem_id if row is not None else owner.mem_id, text.strip())
 
 
-def _definition(owner: LexborNode) -> LexborNode:
-    """Of the only paragraph of a definition that, else the element itself."""
-    above = owner.parent
-    only = owner.tag == "p" and above is not None and above.tag == "dd" and len(list(islice(above.iter(), 2))) == 1
-    return above if only and above is not None else owner
+def _part(owner: LexborNode | None) -> LexborNode | None:
+    """The term or the definition of a list that an element is, or is a paragraph of."""
+    for _ in range(_DEEPEST):
+        if owner is None or owner.tag not in ("dt", "dd", "p", "div"):
+            return None
+        if owner.tag in ("dt", "dd"):
+            return owner
+        owner = owner.parent
+    return None
+
+
+def _only(owner: LexborNode, part: LexborNode) -> bool:
+    """Whether an element is the only one in a definition, or that itself."""
+    while owner.mem_id != part.mem_id and owner.parent is not None:
+        owner = owner.parent
+        if len(list(islice(owner.iter(), 2))) > 1:
+            return False
+    return True
+
+
+def _entry_of(part: LexborNode, entries: dict[int, int]) -> int:
+    """What the terms that stand side by side and the definitions right after them share: the first of them."""
+    walked: list[int] = []
+    while part.mem_id not in entries:
+        walked.append(part.mem_id)
+        before = part.prev
+        while before is not None and before.tag in ("-text", "-comment"):
+            before = before.prev
+        if before is None or before.tag not in ("dt", "dd") or (part.tag == "dt" and before.tag == "dd"):
+            break
+        part = before
+    entry = entries.get(part.mem_id, part.mem_id)
+    entries.update(dict.fromkeys(walked, entry))
+    return entry
+
+
+def _list_of(part: LexborNode) -> int:
+    above = part.parent
+    if above is not None and above.tag == "div":
+        above = above.parent
+    return above.mem_id if above is not None else 0
 
 
 def _texts(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[tuple[LexborNode, str]]:

@@ -50,10 +50,15 @@ _PLACE = re.compile(  # where something is; not when, nor "at its heart"
 _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
-_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I)
+_MONEY = re.compile(
+    r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|eur|usd|gbp|chf|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I
+)
 # Words of asking for a price, and for any amount or time: they do not say of what.
 _PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
 _MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
+# Two things that a question joins, and words with which it compares some.
+_JOINED = re.compile(r"(\w+),? (?:and|or) (?:(?:an?|the|for|of|in|on|at|to|with) )*(\w+)", re.I)
+_COMPARES = re.compile(r"\b(?:than|between|versus|vs)\b", re.I)
 # What a question asks for, and what a sentence that gives it holds.
 QUANTITIES = (
     (
@@ -97,20 +102,25 @@ def mark_rows(
     typed: Set[str],
     pointing: bool,
 ) -> None:
-    """Mark the rows that are meant: named by a word that is asked for; told before and asked for again by words of
-    theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is named.
+    """Mark the rows that are meant: named by a word that is asked for; told in the last answer and asked for again by
+    words of theirs, such as "which room?"; or telling the amount that is asked for, where no row of their passage is
+    named.
 
     Of what is asked for, the words of this message are `typed`, and `pointing` is whether it has a pronoun.
     """
     rows = [each for each in pool if each.stated.is_row]
     named = {each.evidence.number for each in rows if each.stated.named_by(asked)}
     for each in rows:
-        missing = typed - _MEASURES - stems_of(each.text)
-        again = each.said and (not missing or (pointing and missing < typed))
+        has_price = _MONEY.search(f"{each.stated.whole} {each.evidence.passage.heading}")
+        held = stems_of(each.text) | (_PRICE if has_price else set())
+        missing = typed - _MEASURES - held
+        again = each.just_said and not typed.isdisjoint(held) and (not missing or pointing)
         each.meant = each.stated.named_by(asked) or again
         if each.evidence.number not in named:
             each.meant = each.meant or _tells(each, question, chances)
-    _tell_apart(rows, asked - _MEASURES, set() if pointing else typed)
+        if each.said and typed & _PRICE and not has_price:
+            each.meant = False  # a day of the month is no price
+    _tell_apart(rows, asked - _MEASURES, set() if pointing else typed, question)
 
 
 def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
@@ -125,20 +135,30 @@ def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
     return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
 
 
-def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str]) -> None:
+def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], question: str) -> None:
     """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
-    and leave out those of which another holds all that is asked for and more: "vaccinate a dog" means no cat, and
-    "and a cat?" after it no dog."""
+    and unless several are asked for, leave out those of which another names all that is asked for and more: "vaccinate
+    a dog" means no cat, and "and a cat?" after it no dog."""
     tables: dict[tuple[int, str], list[Candidate]] = {}
     for each in rows:
         tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
     for table in tables.values():
         own = [stems_of(each.text) & asked for each in table]
         shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
-        for each, named in zip(table, own, strict=True):
-            each.by_place = named <= shared
-            less = any(named < other or named & typed < other & typed for other in own)
+        for each, said in zip(table, own, strict=True):
+            each.by_place = said <= shared
+        several = _joined(question, table) or _COMPARES.search(question)
+        names = [] if several else [stems_of(each.stated.name) & asked for each in table]
+        for each, named in zip(table, names, strict=False):
+            less = any(named < other or named & typed < other & typed for other in names)
             each.meant = each.meant and not less
+
+
+def _joined(question: str, table: Sequence[Candidate]) -> set[str]:
+    """The words that a question joins where rows of a table name both: "adults and children"."""
+    named = {key for each in table for key in stems_of(each.stated.name)}
+    pairs = [tuple(map(stems_of, pair)) for pair in _JOINED.findall(question[:LONGEST_QUESTION])]
+    return {key for one, other in pairs if named & one and named & other for key in one | other}
 
 
 def priced(row: Candidate, asked: Set[str]) -> Set[str]:
@@ -148,9 +168,14 @@ def priced(row: Candidate, asked: Set[str]) -> Set[str]:
     return asked & _PRICE if means and asked.isdisjoint(stems_of(stated.row or row.text)) else frozenset()
 
 
-def with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, and where more rows than one of a small table answer, none by its own words, all that the judge
-    did not turn down."""
+def with_tables(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentences, and where they are rows of a small table all that the question joins; where more than one answer,
+    none by its own words, all that the judge did not turn down."""
+    rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, chosen[0])]
+    joined = _joined(question, rows) if chosen[0].stated.is_row and len(rows) <= MOST_ROWS else set()
+    if joined:
+        named = [each for each in rows if not each.said and joined & stems_of(each.stated.name)]
+        return [*chosen, *(each for each in named if each not in chosen)]
     for best in [each for each in chosen if each.by_place][:1]:
         rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, best)]
         table = [each for each in rows if each.said == best.said]
@@ -163,11 +188,12 @@ def with_tables(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[
 
 def leads(chosen: Sequence[Candidate]) -> Iterator[str]:
     """What stands before each as it is quoted. An item that is no sentence says little without the heading of its list,
-    which may be "What is not covered", nor a row that the question does not name; once is enough for those under the
-    same."""
+    which may be "What is not covered", nor a row that the question does not name, or that is told beside one of another
+    list; once is enough for those under the same."""
     last = ""
+    several = len({each.stated.above for each in chosen if each.stated.is_row}) > 1
     for each in chosen:
-        row = each.by_place
+        row = each.by_place or (several and each.stated.is_row)
         bare = row or (each.item and (not ends(each.text) or len(units(each.text)) < 4))
         heading = (each.stated.above or each.evidence.passage.heading.rpartition(" > ")[2]).rstrip(": ") if bare else ""
         yield "" if heading in ("", last) else f"{heading} " if asks(heading) else f"{heading}{' –' if row else ':'} "

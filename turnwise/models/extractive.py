@@ -72,8 +72,10 @@ SAID = 0.5  # share of a sentence's pairs of words in one that was said, from wh
 LONG = 1000  # characters of the last answer after which this one is shorter
 
 _DEFINITION = re.compile(
-    r"^(?:so |and )?(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
-    r"(?!\w+ed (?:in|on|at|by|for|with|from|to|during)\b)[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
+    r"^(?:so |and )?"
+    r"(?!what(?:['’]s| is| are| was| were) (?-i:[a-z]{2,}(?<!e)ed) (?:in|on|at|by|for|with|from|to|during)\b)"
+    r"(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
+    r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
@@ -217,17 +219,18 @@ class ExtractiveAnswerer:
 
 
 def candidates(prompt: Prompt) -> list[Candidate]:
-    """The sentences of the documents that can stand in an answer, each once."""
-    said = _Said(prompt.said)
-    found: dict[str, Candidate] = {}
+    """The sentences of the documents that can stand in an answer, each once, and a row once under each heading."""
+    said, last = _Said(prompt.said), _Said(prompt.said[-1:])
+    found: dict[tuple[str, str], Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
     best = max((each.hit.score for each in documents), default=0.0)
     for rank, evidence in enumerate(documents):
         behind = BEHIND * rank + LESS * (best - evidence.hit.score)
         for position, stated in enumerate(stated_in(evidence.passage.text)):
-            found.setdefault(
-                _spelt(stated.text), Candidate(stated, evidence, position, rank, behind, said.holds(stated))
-            )
+            key = (_spelt(stated.text), stated.above if stated.is_row else "")
+            just_said = stated.is_row and last.holds(stated)
+            new = Candidate(stated, evidence, position, rank, behind, said.holds(stated), just_said)
+            found.setdefault(key, new)
     return list(found.values())
 
 
@@ -412,7 +415,7 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
     steps = _steps(chosen[0], pool) if _HOW_TO.search(question) else []
     if len(steps) > 1:
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
-    whole = chosen if _prefers(prompt, SHORT) else with_tables(chosen, pool)
+    whole = chosen if _prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if chosen[0].said:
         return AGAIN + _paragraphs(whole)
     defined = _defined(question)

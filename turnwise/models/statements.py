@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -48,6 +49,11 @@ class Statement:
         return bool(self.row or self.values)
 
     @property
+    def name(self) -> str:
+        """What tells a row from others of its table: its first cell, or where it says its columns, all of them."""
+        return self.values if self.row and self.values else self.text.partition(": ")[0]
+
+    @property
     def whole(self) -> str:
         """All that says what it is about."""
         return f"{self.above} {self.row or self.text}".strip()
@@ -79,6 +85,7 @@ class Candidate:
     rank: int  # of its passage
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
+    just_said: bool = False  # in the last one
     leans: bool = False  # for what is asked, on the sentence before
     meant: bool = True  # by what is asked: not so most rows
     by_place: bool = False  # a row that is meant for what stands above it, not for its own words
@@ -166,14 +173,17 @@ def _told(cells: Iterable[tuple[str, str]]) -> str:
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
     if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:3])):
         above, lines = lines[0], lines[1:]
+    lead = above
     for are_fields, run in groupby(zip(lines, _are_fields(lines), strict=True), key=itemgetter(1)):
-        state = _fields if are_fields else _sentences
-        yield from state([line for line, _ in run], above)
+        part = [line for line, _ in run]
+        yield from _fields(part, lead) if are_fields else _sentences(part, above)
+        last = "" if are_fields else sentences("\n".join(part))[-1]
+        lead = ITEM.sub("", last).strip() if last.endswith(":") or asks(last) else above
 
 
 def _are_fields(lines: Sequence[str]) -> list[bool]:
     """Which lines are each a "name: value": the only one, or one beside another, that does not go on below."""
-    rows = [is_field(line) and len(_named(line)) > 1 for line in lines]
+    rows = _are_rows(lines)
     single = [row or (is_field(line) and len(sentences(line)) == 1) for row, line in zip(rows, lines, strict=True)]
     if len(lines) == 1:
         return [rows[0] or (single[0] and not ends(lines[0]))]
@@ -182,9 +192,20 @@ def _are_fields(lines: Sequence[str]) -> list[bool]:
     return [one and any(near) and not on for one, near, on in zip(single, beside, goes_on, strict=True)]
 
 
+def _are_rows(lines: Sequence[str]) -> list[bool]:
+    """Which lines are each a row of a table that says its columns, "name: value; name: value": those with the first
+    name of another, or with many names that all begin alike, as words after a semicolon in a sentence do not."""
+    named = [_named(line) if is_field(line) else [("", "")] for line in lines]
+    firsts = Counter(names[0][0] for names in named)
+    alike = (len(names) > 2 and len({name[:1].isupper() for name, _ in names}) == 1 for names in named)
+    return [len(names) > 1 and (firsts[names[0][0]] > 1 or same) for names, same in zip(named, alike, strict=True)]
+
+
 def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    for line in map(without_citations, lines):
-        if len(named := _named(line)) > 1:  # a row of a table that says its columns
+    lines = list(map(without_citations, lines))
+    for line, is_row in zip(lines, _are_rows(lines), strict=True):
+        if is_row:
+            named = _named(line)
             (head, first), *others = named
             row = f"{first} ({head}): {_told(others)}".replace("_", " ").rstrip(".") + "."
             yield Statement(line, above, row, values=" ".join(value for _, value in named))
