@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -97,6 +97,7 @@ texts = st.text(max_size=300) | st.sampled_from(["\ud800x", "a\x00b", "BERT", "i
 
 
 @settings(max_examples=60, deadline=None)
+@example(message="When?", contents=["0:0", "It opens at 10:30."])
 @given(message=texts, contents=st.lists(texts, max_size=8))
 def test_only_words_that_were_said_are_named_whatever_the_text(
     condenser: OnnxCondenser, message: str, contents: list[str]

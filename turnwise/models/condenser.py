@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from turnwise.models.sessions import opened
 from turnwise.models.weights import OWN, OWN_HINT, own_weights
-from turnwise.text import is_content, is_specific, stem
+from turnwise.text import NUMBER, is_content, is_specific, stem
 from turnwise.types import Edit, Prediction
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ EDITS = AFTER + len(JOINTS)
 JUDGED = 0  # which of its two opinions on the context is what people judged; the other is what they rewrote
 
 _CLS, _SEP, _USER, _ASSISTANT = 101, 102, 1, 2  # of bert-base-uncased; the roles are its first two unused tokens
-_WORD = re.compile(r"([^\W_]+)(?:['’][^\W_]+)?")  # a word, and in group 1 what counts of it, as in turnwise.text
+_WORD = re.compile(rf"({NUMBER}|[^\W_]+)(?:['’][^\W_]+)?")  # in group 1 what counts of a word, as in turnwise.text
 _OPENS = re.compile(r"(?:^|[.!?:;\"“(\n])\s*$")  # what a capital letter says nothing after
 
 
