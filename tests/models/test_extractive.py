@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
@@ -233,6 +235,14 @@ def test_the_rows_of_a_table_are_stated_with_the_heads_of_its_columns() -> None:
 def test_the_first_column_of_a_table_may_have_no_head() -> None:
     table = "regression | classification\noutput | a number | a category"
     assert stated(table) == ["output: regression a number, classification a category."]
+
+
+@given(st.lists(st.sampled_from(["", " ", "Fees:", "Adults: 5", "a: b; c: d", "| x |", "- y", "Why?", "It is so."])))
+@example([])
+def test_any_text_is_read_and_nothing_is_stated_that_it_does_not_hold(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    for each in statements(text):
+        assert set(re.findall(r"\w+", each.text)) <= set(re.findall(r"\w+", text))
 
 
 def test_headings_fragments_and_code_are_no_statements() -> None:

@@ -177,7 +177,7 @@ def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for are_fields, run in groupby(zip(lines, _are_fields(lines), strict=True), key=itemgetter(1)):
         part = [line for line, _ in run]
         yield from _fields(part, lead) if are_fields else _sentences(part, above)
-        last = "" if are_fields else sentences("\n".join(part))[-1]
+        last = "" if are_fields else (sentences("\n".join(part)) or [""])[-1]
         lead = ITEM.sub("", last).strip() if last.endswith(":") or asks(last) else above
 
 
