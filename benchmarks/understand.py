@@ -3,8 +3,9 @@
     python benchmarks/understand.py [--conversations 150]
 
 The conversations are made up from the bundled sample documents. Of each the last turns are played, so that all is as in
-a running conversation, and then one message that was never said before is timed. The lengths take turns, so that what
-else the machine does hits them alike: milliseconds depend on the machine, the ratio hardly.
+a running conversation, each read after its answer as a turn does when nobody waits; and then one message that was never
+said before is timed. The lengths take turns, so that what else the machine does hits them alike: milliseconds depend on
+the machine, the ratio hardly.
 """
 
 from __future__ import annotations
@@ -197,6 +198,7 @@ class Bench:
         self._parts.senses.tracker.read(said[: 2 * played.start])
         for place in played:
             await self._turn(said[2 * place].content, as_stored(said[: 2 * place]))
+            understand.read_ahead(said[2 * place].content, said[2 * place + 1].content, self._parts.senses)
         return await self._turn(self._writer.message(kind, said), as_stored(said))
 
     async def _turn(self, message: str, history: Sequence[Message]) -> dict[str, float]:

@@ -155,6 +155,12 @@ def _read(text: str) -> _Read:
     return _Read(tokens, stems, frozenset(_PART.findall(text)), tuple(dict.fromkeys(_NUMBER.findall(text))))
 
 
+def read_ahead(said: Sequence[Message]) -> None:
+    """Read messages that a later one will be read beside."""
+    for each in said:
+        _read(each.content[:LONGEST])
+
+
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
     """Where a pronoun points back, what takes its place first: what the last question was about, if that or a part of
     it is about as likely as any, else the likeliest; of those that agree with it in number, if they are."""

@@ -164,6 +164,13 @@ def _read(text: str) -> dict[str, Said]:
     return found
 
 
+def read_ahead(said: Sequence[Message]) -> None:
+    """Read messages that a later one will be read beside."""
+    for each in said:
+        _read(each.content[:LONGEST])
+        _phrases(each.content[:LONGEST])
+
+
 def describe(
     seen: Sequence[Message], wanted: Container[str] | None = None
 ) -> Iterator[tuple[str, Mentions, dict[str, float]]]:

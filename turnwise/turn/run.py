@@ -33,7 +33,7 @@ from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import Senses, as_meant, details, in_words, understand
+from turnwise.turn.understand import Senses, as_meant, details, in_words, read_ahead, understand
 from turnwise.turn.verify import checked, grounds
 from turnwise.types import (
     LIBRARY,
@@ -275,6 +275,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             ),
         )
         await memory.complete(reply)
+        if not request.crowded():
+            asyncio.get_running_loop().run_in_executor(None, read_ahead, message, text, parts.senses)
         yield Answered(reply)
     except TurnwiseError as error:
         memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())

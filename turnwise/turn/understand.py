@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 from turnwise.config import Settings
+from turnwise.dialogue import predicted, rules
 from turnwise.dialogue.earlier import mentions
-from turnwise.dialogue.follow_up import HIGH, LOW, MEDIUM, Known, previous_topic, read_follow_up
-from turnwise.dialogue.intent import Reading, is_sum, read_intent, without_courtesy
+from turnwise.dialogue.follow_up import HIGH, LONGEST, LOW, MEDIUM, Known, previous_topic, read_follow_up
+from turnwise.dialogue.intent import Reading, asks_documents, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.listed import as_named
 from turnwise.dialogue.profile import OFF, Profile
@@ -22,6 +24,7 @@ from turnwise.dialogue.writing import without_lookalikes
 from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
+log = logging.getLogger(__name__)
 RECENT = 20  # messages that are looked at, however long the conversation is
 MENDED = 12  # of which slips are mended again
 
@@ -169,6 +172,20 @@ def _decided(recent: Sequence[Message], confidence: float, reason: str) -> Follo
     """A follow-up, or none, where the intent decides it; what was said before is read all the same."""
     leans = confidence > 0 and bool(recent)
     return FollowUp(leans, "pattern" if leans else "none", confidence, *previous_topic(recent), reason)
+
+
+def read_ahead(message: str, answer: str, senses: Senses) -> None:
+    """Read a turn that is over as the next one will have to, while nobody waits: whoever reads it remembers it."""
+    said = window("", (Message("user", message), Message("assistant", answer)))
+    try:
+        predicted.read_ahead(said)
+        rules.read_ahead(said)
+        if senses.condenser:
+            senses.condenser.predict("", said)  # nothing is asked, so it only reads
+        if senses.embedder and asks_documents(message):
+            senses.embedder.embed_query(without_courtesy(message[:LONGEST]))
+    except Exception:  # the next turn reads for itself, and says what is wrong
+        log.warning("a turn could not be read ahead of the next", exc_info=True)
 
 
 def idle_seconds(history: Sequence[Message], now: float | None) -> float | None:

@@ -1,0 +1,62 @@
+"""What is read of a turn after its answer, so that the next message waits for less."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from talking import answered, said
+
+from turnwise.engine import Engine
+from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.turn.run import Parts
+from turnwise.turn.understand import Senses
+from turnwise.types import Embedder, TurnRequest
+
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
+
+FIRST, ANSWER = said("What is overfitting?", "Overfitting is learning the training data by heart. [1]")
+
+
+class Watched:
+    """An embedder that notes what it is asked."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self.asked: list[str] = []
+
+    def embed_query(self, text: str) -> Vectors:
+        self.asked.append(text)
+        return self._embedder.embed_query(text)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        return self._embedder.embed_passages(texts)
+
+
+class Broken(Watched):
+    def embed_query(self, text: str) -> Vectors:
+        if text == "no, I meant dropout":  # which a turn itself never embeds
+            raise RuntimeError("no more memory")
+        return super().embed_query(text)
+
+
+def test_a_correction_is_embedded_once_it_is_answered(
+    make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer, sample_engine: Engine
+) -> None:
+    embedder = Watched(sample_engine.index.embedder)
+    parts = dataclasses.replace(make_parts(extractive), senses=Senses(embedder))
+    correction = TurnRequest("no, I meant dropout", history=(FIRST, ANSWER))
+    answered(dataclasses.replace(correction, crowded=lambda: True), parts)
+    assert correction.message not in embedder.asked  # others wait
+    answered(correction, parts)
+    assert correction.message in embedder.asked
+
+
+def test_a_turn_is_answered_where_it_cannot_be_read_ahead(
+    make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer, sample_engine: Engine
+) -> None:
+    parts = dataclasses.replace(make_parts(extractive), senses=Senses(Broken(sample_engine.index.embedder)))
+    assert "dropout" in answered(TurnRequest("no, I meant dropout", history=(FIRST, ANSWER)), parts).text.lower()
