@@ -11,11 +11,13 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 
 from training import packed
 from training.guard.prepare import encoded
 from training.guard.texts import Example
+from turnwise.models.guard import is_foreign
 
 
 def main(folder: Path, file: Path, out: Path) -> None:
@@ -25,6 +27,7 @@ def main(folder: Path, file: Path, out: Path) -> None:
         with (folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
             examples = [Example(**json.loads(line)) for line in lines]
         arrays |= encoded(examples, tokenizer, name)
+        arrays[f"{name}_foreign"] = np.array([is_foreign(each.text) for each in examples], np.uint8)
         sizes = arrays[f"{name}_sizes"]
         print(name, len(examples), "tokens", sizes.sum(), "unknown", (arrays[f"{name}_ids"] == 3).sum(), flush=True)
     packed.write(out, arrays, preset=6)

@@ -2,10 +2,12 @@
 
     python training/guard/train_multi.py DATA START OUT NAME [--layers 0,2,4,6,8,10 ...] [--minutes 7] [--fork FILE]
     python training/guard/train_multi.py DATA START OUT NAME --join FILE --seed 2
+    python training/guard/train_multi.py DATA START OUT NAME --guides ONE.npz.xz OTHER.npz.xz [--begin ONE.npz.xz]
 
 DATA as encode.py left it, START (e5.npz.xz) as e5.py did. Of several choices of layers the one is kept whose loss on
 held-out examples is least after TRIED seconds of each. With --fork the state is left in FILE when a part of the time
 has gone by; --join waits for it and goes on from there with other examples: the weights of both can be averaged.
+With --guides the labels of messages are mixed with what two networks, as narrow.py left them, make of them.
 OUT gets NAME.npz.xz.0 (and .1...), without the words, and NAME.json. The lessons are those of train.py.
 """
 
@@ -25,11 +27,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits, dropout, gelu,
 
 from training import bert, packed
 from training.guard import nibbles
-from training.guard.train import KEPT, WARM, Rows, _save, passage_score, report
+from training.guard.train import KEPT, WARM, Rows, _save, passage_score, report, scores
 
 FORK = 0.3  # of the time, when the state is left for another run
 TRIED = 15  # seconds of each choice of layers
 DROPOUT = 0.1
+GUIDED = 0.7  # of a label, what the guides make of the message; the rest is what its author says
+SECOND = (0.33, 0.75)  # what the second guide counts of both: for English, and for other messages
 
 
 class Net(nn.Module):
@@ -71,6 +75,27 @@ class Net(nn.Module):
         first = torch.cat([first.new_zeros(1), first[:-1]])
         tokens = x.new_zeros(rows * width, dtype=torch.float32).index_copy(0, there, self.planted(x)[:, 0].float())
         return self.message(x[first])[:, 0].float(), tokens.view(rows, width)
+
+
+def narrowed(weights: packed.Weights, narrow: Path) -> Net:
+    """A network of all layers as narrow.py left it, with the words of the one it began as."""
+    found = packed.read(narrow)
+    net = Net(weights, list(range(12)))
+    for name, parameter in net.named_parameters():
+        kept = [found.get(f"{name}|{part}") for part in ("nibbles", "scales", "zeros")]
+        value = found[name] if kept[0] is None else nibbles.whole(*kept)
+        parameter.data[:] = torch.from_numpy(value.astype(np.float32))
+    return net
+
+
+def guide(messages: Rows, guides: list[Net], foreign: np.ndarray, device: str) -> None:
+    """Mix the labels of the messages that are learnt with the guides' opinions."""
+    learnt = np.setdiff1d(np.arange(len(foreign)), messages.held)
+    odds = [scores(net.to(device), messages, learnt, False) for net in guides]
+    second = np.where(foreign[learnt], SECOND[1], SECOND[0])
+    opinion = 1 / (1 + np.exp(-(1 - second) * odds[0] - second * odds[1]))
+    where = torch.from_numpy(learnt).to(device)
+    messages.labels[where] += GUIDED * (torch.from_numpy(opinion).float().to(device) - messages.labels[where])
 
 
 def together(one: Tensor, other: Tensor, width: int) -> Tensor:
@@ -161,10 +186,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fork", type=Path)
     parser.add_argument("--join", type=Path)
+    parser.add_argument("--guides", nargs=2, type=Path)
+    parser.add_argument("--begin", type=Path)
     given = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     flat, weights = packed.read(given.data), packed.read(given.start)
     data = Rows(flat, "messages", device, 0.45), Rows(flat, "passages", device, 0.5)
+    if given.guides:
+        guide(data[0], [narrowed(weights, file) for file in given.guides], flat["messages_foreign"] > 0, device)
     step = 0
     if given.join:
         while not given.join.is_file():
@@ -179,6 +208,8 @@ def main() -> None:
         begin = time.time()
         choices = [list(map(int, each.split(","))) for each in given.layers]
         run, layers, told = tried(weights, choices, data, given, device)
+    if given.begin:
+        run = Run(narrowed(weights, given.begin), device)
     torch.manual_seed(given.seed)
     fork = given.fork
     while (done := (time.time() - begin) / (given.minutes * 60)) < 1:
