@@ -153,6 +153,26 @@ def test_only_the_row_is_told_that_the_question_names(tarrow: Engine) -> None:
     assert told == "Junior: Single £3.20, Ten visits £27."
 
 
+CHILDREN = "child aged 5 to 17 who is not an Edify pupil: price 2 euros. child under 5: price free."
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["How much is an Edifest ticket for children?"], CHILDREN),
+        (["When is Edifest?", "what does it cost?", "and for children?"], f"As I said: {CHILDREN}"),
+        (["How much is an Edifest ticket for a child under 5?"], "child under 5: price free."),
+        (["What does an Edifest ticket cost?", "and for adults and children?"], f"As I said: {TICKETS[10:]}"),
+    ],
+)
+def test_rows_that_are_named_alike_are_told_together(talk: Talk, messages: list[str], told: str) -> None:
+    assert without_citations(talk(*messages)[-1].text) == told
+
+
+def test_when_something_is_says_rather_the_day_than_how_long_it_lasts(talk: Talk) -> None:
+    assert "the second Thursday in June" in talk("When is Edifest?")[0].text
+
+
 def test_a_row_that_was_told_is_told_again_where_a_pronoun_asks_for_it(tarrow: Engine) -> None:
     again = answer(tarrow, "How much is a microchip at Elmtree Clinic?", "What does it cost?")
     assert again == "As I said: Microchip: 30 euros"

@@ -17,7 +17,7 @@ from turnwise.models.statements import (
     stems_of,
     units,
 )
-from turnwise.text import asks, content_stems, ends
+from turnwise.text import asks, content_stems, ends, words
 
 LONGEST_QUESTION = 1000  # characters that are looked at for what kind of thing is asked for
 MOST_ROWS = 8  # of a table that is told whole
@@ -28,13 +28,14 @@ _AMOUNT = re.compile(
     r"annual\w*|hourly)\b",
     re.I,
 )
-_TIME = re.compile(
-    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|years?|months?|weeks?|days?|hours?|"
-    r"morning|afternoon|evening|nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|"
-    r"while|until|once|during|every|daily|weekly|annual\w*)\b",
-    re.I,
+_MOMENT = (
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|morning|afternoon|evening|nights?|"
+    r"noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|while|until|once|during|every|"
+    r"daily|weekly)\b"
 )
+_TIME = re.compile(rf"\d|{_MOMENT}|\b(?:years?|months?|weeks?|days?|hours?|annual\w*)\b", re.I)
+_MOMENTS = re.compile(rf"{_MOMENT}|\b[12]\d{{3}}\b|\d[:.]\d\d|\d ?(?:[ap]\.?m|st|nd|rd|th)\b", re.I)  # no "three days"
 _NAME = re.compile(
     r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
     r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
@@ -78,6 +79,8 @@ QUANTITIES = (
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
 ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
+# Of two sentences that give a time, "when is the fair?" rather wants "in June" than "for three days".
+BETTER = (*ROUGHLY, (re.compile(r"^(?:and |so )?when (?:is|are|was|were) (?:[\w’'-]+ ?){1,4}\W*$", re.I), _MOMENTS))
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
@@ -138,7 +141,8 @@ def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
 def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], question: str) -> None:
     """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
     and unless several are asked for, leave out those of which another names all that is asked for and more: "vaccinate
-    a dog" means no cat, and "and a cat?" after it no dog."""
+    a dog" means no cat, and "and a cat?" after it no dog. One whose whole name is asked for leaves out those that begin
+    alike: "a child under 5" is no "child aged 5 to 17"."""
     tables: dict[tuple[int, str], list[Candidate]] = {}
     for each in rows:
         tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
@@ -149,9 +153,16 @@ def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], que
             each.by_place = said <= shared
         several = _joined(question, table) or _COMPARES.search(question)
         names = [] if several else [stems_of(each.stated.name) & asked for each in table]
+        whole = {_first_word(each) for each in table if _spells(question, each)}
         for each, named in zip(table, names, strict=False):
             less = any(named < other or named & typed < other & typed for other in names)
-            each.meant = each.meant and not less
+            other_whole = _first_word(each) in whole and not _spells(question, each)
+            each.meant = each.meant and not less and not other_whole
+
+
+def _spells(question: str, row: Candidate) -> bool:
+    """Whether a question has the name of a row as it is written."""
+    return f" {' '.join(words(row.stated.name.lower()))} " in f" {' '.join(words(question.lower()))} "
 
 
 def _joined(question: str, table: Sequence[Candidate]) -> set[str]:
@@ -169,21 +180,43 @@ def priced(row: Candidate, asked: Set[str]) -> Set[str]:
 
 
 def with_tables(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, and where they are rows of a small table all that the question joins; where more than one answer,
-    none by its own words, all that the judge did not turn down."""
-    rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, chosen[0])]
-    joined = _joined(question, rows) if chosen[0].stated.is_row and len(rows) <= MOST_ROWS else set()
-    if joined:
-        named = [each for each in rows if not each.said and joined & stems_of(each.stated.name)]
-        return [*chosen, *(each for each in named if each not in chosen)]
-    for best in [each for each in chosen if each.by_place][:1]:
-        rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, best)]
-        table = [each for each in rows if each.said == best.said]
-        alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
-        if 1 < len(alike) <= len(table) <= MOST_ROWS:
-            others = [each for each in table if each not in chosen]
-            return [*chosen, *(each for each in others if not each.score or each.score >= CONTINUES)]
-    return list(chosen)
+    """The sentences, and where the first is a row the others of its small table that answer as well as it does."""
+    best = next((each for each in chosen if each.by_place), chosen[0])
+    rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, best)]
+    few = best.stated.is_row and len(rows) <= MOST_ROWS
+    more = (
+        (_that_are_joined(question, best, rows) or _named_alike(best, rows) or _of_one_table(best, rows)) if few else []
+    )
+    return [*chosen, *(each for each in more if each not in chosen)]
+
+
+def _that_are_joined(question: str, best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
+    """All rows that the question joins: "for adults and children"."""
+    joined = _joined(question, rows)
+    return [each for each in rows if each.said == best.said and joined & stems_of(each.stated.name)]
+
+
+def _named_alike(best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
+    """The rows that begin as one does that is named: of children both "child under 5" and "child aged 5 to 17"."""
+    first = "" if best.by_place else _first_word(best)
+    return [each for each in rows if first and each.said == best.said and _first_word(each) == first and _allowed(each)]
+
+
+def _of_one_table(best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
+    """The rows of the table of one that is not asked for by a word of its own, where another answers as well."""
+    table = [each for each in rows if best.by_place and each.said == best.said]
+    alike = [each for each in table if each.score >= max(ANSWERS, best.score - NEAR)]
+    return [each for each in table if _allowed(each)] if len(alike) > 1 else []
+
+
+def _allowed(row: Candidate) -> bool:
+    """Whether the judge did not turn it down."""
+    return not row.score or row.score >= CONTINUES
+
+
+def _first_word(row: Candidate) -> str:
+    """The first word of its name that says something, by its stem."""
+    return next((key for word in words(row.stated.name) for key in stems_of(word)), "")
 
 
 def leads(chosen: Sequence[Candidate]) -> Iterator[str]:

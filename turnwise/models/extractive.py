@@ -16,6 +16,7 @@ from turnwise.dialogue.irregular import base_stems
 from turnwise.dialogue.language import CODES, courtesies, says, wants_more
 from turnwise.dialogue.wishes import LISTS, SHORT, read_wishes
 from turnwise.models.amounts import (
+    BETTER,
     QUANTITIES,
     ROUGHLY,
     WANTS,
@@ -59,7 +60,7 @@ MOST_STEPS = 8
 FEW_ROWS = 5  # of a table that is made shorter
 BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
 GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
-LACKING = 0.1  # what a sentence without the price or the place that is asked for counts less beside others
+LACKING = 0.1  # what a sentence without the price, place or moment that is asked for counts less beside others
 NAMED = 0.5  # probability from which a word of the conversation names a row
 READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 READ_AT_MOST = 10  # where none of these answers
@@ -167,7 +168,7 @@ class ExtractiveAnswerer:
         together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
 
         def worth(each: Candidate) -> float:
-            lacking = 0.0 if gives(each, question, ROUGHLY) else LACKING
+            lacking = 0.0 if gives(each, question, BETTER) else LACKING
             return each.score - lacking - (0.0 if together else each.behind)
 
         good.sort(key=worth, reverse=True)
