@@ -32,8 +32,8 @@ from training.guard.train import KEPT, WARM, Rows, _save, passage_score, report,
 FORK = 0.3  # of the time, when the state is left for another run
 TRIED = 15  # seconds of each choice of layers
 DROPOUT = 0.1
-GUIDED = 0.7  # of a label, what the guides make of the message; the rest is what its author says
-SECOND = (0.33, 0.75)  # what the second guide counts of both: for English, and for other messages
+# For English, and for other messages: what the guides' opinion counts beside the label, and in it that of the second.
+GUIDED, SECOND = (1.0, 0.7), (0.0, 0.75)
 
 
 class Net(nn.Module):
@@ -92,10 +92,10 @@ def guide(messages: Rows, guides: list[Net], foreign: np.ndarray, device: str) -
     """Mix the labels of the messages that are learnt with the guides' opinions."""
     learnt = np.setdiff1d(np.arange(len(foreign)), messages.held)
     odds = [scores(net.to(device), messages, learnt, False) for net in guides]
-    second = np.where(foreign[learnt], SECOND[1], SECOND[0])
+    second, guided = (np.where(foreign[learnt], each[1], each[0]) for each in (SECOND, GUIDED))
     opinion = 1 / (1 + np.exp(-(1 - second) * odds[0] - second * odds[1]))
-    where = torch.from_numpy(learnt).to(device)
-    messages.labels[where] += GUIDED * (torch.from_numpy(opinion).float().to(device) - messages.labels[where])
+    where, opinion, guided = (torch.from_numpy(each).to(device) for each in (learnt, opinion, guided))
+    messages.labels[where] = torch.lerp(messages.labels[where], opinion.float(), guided.float())
 
 
 def together(one: Tensor, other: Tensor, width: int) -> Tensor:
