@@ -53,12 +53,14 @@ def read(file: Path) -> Weights:
 
 
 def read_own(file: Path) -> Weights:
-    """The weights of a graph that was written here, all of one type of token, under the names of bert.py."""
+    """The weights of a graph that was written here, under the names of bert.py; tokens of one type have it in their
+    positions."""
     found = {each.name: numpy_helper.to_array(each) for each in onnx.load(file).graph.initializer}
     weights = _packed(
         "words.weight", found["words"], found["words.scale"], np.zeros_like(found["words.scale"], np.int8)
     )
-    weights |= {"positions.weight": found["positions"], "types.weight": np.zeros((2, WIDTH), np.float32)}
+    types = found.pop("types.weight", np.zeros((2, WIDTH), np.float32))
+    weights |= {"positions.weight": found["positions"], "types.weight": types}
     weights |= {name: value for name, value in found.items() if "norm" in name}
     for name in [name.removesuffix(".query.scale").removesuffix(".scale") for name in found if name.endswith(".scale")]:
         parts = (".query", ".read") if f"{name}.query.scale" in found else ("",)

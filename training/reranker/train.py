@@ -5,10 +5,11 @@ sentence answers at all.
     python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6] [--teach 3]
 
 With --teach N the teacher first learns N times from the grades of our own questions; what comes of it is OUT/teacher. A
-shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). The students share the minutes that the
-teacher leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every epoch and at the end; the scores on the
-held-out questions are printed and in NAME.json. Needs torch and a GPU; run from the repository's root with it on the
-path. With --limit a few questions do, on any machine, to see that all runs.
+shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). With --begin NET.npz.xz students begin as a
+network of their shape, as the shipped one by bert_onnx.read_own and packed.write, instead of as layers of the
+teacher. They share the minutes that the teacher leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every
+epoch and at the end; the scores on the held-out questions are printed and in NAME.json. Needs torch and a GPU; run from
+the repository's root with it on the path. With --limit a few questions do, on any machine, to see that all runs.
 """
 
 from __future__ import annotations
@@ -339,6 +340,7 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.05)
     parser.add_argument("--teach", type=int, default=0, help="how often the teacher learns from the grades")
     parser.add_argument("--own", type=int, default=6, help="how often an epoch has a question of our own")
+    parser.add_argument("--begin", type=Path, help="a network of the students' shape that they start as")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, help="questions, to try things out")
     args = parser.parse_args()
@@ -381,6 +383,11 @@ def main() -> None:
     for number, each in enumerate(args.students):
         name, shape = each.split("=")
         net = bert.student(Shape.read(shape), teacher, busy, args.dropout).to(device)
+        if args.begin:
+            known = packed.read(args.begin)
+            for part, parameter in net.named_parameters():
+                value = torch.from_numpy(packed.plain(known, part))
+                parameter.data[: len(value)] = value.to(device)
         left = started + 60 * args.minutes - time.time()
         until = time.time() + max(20.0, left / (len(args.students) - number) - 6)
 
