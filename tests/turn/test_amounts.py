@@ -169,6 +169,98 @@ def test_rows_that_are_named_alike_are_told_together(talk: Talk, messages: list[
     assert without_citations(talk(*messages)[-1].text) == told
 
 
+GYM = """# Corner Gym
+
+Corner Gym is open every day.
+
+## Prices
+
+| Ticket | Price |
+|---|---|
+| Adult day ticket | £12 |
+| Senior day ticket | £9 |
+| Student day ticket | £8 |
+| Student month ticket | £35 |
+| Family ticket | £28 |
+| Child under 5 | free |
+| Child 5-17 | £6 |
+"""
+MUSIC = """# Brook Music Society
+
+Brook Music Society lends instruments to its members.
+
+## Hire
+
+| Instrument | Price a term |
+|---|---|
+| Flute | £14 |
+| Flute, alto | £22 |
+| Violin | £18 |
+| Violin case | £3 |
+"""
+TESTS = """# Elm Clinic
+
+Elm Clinic sees patients from Monday to Friday.
+
+## Tests
+
+| Test | Price | Time |
+|---|---|---|
+| Blood test, basic | £40 | 10 minutes |
+| Blood test, full | £90 | 25 minutes |
+| X-ray | £70 | 15 minutes |
+"""
+MUSEUM = """# Maritime Museum
+
+The Maritime Museum tells the story of the harbour.
+
+## Admission to the Maritime Museum
+
+- Adult: €8
+- Child under 6: free
+- Child 6-15: €4
+"""
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("lists")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        contents = {"gym.md": GYM, "music.md": MUSIC, "clinic.md": TESTS, "museum.md": MUSEUM}
+        engine.add(contents={name: text.encode() for name, text in contents.items()})
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["how much is a flute?"], "Flute: Price a term £14."),
+        (["how much is a flute?", "the alto flute?"], "Flute, alto: Price a term £22."),
+        (["How much is the alto flute at the music society?"], "Flute, alto: Price a term £22."),
+        (["how much is a violin case?", "and a violin?"], "Violin: Price a term £18."),
+        (["What does the gym cost for students?"], "Student day ticket: Price £8. Student month ticket: Price £35."),
+        (
+            ["how much are a student month ticket and a family ticket at the gym?"],
+            "Student month ticket: Price £35. Family ticket: Price £28.",
+        ),
+        (
+            ["How much is a child at the gym?", "and a child under 5 and a student?"],
+            "Student day ticket: Price £8. Student month ticket: Price £35. Child under 5: Price free.",
+        ),
+        (
+            ["How much is a blood test?", "the full one please", "how long does it take?"],
+            "As I said: Blood test, full: Price £90, Time 25 minutes.",
+        ),
+        (
+            ["How much is the Maritime Museum for a child under 6?"],
+            "Admission to the Maritime Museum: Child under 6: free",
+        ),
+    ],
+)
+def test_of_rows_that_begin_alike_those_are_told_that_are_named(lists: Engine, messages: list[str], told: str) -> None:
+    assert answer(lists, *messages) == told
+
+
 def test_when_something_is_says_rather_the_day_than_how_long_it_lasts(talk: Talk) -> None:
     assert "the second Thursday in June" in talk("When is Edifest?")[0].text
 

@@ -10,7 +10,7 @@ from talking import answered, said
 
 from turnwise.engine import Engine
 from turnwise.models.extractive import ExtractiveAnswerer
-from turnwise.turn.run import Parts
+from turnwise.turn.run import AHEAD, Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import Embedder, TurnRequest
 
@@ -50,8 +50,10 @@ def test_a_correction_is_embedded_once_it_is_answered(
     parts = dataclasses.replace(make_parts(extractive), senses=Senses(embedder))
     correction = TurnRequest("no, I meant dropout", history=(FIRST, ANSWER))
     answered(dataclasses.replace(correction, crowded=lambda: True), parts)
+    AHEAD.submit(lambda: None).result()
     assert correction.message not in embedder.asked  # others wait
     answered(correction, parts)
+    AHEAD.submit(lambda: None).result()  # comes after what was submitted before
     assert correction.message in embedder.asked
 
 

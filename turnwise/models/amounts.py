@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from turnwise.dialogue.irregular import base_stems
@@ -29,10 +29,10 @@ _AMOUNT = re.compile(
     re.I,
 )
 _MOMENT = (
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter|century|morning|afternoon|evening|nights?|"
-    r"noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|while|until|once|during|every|"
-    r"daily|weekly)\b"
+    r"\b(?:january|february|march|april|(?-i:May)|june|july|august|september|october|november|december|weekends?|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter|century|mornings?|afternoons?|evenings?|"
+    r"nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|while|until|once|during|"
+    r"every|daily|weekly)\b"
 )
 _TIME = re.compile(rf"\d|{_MOMENT}|\b(?:years?|months?|weeks?|days?|hours?|annual\w*)\b", re.I)
 _MOMENTS = re.compile(rf"{_MOMENT}|\b[12]\d{{3}}\b|\d[:.]\d\d|\d ?(?:[ap]\.?m|st|nd|rd|th)\b", re.I)  # no "three days"
@@ -57,8 +57,8 @@ _MONEY = re.compile(
 # Words of asking for a price, and for any amount or time: they do not say of what.
 _PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
 _MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
-# Two things that a question joins, and words with which it compares some.
-_JOINED = re.compile(r"(\w+),? (?:and|or) (?:(?:an?|the|for|of|in|on|at|to|with) )*(\w+)", re.I)
+# Two things that a question joins, in some words each, and words with which it compares some.
+_JOINED = re.compile(r"(?<![\w’'-])((?:[\w’'-]+ ){0,3}[\w’'-]+),? (?:and|or) ((?:[\w’'-]+ ){0,3}[\w’'-]+)", re.I)
 _COMPARES = re.compile(r"\b(?:than|between|versus|vs)\b", re.I)
 # What a question asks for, and what a sentence that gives it holds.
 QUANTITIES = (
@@ -80,7 +80,8 @@ Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
 ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
 # Of two sentences that give a time, "when is the fair?" rather wants "in June" than "for three days".
-BETTER = (*ROUGHLY, (re.compile(r"^(?:and |so )?when (?:is|are|was|were) (?:[\w’'-]+ ?){1,4}\W*$", re.I), _MOMENTS))
+_WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
+BETTER = (*ROUGHLY, (_WHEN_IS, _MOMENTS))
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
@@ -124,6 +125,10 @@ def mark_rows(
         if each.said and typed & _PRICE and not has_price:
             each.meant = False  # a day of the month is no price
     _tell_apart(rows, asked - _MEASURES, set() if pointing else typed, question)
+    items = [each for each in pool if each.stated.item and ": " in each.text]
+    _leave_to_its_name([*rows, *items], (asked if pointing else typed) - _MEASURES, question)
+    if pointing:
+        _leave_to_the_last(rows, typed)
 
 
 def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
@@ -141,23 +146,46 @@ def _tells(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:
 def _tell_apart(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], question: str) -> None:
     """Mark the rows that are not asked for by a word of their own, for one that all rows of a table have tells nothing,
     and unless several are asked for, leave out those of which another names all that is asked for and more: "vaccinate
-    a dog" means no cat, and "and a cat?" after it no dog. One whose whole name is asked for leaves out those that begin
-    alike: "a child under 5" is no "child aged 5 to 17"."""
-    tables: dict[tuple[int, str], list[Candidate]] = {}
-    for each in rows:
-        tables.setdefault((each.evidence.number, each.stated.above), []).append(each)
-    for table in tables.values():
+    a dog" means no cat, and "and a cat?" after it no dog."""
+    for table in _tables(rows):
         own = [stems_of(each.text) & asked for each in table]
         shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
         for each, said in zip(table, own, strict=True):
             each.by_place = said <= shared
-        several = _joined(question, table) or _COMPARES.search(question)
-        names = [] if several else [stems_of(each.stated.name) & asked for each in table]
-        whole = {_first_word(each) for each in table if _spells(question, each)}
+        names = [] if _wants_several(question, table) else [stems_of(each.stated.name) & asked for each in table]
         for each, named in zip(table, names, strict=False):
             less = any(named < other or named & typed < other & typed for other in names)
-            other_whole = _first_word(each) in whole and not _spells(question, each)
-            each.meant = each.meant and not less and not other_whole
+            each.meant = each.meant and not less
+
+
+def _leave_to_its_name(lines: Sequence[Candidate], asked: Set[str], question: str) -> None:
+    """Where the whole name of a row or an item is asked for, leave out what names less of the question, or no more and
+    begins alike: "a child under 5" is no "child aged 5 to 17"."""
+    for table in _tables(lines):
+        names = {id(each): stems_of(each.stated.name) & asked for each in table}
+        spelled = [each for each in table if names[id(each)] and _spells(question, each)]
+        for each in table if spelled and not _wants_several(question, table) else ():
+            named, first = names[id(each)], _first_word(each)
+            for other in spelled:
+                alike = named == names[id(other)] and first == _first_word(other) and each not in spelled
+                each.meant = each.meant and not (named < names[id(other)] or alike)
+
+
+def _leave_to_the_last(rows: Sequence[Candidate], typed: Set[str]) -> None:
+    """After "the full one", "how long does it take?" means no row that begins alike and was not told just now."""
+    for table in _tables(rows):
+        told = {_first_word(each) for each in table if each.just_said}
+        for each in table:
+            again = each.just_said or _first_word(each) not in told or typed & stems_of(each.stated.name)
+            each.meant = each.meant and bool(again)
+
+
+def _tables(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:
+    """The rows or items under the same heading of a passage."""
+    found: dict[tuple[int, str], list[Candidate]] = {}
+    for each in rows:
+        found.setdefault((each.evidence.number, each.stated.above), []).append(each)
+    return found.values()
 
 
 def _spells(question: str, row: Candidate) -> bool:
@@ -165,11 +193,25 @@ def _spells(question: str, row: Candidate) -> bool:
     return f" {' '.join(words(row.stated.name.lower()))} " in f" {' '.join(words(question.lower()))} "
 
 
-def _joined(question: str, table: Sequence[Candidate]) -> set[str]:
-    """The words that a question joins where rows of a table name both: "adults and children"."""
-    named = {key for each in table for key in stems_of(each.stated.name)}
-    pairs = [tuple(map(stems_of, pair)) for pair in _JOINED.findall(question[:LONGEST_QUESTION])]
-    return {key for one, other in pairs if named & one and named & other for key in one | other}
+def _wants_several(question: str, table: Sequence[Candidate]) -> bool:
+    return bool(_COMPARES.search(question) or _joined(question, table))
+
+
+def _joined(question: str, table: Sequence[Candidate]) -> list[Candidate]:
+    """The rows that a question joins: those that each side of an "and" names best, where both name some."""
+    found: set[int] = set()
+    for sides in _JOINED.findall(question[:LONGEST_QUESTION]):
+        one, other = (_best_named(side, table) for side in sides)
+        found |= one | other if one and other else set()
+    return [each for place, each in enumerate(table) if place in found]
+
+
+def _best_named(side: str, table: Sequence[Candidate]) -> set[int]:
+    """The places of the rows whose names have most words of it, or stand in it as they are."""
+    named = stems_of(side)
+    worth = [len(named & stems_of(each.stated.name)) + _spells(side, each) for each in table]
+    best = max(worth, default=0)
+    return {place for place, much in enumerate(worth) if much and much == best}
 
 
 def priced(row: Candidate, asked: Set[str]) -> Set[str]:
@@ -180,26 +222,24 @@ def priced(row: Candidate, asked: Set[str]) -> Set[str]:
 
 
 def with_tables(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, and where the first is a row the others of its small table that answer as well as it does."""
-    best = next((each for each in chosen if each.by_place), chosen[0])
+    """The sentences, and beside a row the others of its small table that answer as well as it does."""
+    best = next((each for each in chosen if each.by_place), next((each for each in chosen if each.stated.is_row), None))
+    if best is None:
+        return list(chosen)
     rows = [each for each in pool if each.stated.is_row and each.meant and neighbours(each, best)]
-    few = best.stated.is_row and len(rows) <= MOST_ROWS
-    more = (
-        (_that_are_joined(question, best, rows) or _named_alike(best, rows) or _of_one_table(best, rows)) if few else []
-    )
-    return [*chosen, *(each for each in more if each not in chosen)]
-
-
-def _that_are_joined(question: str, best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
-    """All rows that the question joins: "for adults and children"."""
+    if len(rows) > MOST_ROWS:
+        return list(chosen)
     joined = _joined(question, rows)
-    return [each for each in rows if each.said == best.said and joined & stems_of(each.stated.name)]
+    firsts = set(map(_first_word, joined))  # of what begins alike, only what is joined is asked for
+    kept = [each for each in chosen if each in joined or each not in rows or _first_word(each) not in firsts]
+    more = joined or _named_alike(best, rows) or _of_one_table(best, rows)
+    return [*kept, *(each for each in more if each not in kept)]
 
 
 def _named_alike(best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
     """The rows that begin as one does that is named: of children both "child under 5" and "child aged 5 to 17"."""
     first = "" if best.by_place else _first_word(best)
-    return [each for each in rows if first and each.said == best.said and _first_word(each) == first and _allowed(each)]
+    return [each for each in rows if first and _first_word(each) == first and _allowed(each)]
 
 
 def _of_one_table(best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:

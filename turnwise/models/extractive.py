@@ -417,7 +417,7 @@ def _written(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidat
     if len(steps) > 1:
         return "\n".join(f"{number}. {_cited(each)}" for number, each in enumerate(steps, 1))
     whole = chosen if _prefers(prompt, SHORT) else with_tables(question, chosen, pool)
-    if chosen[0].said:
+    if all(each.said for each in whole):
         return AGAIN + _paragraphs(whole)
     defined = _defined(question)
     if not defined:

@@ -8,7 +8,8 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from turnwise.config import Settings
@@ -69,6 +70,7 @@ SHORTENED = (
     "TURNWISE_CONTEXT_TOKENS if the model takes more."
 )
 UNSEEN = "The images were not looked at: the message asks nothing of a model."
+AHEAD = ThreadPoolExecutor(1, "turnwise-ahead")  # reads turns that are over, one after the other
 QUOTING = ("no model", "extractive")  # speakers whose words are the library's or the conversation's
 
 log = logging.getLogger(__name__)
@@ -275,8 +277,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             ),
         )
         await memory.complete(reply)
-        if not request.crowded():
-            asyncio.get_running_loop().run_in_executor(None, read_ahead, message, text, parts.senses)
+        if settings.follow_up and not request.crowded():
+            with suppress(RuntimeError):  # the process is ending
+                AHEAD.submit(read_ahead, message, text, parts.senses)
         yield Answered(reply)
     except TurnwiseError as error:
         memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())

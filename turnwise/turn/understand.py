@@ -176,8 +176,8 @@ def _decided(recent: Sequence[Message], confidence: float, reason: str) -> Follo
 
 def read_ahead(message: str, answer: str, senses: Senses) -> None:
     """Read a turn that is over as the next one will have to, while nobody waits: whoever reads it remembers it."""
-    said = window("", (Message("user", message), Message("assistant", answer)))
     try:
+        said = window("", (Message("user", message), Message("assistant", answer)))
         predicted.read_ahead(said)
         rules.read_ahead(said)
         if senses.condenser:
