@@ -198,7 +198,7 @@ class Bench:
         self._parts.senses.tracker.read(said[: 2 * played.start])
         for place in played:
             await self._turn(said[2 * place].content, as_stored(said[: 2 * place]))
-            understand.read_ahead(said[2 * place].content, said[2 * place + 1].content, self._parts.senses)
+            understand.read_ahead(as_stored(said[: 2 * place + 2]), self._parts.senses)
         return await self._turn(self._writer.message(kind, said), as_stored(said))
 
     async def _turn(self, message: str, history: Sequence[Message]) -> dict[str, float]:

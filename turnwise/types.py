@@ -456,7 +456,7 @@ class Understanding:
     reason: str
     language: str = "en"  # ISO 639-1 code, "" where it is not known
     prediction: Prediction | None = None  # of the trained condenser, where there is one and it reads this language
-    since: int = 0  # place in the history of the question that opened the subject at hand
+    seen: tuple[Message, ...] = ()  # what of the conversation it is read with, where it may lean on it
 
 
 @dataclass(frozen=True, slots=True)

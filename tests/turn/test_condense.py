@@ -365,10 +365,10 @@ def test_a_message_is_condensed_once_while_nothing_around_it_changes(monkeypatch
 
 def test_many_threads_may_share_one_condenser() -> None:
     condenser = QueryCondenser()
-    understood = understand("How does it work?", BERT)
 
     def ask(number: int) -> str:
         history = said(f"What is BERT-{number % 7}?", "A model. [1]")
+        understood = understand("How does it work?", history)
         return asyncio.run(condenser.condense("How does it work?", history, understood)).query
 
     with ThreadPoolExecutor(8) as pool:

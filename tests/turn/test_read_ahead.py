@@ -62,3 +62,14 @@ def test_a_turn_is_answered_where_it_cannot_be_read_ahead(
 ) -> None:
     parts = dataclasses.replace(make_parts(extractive), senses=Senses(Broken(sample_engine.index.embedder)))
     assert "dropout" in answered(TurnRequest("no, I meant dropout", history=(FIRST, ANSWER)), parts).text.lower()
+
+
+def test_a_turn_is_taken_in_before_the_next_message(sample_engine: Engine) -> None:
+    tracker, conversation = sample_engine._parts.senses.tracker, sample_engine.conversation()
+    before = tracker.folded
+    conversation.ask("What is overfiting?")
+    AHEAD.submit(lambda: None).result()
+    assert tracker.folded == before + 2
+    second = TurnRequest("How do I prevent it?", conversation_id=conversation.id, crowded=lambda: True)
+    sample_engine.run(sample_engine.answer(second))
+    assert tracker.folded == before + 2  # what was said is known, its slips of the pen mended

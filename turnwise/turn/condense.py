@@ -213,7 +213,7 @@ def _question(message: str, understanding: Understanding) -> str:
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, each.content[:LONGEST]) for each in window(message, history, understanding.since))
+    said = tuple((each.role, each.content[:LONGEST]) for each in understanding.seen or window(message, history))
     follow_up, prediction = understanding.follow_up, understanding.prediction
     first, *rest = _pieces(message, understanding)
     if rest and prediction:

@@ -72,7 +72,7 @@ class QueryAnalyzer:
     ) -> QueryAnalysis:
         """The language model's steps if they pass every gate; else those found, which then say what was wrong."""
         question, language = meaning.condensed.query, meaning.understood.language
-        seen = window(question, history, meaning.understood.since)
+        seen = meaning.understood.seen or window(question, history)
         try:
             messages = request(_instructions(tools), question, seen, "Plan")
             async with asyncio.timeout(self._timeout):

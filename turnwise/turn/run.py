@@ -279,7 +279,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         await memory.complete(reply)
         if settings.follow_up and not request.crowded():
             with suppress(RuntimeError):  # the process is ending
-                AHEAD.submit(read_ahead, message, text, parts.senses)
+                over = (*history, Message("user", message), Message("assistant", text))
+                AHEAD.submit(read_ahead, over, senses, profile)
         yield Answered(reply)
     except TurnwiseError as error:
         memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())

@@ -103,7 +103,7 @@ def understand(
     language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
     reading = _noted(message, profile) or _in_context(read_intent(message, language), history, settings)
     prediction: Prediction | None = None
-    since = 0
+    seen: Sequence[Message] = ()
     if reading.intent in ("social", "recall"):
         follow_up = _decided(recent, 0.0, "it asks nothing of the documents")
     elif is_sum(reading):
@@ -116,8 +116,9 @@ def understand(
         asked = without_courtesy(message)
         embed = senses.embedder.embed_query if senses.embedder else None
         since = last_change(message, history, embed) if language == "en" and reading.intent is None else 0
+        seen = window(message, history, since)
         if senses.condenser and recent and language == "en":
-            prediction = senses.condenser.predict(without_lookalikes(asked), window(message, history, since))
+            prediction = senses.condenser.predict(without_lookalikes(asked), seen)
         if reading.intent in ("clarify", "refer_back"):
             follow_up = _decided(recent, 0.9, f"it {reading.reason}")
         else:
@@ -136,7 +137,7 @@ def understand(
         intent = "follow_up" if follow_up.is_follow_up else "new_question"
         operation, reason = "", follow_up.reason
     state = senses.tracker.update(senses.tracker.read(history, profile), message, follow_up, intent, profile)
-    return Understanding(intent, operation, follow_up, state, reason, language, prediction, since)
+    return Understanding(intent, operation, follow_up, state, reason, language, prediction, tuple(seen))
 
 
 def _noted(message: str, profile: Profile) -> Reading | None:
@@ -174,10 +175,11 @@ def _decided(recent: Sequence[Message], confidence: float, reason: str) -> Follo
     return FollowUp(leans, "pattern" if leans else "none", confidence, *previous_topic(recent), reason)
 
 
-def read_ahead(message: str, answer: str, senses: Senses) -> None:
-    """Read a turn that is over as the next one will have to, while nobody waits: whoever reads it remembers it."""
+def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OFF) -> None:
+    """Read the last turn of a history as the next one will have to, while nobody waits: who reads it remembers it."""
     try:
-        said = window("", (Message("user", message), Message("assistant", answer)))
+        message, said = history[-2].content, window("", history[-2:])
+        senses.tracker.read(history, profile)
         predicted.read_ahead(said)
         rules.read_ahead(said)
         if senses.condenser:
