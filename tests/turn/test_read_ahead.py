@@ -65,7 +65,7 @@ def test_a_turn_is_answered_where_it_cannot_be_read_ahead(
 
 
 def test_a_turn_is_taken_in_before_the_next_message(sample_engine: Engine) -> None:
-    tracker, conversation = sample_engine._parts.senses.tracker, sample_engine.conversation()
+    tracker, conversation = sample_engine._parts.senses.tracker, sample_engine.chat()
     before = tracker.folded
     conversation.ask("What is overfiting?")
     AHEAD.submit(lambda: None).result()
