@@ -292,7 +292,7 @@ class EmbeddedIndex:
         clause, values = within(reach)
         column = "source" if isinstance(document_id, str) else "id"
         wanted = json.dumps([storable(document_id) if isinstance(document_id, str) else document_id])
-        found = self._documents(f"{column} IN (SELECT value FROM json_each(?)) AND {clause}", [wanted, *values])
+        found = self._documents(f"{column} = (SELECT value FROM json_each(?)) AND {clause}", [wanted, *values])
         return found[0] if found else None
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:
@@ -360,8 +360,8 @@ class EmbeddedIndex:
                 values,
             ).fetchall()
             waiting = tx.execute(
-                "SELECT collection, count(*) FROM pending JOIN passages ON passages.id = passage_id"
-                f" JOIN documents ON documents.id = document_id WHERE {clause} GROUP BY collection",
+                "SELECT collection, count(*) FROM pending CROSS JOIN passages ON passages.id = passage_id"
+                f" CROSS JOIN documents ON documents.id = document_id WHERE {clause} GROUP BY collection",
                 values,
             ).fetchall()
         pending = {row[0]: row[1] for row in waiting}

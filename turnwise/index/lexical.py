@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import tantivy
@@ -25,6 +27,8 @@ from turnwise.sqlite import Database, reported
 VERSION = 1  # of these files: of what they hold, and of how words are made
 BROAD = 0.05  # a filter that lets through more than this share is applied to what was found, and not in the search
 MANY = 5000  # passages at once for which the writer gets more memory
+LITTLE = 50_000  # times that words stand in passages, so few that all of them are scored at once
+LOOKED_UP = 2  # what it costs to look a word up in a passage, as a multiple of scoring one in order
 STATE = 0  # the "document" that says how far the index has come; no document has this id
 
 log = logging.getLogger(__name__)
@@ -33,13 +37,14 @@ T = TypeVar("T")
 
 
 class View(NamedTuple):
-    """The index at one moment: what searches it, up to which line of which library's log it has come, and the folder
-    it was opened from."""
+    """The index at one moment: what searches it, up to which line of which library's log it has come, the folder
+    it was opened from, and how many passages its words are counted in: removed ones for a while too."""
 
     searcher: tantivy.Searcher
     library: str
     seq: int
     folder: int
+    counted: int
 
 
 class LexicalIndex:
@@ -60,7 +65,7 @@ class LexicalIndex:
         """The sum of the BM25 of those words times their weights, of the best `depth` passages, the best first."""
         if not weights or (allowed is not None and not allowed.total):
             return {}
-        return self._used(lambda searcher: _best(_found(searcher, weights, depth, allowed), depth))
+        return self._used(lambda view: _best(_found(view, weights, depth, allowed), depth))
 
     def holding(self, words: Sequence[str], most: int, allowed: Allowed | None = None) -> list[int]:
         """The earliest passages that hold all of these words, in order."""
@@ -68,19 +73,20 @@ class LexicalIndex:
         if not wanted or (allowed is not None and not allowed.total):
             return []
         query = _among(_all_of(*wanted), allowed)
-        return self._used(lambda searcher: _earliest(searcher, query, most))
+        return self._used(lambda view: _earliest(view.searcher, query, most))
 
     def counts(self, words: Sequence[str], allowed: Allowed | None = None) -> dict[str, int]:
         """In how many passages each of these words stands, of those that one of the allowed passages has."""
         if allowed is not None and not allowed.total:
             return {}
 
-        def counted(searcher: tantivy.Searcher) -> dict[str, int]:
+        def counted(view: View) -> dict[str, int]:
+            searcher = view.searcher
             found = {word: searcher.doc_freq("words", word) for word in dict.fromkeys(words)}
             return {
                 word: count  # what was removed is counted for a while
                 for word, count in found.items()
-                if count and _earliest(searcher, _among(_word(word), allowed), 1)
+                if count and searcher.search(_among(_word(word), allowed), 1, count=False).hits
             }
 
         return self._used(counted)
@@ -91,27 +97,26 @@ class LexicalIndex:
 
     def all_ids(self) -> list[int]:
         """Every passage that the index holds, in order, as often as it holds it."""
-        ids = self._used(lambda searcher: _earliest(searcher, Query.all_query(), searcher.num_docs), wait=True)
+        ids = self._used(lambda v: _earliest(v.searcher, Query.all_query(), v.searcher.num_docs), wait=True)
         return [each for each in ids if each != STATE]
 
     def damaged_files(self) -> list[str]:
         """The files of the index whose content is not what was written. What a process left that was killed while it
         wrote, and no part of the index names, is none of them: tantivy takes it away by itself."""
         with locked(self._lock):
-            meta = self._folder / "meta.json"
-            parts = json.loads(meta.read_text())["segments"] if meta.exists() else []
+            parts = _segments(self._folder) if (self._folder / "meta.json").exists() else []
             named = {part["segment_id"].replace("-", "") for part in parts}
             files = (file for file in self._folder.glob("*.*") if file.suffix in _SUMMED)
             return sorted(file.name for file in files if file.name.partition(".")[0] in named and not _whole(file))
 
     # --- following the log ----------------------------------------------------------------------------------------
 
-    def _used(self, use: Callable[[tantivy.Searcher], T], wait: bool = False) -> T:
+    def _used(self, use: Callable[[View], T], wait: bool = False) -> T:
         """What `use` gives of the index. Where its files turn out to be damaged it is made again first."""
         view = None
         try:
             view = self._up_to_date(wait)
-            return use(view.searcher)
+            return use(view)
         except BaseException as error:
             if not _is_fault(error):
                 raise
@@ -119,7 +124,7 @@ class LexicalIndex:
         try:
             with locked(self._lock):
                 view = self._update(broken=view.folder if view else None)
-            return use(view.searcher)
+            return use(view)
         except BaseException as error:
             if not _is_fault(error):
                 raise
@@ -165,7 +170,8 @@ class LexicalIndex:
                     self._opened = folder
                 self._index.reload()
                 searcher = self._index.searcher()
-                return View(searcher, *_state(searcher), folder)
+                counted = sum(int(part["max_doc"]) for part in _segments(self._folder))
+                return View(searcher, *_state(searcher), folder, counted)
             except FileNotFoundError:
                 return None
             except BaseException as error:
@@ -221,23 +227,59 @@ class LexicalIndex:
 # --- searching ----------------------------------------------------------------------------------------------------
 
 
-def _found(
-    searcher: tantivy.Searcher, weights: Mapping[str, float], depth: int, allowed: Allowed | None
-) -> list[tuple[int, float]]:
+def _found(view: View, weights: Mapping[str, float], depth: int, allowed: Allowed | None) -> list[tuple[int, float]]:
     """The best passages with their scores: `depth` of those allowed, or all where there are fewer."""
-    words = Query.boolean_query(
-        [(Occur.Should, Query.boost_query(_word(word), weight)) for word, weight in weights.items()]
-    )
+    searcher = view.searcher
     if allowed is None:
-        return _scored(searcher, words, depth)
-    share = allowed.total / max(searcher.num_docs, 1)
+        return _among_all(view, weights, depth)
+    words, share = _any_of(weights), allowed.total / max(searcher.num_docs, 1)
     if share > BROAD:
-        found = _scored(searcher, words, wanted := int(2 * depth / share))
+        found = _among_all(view, weights, wanted := int(2 * depth / share))
         fits = allowed.has(np.array([passage for passage, _ in found], dtype=np.int64))
         kept = [each for each, fit in zip(found, fits, strict=True) if fit]
         if len(kept) >= depth or len(found) < wanted:
             return kept
     return _scored(searcher, _among(words, allowed), depth)
+
+
+def _among_all(view: View, weights: Mapping[str, float], most: int) -> list[tuple[int, float]]:
+    """The best of all passages. In a large library most of the work is to score those that have nothing but frequent
+    words. So the others are scored first, and where the least of the best has more than such words can give at
+    most, that is all; else some more are, as many as are needed for sure, where that is less work than to score all."""
+    searcher = view.searcher
+    often = {word: count for word in weights if (count := searcher.doc_freq("words", word))}
+    rarest = sorted(often, key=often.__getitem__)
+    gives = [weights[word] * _most(often[word], view.counted) for word in rarest]
+    together = list(accumulate(often[word] for word in rarest))
+    all_of_it, work = together[-1] if together else 0, 0
+    needed = next((n for n, count in enumerate(together, 1) if count >= most), len(rarest))
+    while all_of_it > LITTLE and needed < len(rarest):
+        others = rarest[needed:]
+        work += together[needed - 1] * (1 + LOOKED_UP * len(others))
+        if work > all_of_it:
+            break
+        query = _any_of({word: weights[word] for word in rarest[:needed]})
+        for word in others:
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Should, _weighed(word, weights[word]))])
+        found = _scored(searcher, query, most)
+        least = found[-1][1] if len(found) == most else 0.0
+        if least >= sum(gives[needed:]):
+            return found
+        needed = next((n for n in range(needed + 1, len(rarest)) if sum(gives[n:]) <= least), len(rarest))
+    return _scored(searcher, _any_of(weights), most)
+
+
+def _most(often: int, counted: int) -> float:
+    """What a word gives a passage at most by tantivy's BM25, however often it stands there: its k1 is 1.2."""
+    return 2.2 * math.log(1 + (counted - often + 0.5) / (often + 0.5))
+
+
+def _any_of(weights: Mapping[str, float]) -> Query:
+    return Query.boolean_query([(Occur.Should, _weighed(word, weight)) for word, weight in weights.items()])
+
+
+def _weighed(word: str, weight: float) -> Query:
+    return Query.boost_query(_word(word), weight)
 
 
 def _among(query: Query, allowed: Allowed | None) -> Query:
@@ -330,6 +372,12 @@ def _state(searcher: tantivy.Searcher) -> tuple[str, int]:
     ((_, address),) = searcher.search(Query.term_query(_schema(), "document", STATE, "basic"), 2).hits
     library, seq = json.loads(searcher.doc(address)["state"][0])
     return str(library), int(seq)
+
+
+def _segments(folder: Path) -> list[dict[str, Any]]:
+    """What tantivy says of the parts of an index."""
+    parts: list[dict[str, Any]] = json.loads((folder / "meta.json").read_text())["segments"]
+    return parts
 
 
 def _end_of_log(tx: sqlite3.Connection) -> tuple[int, str, int]:

@@ -126,10 +126,11 @@ PENDING = """CASE WHEN EXISTS (SELECT 1 FROM pending) THEN (
 
 TRUSTED = "EXISTS (SELECT 1 FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
+# The cross join keeps SQLite from going through all documents of a tenant for passages whose ids it has.
 PASSAGES = f"""
     SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position, reference,
         date, flag, {TRUSTED}
-    FROM passages JOIN documents ON documents.id = document_id
+    FROM passages CROSS JOIN documents ON documents.id = document_id
 """
 
 DOCUMENTS = f"""
@@ -202,8 +203,8 @@ def base(reach: Reach) -> tuple[str, list[str]]:
 
 
 def attached(reach: Reach) -> tuple[str, list[str]]:
-    """What it lets through of that."""
-    clause = "attached > '' AND attached IN (SELECT value FROM json_each(?)) AND tenant = ?"
+    """What it lets through of that: few documents, which SQLite is not to look for among all of a tenant."""
+    clause = "attached > '' AND attached IN (SELECT value FROM json_each(?)) AND +tenant = ?"
     return clause, [json.dumps([storable(each) for each in reach.conversations]), storable(reach.tenant)]
 
 
