@@ -155,7 +155,7 @@ def crowd(engine: Engine, words: Sequence[str]) -> None:
     """Turns a second, with so many conversations at once, each of its own words."""
 
     async def all_of(count: int) -> int:
-        asking = [conversations(engine, [words[(20 + number) % len(words)]], 2) for number in range(count)]
+        asking = [conversations(engine, [words[(20 + number) % len(words)]], len(TALK)) for number in range(count)]
         return sum(len(each) for each in await asyncio.gather(*asking))
 
     told = []
