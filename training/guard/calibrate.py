@@ -26,7 +26,7 @@ BY_OTHERS = {
     "opening": 0.3,
     "attack_long": 0.4,
     "foreign_long": -0.3,
-    "planted": 1.55,
+    "planted": 1.58,
 }  # log-odds that what others wrote seldom reaches
 PLAIN = {name: [1.0, 0.0] for name in (*FLAGGED, *BY_OTHERS)}
 SLOPE = 0.6

@@ -119,6 +119,12 @@ _ALL_ON = re.compile(
     r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
     re.I,
 )
+# Whose rules these are: of the club, the school or the shop whose documents they talk with.
+_HOUSE = re.compile(
+    r"(?:(?:what are|what['’]s|whats|what is) )?(?:the |your )(?:(?!hidden|secret|system|intern|initial|safety|content|own|original|modera|current)\w+ )?"
+    r"(?:rules|polic(?:y|ies)|terms|conditions)(?: (?:for|on|about) (?!the )\w+)?[?.!]?",
+    re.I,
+)
 # What the library holds is no secret either: it is a likely first question.
 _SHELF = re.compile(
     r"(?:(?:can|could) you )?(?:please )?(?:(?:list|show|give|tell) (?:me |us )?|(?:what|which)(?: are)? )"
@@ -137,7 +143,7 @@ def is_plainly_innocent(text: str) -> bool:
         return False
     text = text.strip()
     words = [word.lower() for word in _WORD.findall(text)]
-    if any(each.fullmatch(text) for each in (_OF_THE_TALK, _MEETING, _SHELF)):
+    if any(each.fullmatch(text) for each in (_OF_THE_TALK, _MEETING, _SHELF, _HOUSE)):
         return True
     if (found := _ALL_ON.fullmatch(text)) and not any(map(_TARGET.match, _WORD.findall(found["subject"].lower()))):
         return True

@@ -14,7 +14,7 @@ from turnwise.conversation import Conversation, Turn
 from turnwise.errors import ConfigError
 from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, content_rails, grounded, judged, seen
-from turnwise.guard.documents import InstructionRail, Sieve
+from turnwise.guard.documents import FLOOR, InstructionRail, Sieve
 from turnwise.guard.exchange import SUSPECT, ExchangeRail, rule_score
 from turnwise.guard.injection import Classifier, InjectionRail, suspicion
 from turnwise.guard.limits import Decision
@@ -25,12 +25,13 @@ from turnwise.guard.private import PrivateRail
 from turnwise.guard.reading import Reading, read
 from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
+from turnwise.guard.stating import only_states
 from turnwise.guard.stream import Allowed, Shown, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
 from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 
 log = logging.getLogger(__name__)
-ORDERS = "orders-4"  # the name of what looks for orders in passages; of another, they are looked at again
+ORDERS = "orders-5"  # the name of what looks for orders in passages; of another, they are looked at again
 LONGEST = 100_000  # characters of a message, where nobody says otherwise
 # Messages of one conversation are judged one after the other: of many at once, each would find room under its limit.
 _TURN = tuple(threading.Lock() for _ in range(64))
@@ -366,7 +367,11 @@ def _orders(classifier: Classifier) -> Detect:
         return planted.detect
 
     def detect(texts: Sequence[str]) -> list[tuple[float, tuple[int, int]]]:
-        return [max(each) for each in zip(planted.detect(texts), map(tuple, read(texts)), strict=True)]
+        by_networks = [
+            (0.0, span) if score >= FLOOR and only_states(text, *span) else (score, span)
+            for text, (score, span) in zip(texts, read(texts), strict=True)
+        ]
+        return [max(each) for each in zip(planted.detect(texts), by_networks, strict=True)]
 
     return detect
 

@@ -57,9 +57,11 @@ _MONEY = re.compile(
 # Words of asking for a price, and for any amount or time: they do not say of what.
 _PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
 _MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
+_HOW = base_stems(content_stems("long often far old tall big high large fast deep wide heavy"))
 # Two things that a question joins, in some words each, and words with which it compares some.
 _JOINED = re.compile(r"(?<![\w’'-])((?:[\w’'-]+ ){0,3}[\w’'-]+),? (?:and|or) ((?:[\w’'-]+ ){0,3}[\w’'-]+)", re.I)
 _COMPARES = re.compile(r"\b(?:than|between|versus|vs)\b", re.I)
+_WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
 # What a question asks for, and what a sentence that gives it holds.
 QUANTITIES = (
     (
@@ -75,6 +77,15 @@ QUANTITIES = (
     (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
     (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
     (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
+    (re.compile(rf"{_WHAT}\be-?mail(?: address(?:es)?)?(?: (?:of|for|to)\b.*)?\W*$", re.I), re.compile("@")),
+    (
+        re.compile(
+            rf"{_WHAT}\b(?:(?:tele)?phone|mobile|fax)(?: numbers?)?(?: (?:of|for|to)\b.*)?\W*$"
+            r"|\b(?:what|which) number (?:do|can|should|must) (?:i|we) (?:call|ring|dial|phone)",
+            re.I,
+        ),
+        re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
+    ),
 )
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
@@ -82,6 +93,11 @@ ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _P
 # Of two sentences that give a time, "when is the fair?" rather wants "in June" than "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
 BETTER = (*ROUGHLY, (_WHEN_IS, _MOMENTS))
+
+
+def without_measures(asked: Set[str]) -> Set[str]:
+    """Words that are asked for, but for those that only say which amount or time of something is meant."""
+    return asked - _MEASURES - _HOW
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
@@ -164,6 +180,8 @@ def _leave_to_its_name(lines: Sequence[Candidate], asked: Set[str], question: st
     for table in _tables(lines):
         names = {id(each): stems_of(each.stated.name) & asked for each in table}
         spelled = [each for each in table if names[id(each)] and _spells(question, each)]
+        for each in table:
+            each.spelled = each in spelled and len(names[id(each)]) > 1
         for each in table if spelled and not _wants_several(question, table) else ():
             named, first = names[id(each)], _first_word(each)
             for other in spelled:

@@ -26,6 +26,7 @@ from turnwise.models.amounts import (
     priced,
     sought,
     with_tables,
+    without_measures,
 )
 from turnwise.models.statements import (
     ANSWERS,
@@ -43,6 +44,7 @@ from turnwise.models.statements import (
     units,
 )
 from turnwise.text import (
+    asks,
     content_stems,
     is_specific,
     one_line,
@@ -158,7 +160,7 @@ class ExtractiveAnswerer:
         """
         more = _only_more(prompt)
         self._score(_subject(question, prompt) if more else question, pool, prompt)
-        asked_now = asked_stems(prompt.question)
+        asked_now = without_measures(asked_stems(prompt.question))
         good = [each for each in pool if each.score >= (CONTINUES if more or prompt.sides else ANSWERS)]
         examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
         if _ANOTHER.search(prompt.question):
@@ -169,7 +171,7 @@ class ExtractiveAnswerer:
 
         def worth(each: Candidate) -> float:
             lacking = 0.0 if gives(each, question, BETTER) else LACKING
-            return each.score - lacking - (0.0 if together else each.behind)
+            return each.score - lacking - (0.0 if together or each.spelled else each.behind)
 
         good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
@@ -374,6 +376,8 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
         bonus -= 0.2
     if asked and _defines(asked, sentence):
         bonus += 0.25
+    if _is_asked_above(candidate, question):
+        bonus += 0.15
     if _EXAMPLE.search(question) and _GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
     if _HOW_TO.search(question) and candidate.item:
@@ -385,6 +389,13 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
         if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
             bonus += 0.05
     return bonus
+
+
+def _is_asked_above(candidate: Candidate, question: str) -> bool:
+    """Whether the sentence stands under the question itself, as in a list of those that are often asked."""
+    heading = candidate.evidence.passage.heading.rpartition(" > ")[2]
+    own = asked_stems(question)
+    return asks(heading) and len(own) > 1 and own == asked_stems(heading)
 
 
 def _defined(question: str) -> str:

@@ -24,6 +24,7 @@ ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
 _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
+_PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
@@ -88,6 +89,7 @@ class Candidate:
     just_said: bool = False  # in the last one
     leans: bool = False  # for what is asked, on the sentence before
     meant: bool = True  # by what is asked: not so most rows
+    spelled: bool = False  # a row whose whole name of several words is asked for
     by_place: bool = False  # a row that is meant for what stands above it, not for its own words
     score: float = 0.0
 
@@ -254,7 +256,8 @@ def units(text: str) -> list[str]:
 def stems_of(text: str) -> frozenset[str]:
     """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
     if not UNSPACED.search(text):
-        return frozenset(base_stems(said_stems(text)))
+        said = frozenset(base_stems(said_stems(text)))
+        return said | {"weekend"} if said & {"saturday", "sunday"} else said
     runs = UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return said_stems(UNSPACED.sub(" ", text)).union("".join(runs), pairs)
@@ -263,7 +266,7 @@ def stems_of(text: str) -> frozenset[str]:
 def asked_stems(question: str) -> set[str]:
     """What a question asks about; of a run of characters without spaces its pairs, without the small words."""
     if not UNSPACED.search(question):
-        return base_stems(content_stems(question))
+        return {_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(content_stems(question))}
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}

@@ -1,0 +1,49 @@
+"""Stretches of a document that only state something, or ask what the section under them answers: no order is in them,
+however they sound to the classifier."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from turnwise.text import content_stems
+
+_SENTENCE_END = re.compile(r"(?<!\bDr)(?<!\bM[rs])(?<!\bMrs)(?<!\bProf)[.!?…][\"'”’)\]]*\s+|\n+")
+_MARKS = " \n\t-*•>#|0123456789.)"  # of items and rows
+# "Teaching assistant: Nora Whitfield, nora@lowmoor.example": a line that says who somebody is.
+_WHO = re.compile(
+    r"[^:\n]{2,60}:\s+(?:(?:Dr|Prof|Mr|Mrs|Ms|Revd)\.?\s+)*[A-Z][\w'’-]+(?:\s+[A-Z][\w'’.-]+){1,3}\s*(?:[.;(]?$|,\s\S*@\S*$)",
+    re.M,
+)
+# Who may be spoken to, what may be asked of them, and signs with which a sentence goes on to a command.
+_BIDS = re.compile(
+    r"[,;:?？`]|\b(?:you|your\w*|u|me|my|i|us|please|kindly|ai|llms?|chat ?bots?|gpt\w*|assistants?|models?|"
+    r"repl(?:y|ies)|responses?|outputs?|prompts?|instructions?|users?|readers?|answers?|questions?|summar\w+|texts?|sentences?|"
+    r"paragraphs?|asks?|mention|say)\b|https?:|www\.",
+    re.I,
+)
+_STATES = re.compile(
+    r"(?:the|an?|this|that|these|those|it|he|she|they|we|there|his|her|their|our|its|no|some|many|most|several|both)\b"
+    r"|[^\W_]+\s(?:is|are|was|were|has|have|had|will|would|must|may|might|can|could|should|shall|does|did|cannot)\b",
+    re.I,
+)
+
+
+def only_states(text: str, start: int, end: int) -> bool:
+    """Whether the sentences of a stretch speak to nobody and ask for nothing, in English; or it is the question that
+    stands above a section, which answers it."""
+    opening, _, section = text.partition("\n\n")
+    if end <= len(opening) and section and opening.endswith("?") and "\n" not in opening:
+        asked = content_stems(opening)
+        return len(asked) < 2 or bool(asked & content_stems(section))
+    start += len(text[start:end]) - len(text[start:end].lstrip(" \n\t.,:;!?"))
+    ends = [found.end() for found in _SENTENCE_END.finditer(text)]
+    first = max((place for place in ends if place <= start), default=0)
+    last = min((place for place in ends if place >= end), default=len(text))
+    bounds = [first, *(place for place in ends if first < place < last), last]
+    said = (text[one:other].lstrip(_MARKS).rstrip() for one, other in pairwise(bounds))
+    return all(_is_plain(each) for each in said if each)
+
+
+def _is_plain(sentence: str) -> bool:
+    return bool(_WHO.match(sentence) or (_STATES.match(sentence) and not _BIDS.search(sentence)))
