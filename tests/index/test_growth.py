@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.index import lexical
 from turnwise.index.embedded import EmbeddedIndex
-from turnwise.types import Chunk, Document, Reach, SearchQuery
+from turnwise.types import Chunk, Document, Filter, Flag, Reach, SearchQuery
 
 Open = Callable[..., EmbeddedIndex]
 WORDS = [f"w{number}x" for number in range(40)]
@@ -50,11 +50,14 @@ def test_what_is_left_unread_would_not_have_been_found(
     assert pruned > 10
 
 
-@pytest.mark.parametrize("reach", [Reach(), Reach(conversations=("talk",))], ids=["library", "with attachments"])
+@pytest.mark.parametrize(
+    "reach", [Reach(), Reach(conversations=("talk",)), Reach("acme")], ids=["library", "with attachments", "a tenant"]
+)
 def test_what_sqlite_reads_for_a_turn_does_not_grow_with_the_library(open_index: Open, reach: Reach) -> None:
     index = open_index()
     text = "Herons fish."
-    index.put([Document("note", "Note", text, (Chunk(text, end=len(text)),), attached="talk")])
+    for source, more in (("note", {"attached": "talk"}), ("theirs", {"tenant": "acme"})):
+        index.put([Document(source, "Note", text, (Chunk(text, end=len(text)),), **more)])
 
     def steps() -> int:
         index.search(SearchQuery("herons w3x", reach=reach), 6)  # what is kept until the library changes
@@ -80,3 +83,36 @@ def test_what_sqlite_reads_for_a_turn_does_not_grow_with_the_library(open_index:
     few = steps()
     index.put(spread(1000, 1))
     assert steps() < 1.5 * few
+
+
+def test_what_sqlite_reads_after_a_change_does_not_grow_with_the_passages(open_index: Open) -> None:
+    index = open_index()
+
+    def steps(number: int) -> int:
+        counted = 0
+
+        def count() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        text = "Herons fish."
+        index.put([Document(f"new {number}", "New", text, (Chunk(text, end=len(text)),), attached="talk")])
+        index.put_flags(
+            {index.search(SearchQuery("herons", reach=Reach(conversations=("talk",))), 1)[0].passage.id: Flag("x")}
+        )
+        connection = index._database.connection()
+        connection.set_progress_handler(count, 10)
+        index.search(SearchQuery("herons"), 6)
+        index.search(SearchQuery("herons", where=Filter(source="book*")), 6)
+        index.suspects()
+        connection.set_progress_handler(None, 0)
+        return counted
+
+    def book(number: int, pages: int) -> Document:
+        return Document(f"book {number}", "Book", "", tuple(Chunk(f"Page {n}.", end=9) for n in range(pages)))
+
+    index.put([book(1, 20)])
+    few = steps(1)
+    index.put([book(2, 3000)])
+    assert steps(2) < 2 * few

@@ -121,7 +121,8 @@ _ALL_ON = re.compile(
 )
 # Whose rules these are: of the club, the school or the shop whose documents they talk with.
 _HOUSE = re.compile(
-    r"(?:(?:what are|what['’]s|whats|what is) )?(?:the |your )(?:(?!hidden|secret|system|intern|initial|safety|content|own|original|modera|current)\w+ )?"
+    r"(?:(?:what are|what['’]s|whats|what is) )?(?:the |your )"
+    r"(?:(?!hidden|secret|system|intern|initial|safety|content|own|original|modera|current)\w+ )?"
     r"(?:rules|polic(?:y|ies)|terms|conditions)(?: (?:for|on|about) (?!the )\w+)?[?.!]?",
     re.I,
 )

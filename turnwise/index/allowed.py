@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from turnwise.index.schema import SCOPED, attached, base, condition
+from turnwise.index.schema import FIRST, LAST, SCOPED, attached, base, condition
 from turnwise.sqlite import Database, reported
 from turnwise.types import EVERYTHING, LIBRARY, Filter, Reach
 
@@ -99,8 +99,7 @@ class Filters:
             rows = (
                 self._database.connection()
                 .execute(
-                    "SELECT documents.id, min(passages.id), max(passages.id) FROM documents"
-                    f" JOIN passages ON document_id = documents.id WHERE {clause} GROUP BY documents.id",
+                    f"SELECT id, {FIRST}, {LAST} FROM documents WHERE documents.passages > 0 AND {clause}",
                     values,
                 )
                 .fetchall()

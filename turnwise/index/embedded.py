@@ -136,7 +136,7 @@ class EmbeddedIndex:
         clause = "true" if sources is None else "source IN (SELECT value FROM json_each(?))"
         rows = self._rows(
             "SELECT source, count(*) AS number FROM passages JOIN documents ON documents.id = document_id"
-            f" WHERE flag IS NULL AND {clause} GROUP BY document_id",
+            f" WHERE flag IS NULL AND {clause} GROUP BY +document_id",
             *(() if sources is None else (json.dumps(list(sources)),)),
         )
         return {row["source"]: row["number"] for row in rows}
@@ -148,7 +148,8 @@ class EmbeddedIndex:
     def _flags(self, clause: str, *values: str) -> dict[int, list[tuple[int, Flag]]]:
         found: dict[int, list[tuple[int, Flag]]] = {}
         for row in self._rows(
-            f"SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 AND {clause} ORDER BY id",
+            f"SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 AND {clause}"
+            " ORDER BY document_id, id",
             *values,
         ):
             found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))

@@ -72,8 +72,7 @@ class LexicalIndex:
         wanted = [_word(word) for word in dict.fromkeys(words)]
         if not wanted or (allowed is not None and not allowed.total):
             return []
-        query = _among(_all_of(*wanted), allowed)
-        return self._used(lambda view: _earliest(view.searcher, query, most))
+        return self._used(lambda view: _earliest_of(view.searcher, _all_of(*wanted), most, allowed))
 
     def counts(self, words: Sequence[str], allowed: Allowed | None = None) -> dict[str, int]:
         """In how many passages each of these words stands, of those that one of the allowed passages has."""
@@ -86,7 +85,7 @@ class LexicalIndex:
             return {
                 word: count  # what was removed is counted for a while
                 for word, count in found.items()
-                if count and searcher.search(_among(_word(word), allowed), 1, count=False).hits
+                if count and _earliest_of(searcher, _word(word), 1, allowed)
             }
 
         return self._used(counted)
@@ -298,6 +297,18 @@ def _scored(searcher: tantivy.Searcher, query: Query, most: int) -> list[tuple[i
 
 def _best(found: list[tuple[int, float]], depth: int) -> dict[int, float]:
     return dict(sorted(found, key=lambda each: (-each[1], each[0]))[:depth])
+
+
+def _earliest_of(searcher: tantivy.Searcher, query: Query, most: int, allowed: Allowed | None) -> list[int]:
+    """The earliest of what is allowed."""
+    if allowed is None:
+        return _earliest(searcher, query, most)
+    if allowed.total > BROAD * searcher.num_docs:
+        found = _earliest(searcher, query, wanted := 2 * most + 100)
+        kept = [each for each in found if allowed.has(np.array([each], dtype=np.int64))[0]]
+        if len(kept) >= most or len(found) < wanted:
+            return kept[:most]
+    return _earliest(searcher, _among(query, allowed), most)
 
 
 def _earliest(searcher: tantivy.Searcher, query: Query, most: int) -> list[int]:

@@ -116,8 +116,16 @@ _REACH = (
     "CREATE INDEX documents_attached ON documents (attached) WHERE attached > ''",
 )
 
+# The first and the last passage of a document: their ids run with their positions.
+FIRST, LAST = (
+    f"(SELECT id FROM passages WHERE document_id = documents.id ORDER BY position {order} LIMIT 1)"
+    for order in ("", "DESC")
+)
+
 # Those that are not simply the library's own. Two questions, for which there is an index each.
-SCOPED = "SELECT id FROM documents WHERE tenant > '' UNION SELECT id FROM documents WHERE attached > '' AND tenant = ''"
+SCOPED = (
+    "SELECT id FROM documents WHERE tenant > '' UNION ALL SELECT id FROM documents WHERE attached > '' AND +tenant = ''"
+)
 
 PENDING = """CASE WHEN EXISTS (SELECT 1 FROM pending) THEN (
         SELECT count(*) FROM passages AS waiting JOIN pending ON passage_id = waiting.id
