@@ -218,6 +218,39 @@ def test_text_is_cut_into_paragraphs() -> None:
     assert texts(parsed) == [("", "one\nstill one"), ("", "two")]
 
 
+def test_a_short_line_above_sentences_is_a_heading_of_a_plain_text() -> None:
+    written = (
+        "TENANCY AGREEMENT\nThis agreement is made between the landlord and the tenant.\n"
+        "1. RENT\nThe rent is 940 euros per month.\nIt is paid in advance, by bank transfer.\n"
+        "Keys\nThe tenant receives two keys. A lost one costs 65 euros.\n\n"
+        "Visits\n\nGuests may stay for up to four weeks in a year.\n\nKind regards\n\nRosalind Pike"
+    )
+    parsed = parse_bytes("a.txt", written.encode())
+    assert parsed.title == "TENANCY AGREEMENT"
+    assert texts(parsed) == [
+        ("", "This agreement is made between the landlord and the tenant."),
+        ("1. RENT", "The rent is 940 euros per month.\nIt is paid in advance, by bank transfer."),
+        ("Keys", "The tenant receives two keys. A lost one costs 65 euros."),
+        ("Visits", "Guests may stay for up to four weeks in a year."),
+        ("Visits", "Kind regards"),
+        ("Visits", "Rosalind Pike"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It was a dark night and the wind was\nBlowing over the hills. The dog barked\nand nobody came.",
+        "John Smith\n12 High Street\nLondon",
+        "Shopping list\nmilk\nbread",
+        "ERROR the disk is full\nWARNING nothing more can be written to it\nINFO all other things go on as before",
+        "Hours: nine to five\nThe office is closed on the first Monday of each month.",
+    ],
+)
+def test_lines_that_are_no_headings_stay_in_their_paragraph(text: str) -> None:
+    assert texts(parse_bytes("a.txt", text.encode())) == [("", text)]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [

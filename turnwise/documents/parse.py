@@ -6,6 +6,8 @@ import codecs
 import os
 import re
 import stat
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from turnwise.documents.blocks import Block, Builder, Parsed
@@ -31,7 +33,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
-VERSION = 5  # of the readers: a document that an older one read is read again when it is added again
+VERSION = 6  # of the readers: a document that an older one read is read again when it is added again
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in time that grows with the length
@@ -51,6 +53,9 @@ _NOT_IN_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _MOST_RUBBISH = 0.05  # of the characters, in a file that still counts as text
 _UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
+_TITLE = re.compile(r"(?:\(?(?:\d{1,2}[.)]?){1,3}\s|[IVX]{1,5}\.\s|§ ?\d+\s)?[^\W\d_a-z][^.,;:!?|\t{}=<>]{1,59}[?]?")
+_SENTENCE_BEGINS = re.compile(r"\s*[“\"‘(]?[^\W\d_a-z][^|\t]{30,}")
+_SENTENCE_ENDS = re.compile(r"[a-z\d)][.!?][\"'”’)]*(?:\s|$)", re.I)
 
 
 def parse(path: Path) -> Parsed:
@@ -193,13 +198,38 @@ def _require_honest(name: str, data: bytes) -> None:
 
 
 def _read_text(text: str, builder: Builder) -> str:
-    """Put a plain text into the builder; a line that is underlined is a heading. Gives the main one, else ""."""
-    for paragraph in _PARAGRAPH_END.split(text):
+    """Put a plain text into the builder; a line that is underlined is a heading, and so is a short one without an end
+    above sentences. Gives the main one, else ""."""
+    paragraphs = _PARAGRAPH_END.split(text)
+    for paragraph, after in zip_longest(paragraphs, paragraphs[1:], fillvalue=""):
         underlined = _UNDERLINED.match(paragraph)
         if underlined:
             builder.heading(1 if underlined[2][0] == "=" else 2, underlined[1])
-        builder.block(paragraph[underlined.end() :] if underlined else paragraph)
+            builder.block(paragraph[underlined.end() :])
+            continue
+        written: list[str] = []
+        lines = paragraph.splitlines()
+        for number, line in enumerate(lines):
+            begins = number == 0 and paragraph is paragraphs[0]
+            below = lines[number + 1 :] or after.splitlines()
+            if _is_heading(line, below) and (lines[number + 1 :] or not written):
+                builder.block("\n".join(written))
+                written = []
+                builder.heading(1 if begins and line.strip()[0].isalpha() else 2, line.strip())
+            else:
+                written.append(line)
+        builder.block("\n".join(written))
     return builder.main_heading
+
+
+def _is_heading(line: str, below: Sequence[str]) -> bool:
+    """Whether a line of a plain text stands above what follows as its heading: it is short, begins like a name or a
+    number and does not end, and below it begins a sentence whose first word would have fitted beside it."""
+    title = line.strip()
+    if not _TITLE.fullmatch(title) or not below or not _SENTENCE_BEGINS.match(below[0]):
+        return False
+    fits = len(title) + 1 + len(below[0].split()[0]) <= 0.8 * len(below[0])
+    return fits and any(map(_SENTENCE_ENDS.search, below[:10]))
 
 
 def decode(name: str, data: bytes) -> str:
