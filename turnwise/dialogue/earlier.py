@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
-from turnwise.dialogue.writing import adverbial, points_back, said_so, written
+from turnwise.dialogue.writing import adverbial, points_back, said_so, so_far, written
 from turnwise.text import (
     content_stems,
     content_words,
@@ -31,6 +31,7 @@ _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(
 _ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
 _DOING = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she|it|one) $", re.I)
 _MOTION = re.compile(r"\b(?:come|go|get|travel)$", re.I)
+_OF_THAT_KIND = re.compile(r"(?:the|an?) ([^\W_]+(?: [^\W_]+)?) ones?", re.I)
 _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
 
@@ -85,13 +86,20 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
     if place is None:
         return None
     last, before = history[place].content.strip(), history[:place]
+    if (only := adverbial(last)) and before:
+        last = so_far([each for each in history[: place + 1] if each.role != "user" or asks_documents(each.content)])
     if reading.about:
         own = {stem(word) for word in words(reading.about)}
         if not reading.wrong and _plain(last) and (so := adverbial(reading.about)):
             return Condensed(
                 said_so(last, so), _terms(last, 0.6, own), "rules", f"asks the last question again, “{so}”"
             )
-        start, end = _replaced(last, reading)
+        if _plain(last) and (kind := _OF_THAT_KIND.fullmatch(reading.about)):
+            why = f"asks the last question again, of what is “{kind[1]}”"
+            return Condensed(_beside(last, kind[1]), (*_terms(kind[1], 0.9), *_terms(last, 0.6, own)), "rules", why)
+        if only and only not in last:
+            only = ""
+        start, end = _of_phrase(last, only) if only and not reading.wrong else _replaced(last, reading)
         if start == end and (whole := _completed(last, reading.about, before)):
             why = f"asks the last question again, of “{reading.about}” instead of what it leant on"
             return Condensed(whole, _terms(last, 0.6, own), "rules", why)
@@ -109,6 +117,18 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
         return Condensed(last, _terms(last, 0.9), "rules", "asks the last question once more")
     again = by_rules(last, before, follow_up)
     return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "asks the last question once more")
+
+
+def _of_phrase(last: str, phrase: str) -> tuple[int, int]:
+    """Where in a question stands what its last phrase names: "seniors" in "How much is a ticket for seniors?"."""
+    start = last.rindex(phrase)
+    return start + len(phrase.split()[0]) + 1, start + len(phrase)
+
+
+def _beside(last: str, word: str) -> str:
+    """A question with a word in brackets behind it."""
+    body = last.rstrip(" ?.!")
+    return f"{body} ({word}){last[len(body) :].strip()}"
 
 
 def _own_question(question: str, history: Sequence[Message], follow_up: FollowUp) -> Condensed:
@@ -167,8 +187,7 @@ def _completed(last: str, about: str, before: Sequence[Message]) -> str:
     if not leant or len(about.split()) > MOST_MEANT or len(last) > LONGEST_QUESTION or read_language(last) != "en":
         return ""
     body = last.rstrip(" ?.!")
-    joint = f" to {about}" if _MOTION.search(body) else f" ({about})"
-    return body + joint + last[len(body) :].strip()
+    return f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else _beside(last, about)
 
 
 def _likeness(phrase: str, meant: list[str]) -> int:

@@ -249,11 +249,17 @@ def said_so(question: str, phrase: str) -> str:
     return f"{body} {phrase}{question[len(body) :].strip()}"
 
 
-def _asked_so(phrase: str, seen: Sequence[Message]) -> Condensed | None:
+def so_far(seen: Sequence[Message]) -> str:
+    """The last question of a user with what was said of it in shorter ones after it: "and on Fridays?"."""
     last = ""
     for each in (each.content.strip() for each in seen if each.role == "user"):
         own = adverbial(each)
         last = said_so(last, own) if last and own else each
+    return last
+
+
+def _asked_so(phrase: str, seen: Sequence[Message]) -> Condensed | None:
+    last = so_far(seen)
     if not _ASKING_WORD.search(last) or not subject(last) or len(last) > LONGEST_QUESTION or len(sentences(last)) > 1:
         return None
     query = said_so(last, phrase)
