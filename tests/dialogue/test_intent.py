@@ -440,3 +440,38 @@ def test_a_message_made_to_confuse_the_patterns_is_a_question(piece: str) -> Non
     for length in (LONGEST, 16_000):
         message = (piece * length)[:length] + "~x~"
         assert read_intent(message).intent is None
+
+
+TICKET = "What does a ticket for adults cost?"
+
+
+@pytest.mark.parametrize(
+    ("talk", "message", "question"),
+    [
+        ((TICKET, "and for seniors?"), "no, I meant students", "What does a ticket for students cost?"),
+        ((TICKET,), "sorry, the annual one", "What does a ticket for adults cost (annual)?"),
+        ((TICKET, "and for seniors?"), "no the annual one", "What does a ticket for seniors cost (annual)?"),
+        ((TICKET,), "no, I meant the annual pass", "What does a ticket for adults cost (the annual pass)?"),
+        (("How long is the warranty?",), "I mean for the receiver", "How long is the warranty for the receiver?"),
+    ],
+)
+def test_a_correction_means_the_last_question_as_it_stood(talk: tuple[str, ...], message: str, question: str) -> None:
+    history = said(*(each for asked in talk for each in (asked, "An answer.")))
+    assert condense(message, history, understand(message, history)).query == question
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "question"),
+    [
+        ("Can I have a dog?", "what about cats", "Can I have cats?"),
+        ("Do I need a ticket?", "what about children?", "Do children need a ticket?"),
+    ],
+)
+def test_another_thing_or_another_person_is_asked_about(last: str, message: str, question: str) -> None:
+    history = said(last, "An answer.")
+    assert condense(message, history, understand(message, history)).query == question
+
+
+def test_no_question_is_asked_of_hers() -> None:
+    history = said("When are his office hours?", "On Monday.")
+    assert "hers" not in condense("and hers?", history, understand("and hers?", history)).query.replace("and hers", "")

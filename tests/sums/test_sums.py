@@ -26,7 +26,7 @@ SUMS = """
 LEANING = """
     how much is that times 3? | what is it plus 10? | what is 15% of that? | double it | and times 3? | add 20 to that |
     and divided by 4? | in miles? | and in km? | what is that in miles? | halve that | subtract 5 from it |
-    half of that | and 20 % of that? | times 3 | plus 10
+    half of that | and 20 % of that? | times 3 | plus 10 | what is that for 4 people? | so how much is that for two?
 """
 OTHERS = """
     What happened in 1990 - 1995? | BERT reads 512 tokens; why? | section 3.2 | what is 5G? | 1990 - 1995 | 1990-1995 |

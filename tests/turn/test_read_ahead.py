@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from talking import answered, said
 
+from turnwise.app import build
+from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.turn.run import AHEAD, Parts
@@ -73,3 +78,18 @@ def test_a_turn_is_taken_in_before_the_next_message(sample_engine: Engine) -> No
     second = TurnRequest("How do I prevent it?", conversation_id=conversation.id, crowded=lambda: True)
     sample_engine.run(sample_engine.answer(second))
     assert tracker.folded == before + 2  # what was said is known, its slips of the pen mended
+
+
+def test_a_turn_is_read_ahead_though_its_library_is_closed(
+    sample_library: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    busy = threading.Event()
+    AHEAD.submit(busy.wait, 30)
+    with build(Settings(library=str(sample_library))) as engine:
+        engine.chat().ask("What is overfitting?")
+        tracker = engine._parts.senses.tracker
+        folded = tracker.folded
+    busy.set()
+    AHEAD.submit(lambda: None).result()
+    assert tracker.folded == folded + 2
+    assert not caplog.records

@@ -32,6 +32,7 @@ _ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
 _DOING = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she|it|one) $", re.I)
 _MOTION = re.compile(r"\b(?:come|go|get|travel)$", re.I)
 _OF_THAT_KIND = re.compile(r"(?:the|an?) ([^\W_]+(?: [^\W_]+)?) ones?", re.I)
+_PHRASE = re.compile(r"(?:for|in|on|at|with|without) (?:the|an?|my|our) \w+$", re.I)
 _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
 
@@ -90,7 +91,8 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
         last = so_far([each for each in history[: place + 1] if each.role != "user" or asks_documents(each.content)])
     if reading.about:
         own = {stem(word) for word in words(reading.about)}
-        if not reading.wrong and _plain(last) and (so := adverbial(reading.about)):
+        so = adverbial(reading.about) or (reading.about if _PHRASE.match(reading.about) else "")
+        if so and not reading.wrong and _plain(last):
             return Condensed(
                 said_so(last, so), _terms(last, 0.6, own), "rules", f"asks the last question again, “{so}”"
             )
@@ -107,6 +109,10 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
             return Condensed(
                 whole, _terms(last, 0.6, own), "rules", f"asks the last question again, of “{reading.about}”"
             )
+        few = len(reading.about.split()) <= MOST_MEANT
+        if start == end and few and _plain(last) and not re.search(r"\b(?:and|or)\b", last):
+            why = f"asks the last question again, with “{reading.about}” in mind"
+            return Condensed(_beside(last, reading.about), _terms(last, 0.6, own), "rules", why)
         if start == end:
             why = f"means “{reading.about}”: searched with the words of the last question"
             return Condensed(message, _terms(last[:LONGEST_QUESTION], 0.6, own), "literal", why)

@@ -41,7 +41,7 @@ _QUESTION = re.compile(
     r"explain|describe|show|give|compare)\b",
     re.I,
 )
-_NOT_MEANT = re.compile(r"^(?:well|by|for|as|to be|it|nothing|that|this|business|good)\b", re.I)
+_NOT_MEANT = re.compile(r"^(?:well|by|for(?! (?:the|an?|my|our) )|as|to be|it|nothing|that|this|business|good)\b", re.I)
 _COURTESY = re.compile(
     r"^(?:(?:many |great,? |ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"
     r"|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+",

@@ -87,6 +87,11 @@ class ConversationTracker:
         other._terms = terms
         return other
 
+    def apart(self) -> ConversationTracker:
+        """The same tracker with the terms as they are now."""
+        terms = self._terms()
+        return self.over(lambda: terms)
+
     def read(self, history: Sequence[Message], profile: Profile = OFF) -> ConversationState:
         """Where the conversation stands after these messages, without guidance: that needs a message to answer."""
         library = self._library_now()

@@ -41,9 +41,15 @@ _ELLIPSIS = re.compile(
     r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
     r"for|on|at|with|to|from|by|of|about|without|under|over|after|before|during|since|until|between|within|through|"
     r"your|my|an?|if|when|why|how|what|who|where|which|whats|hows|"
-    r"wheres|whos|is|are|do|does|did|can|could)\b)([^?.!]{2,80}?)\s*[?.!]*",
+    r"wheres|whos|is|are|do|does|did|can|could|hers|his|mine|yours|ours|theirs)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
+_PEOPLE = re.compile(  # who may do what "I" may
+    r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
+    r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
+    re.I,
+)
+_ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
 # The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
@@ -58,6 +64,7 @@ _ADVERBIAL = re.compile(
 )
 _NEXT_PART = re.compile(
     rf"\s(?:{_PREPOSITION}|to|and|or|that|which|who|is|are|was|were|do|does|did|can|could|will|would|should|must|have|"
+    r"costs?|takes?|lasts?|needs?|works?|starts?|begins?|ends?|opens?|closes?|"
     r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
     re.I,
 )
@@ -221,6 +228,10 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
         replaced, query = _pronoun(last), written(last, [found[1]])
     elif asked and subject(last):
         start, end = asked.span(asked.lastindex or 0)
+        if last[start:end] == "I" and not _PEOPLE.search(found[1]) and (things := phrases(last)):
+            end = last.rindex(things[-1]) + len(things[-1])  # "can I have a dog?", "what about cats"
+            article = _ARTICLE.search(last[: end - len(things[-1])])
+            start = article.start() if article else end - len(things[-1])
         replaced, query = last[start:end], last[:start] + found[1] + last[end:]
     else:
         return None

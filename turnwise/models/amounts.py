@@ -207,8 +207,10 @@ def _tables(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:
 
 
 def _spells(question: str, row: Candidate) -> bool:
-    """Whether a question has the name of a row as it is written."""
-    return f" {' '.join(words(row.stated.name.lower()))} " in f" {' '.join(words(question.lower()))} "
+    """Whether a question has the name of a row as it is written, or of a row of fields the first of them."""
+    first = row.text.partition("; ")[0].partition(": ")[2] if "; " in row.text else ""
+    asked = f" {' '.join(words(question.lower()))} "
+    return any(f" {' '.join(words(name.lower()))} " in asked for name in (row.stated.name, first) if name)
 
 
 def _wants_several(question: str, table: Sequence[Candidate]) -> bool:

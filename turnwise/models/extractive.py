@@ -63,6 +63,7 @@ FEW_ROWS = 5  # of a table that is made shorter
 BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
 GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
 LACKING = 0.1  # what a sentence without the price, place or moment that is asked for counts less beside others
+SPELLED = 0.1  # what a row counts more whose whole name is asked for
 NAMED = 0.5  # probability from which a word of the conversation names a row
 READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 READ_AT_MOST = 10  # where none of these answers
@@ -161,7 +162,8 @@ class ExtractiveAnswerer:
         more = _only_more(prompt)
         self._score(_subject(question, prompt) if more else question, pool, prompt)
         asked_now = without_measures(asked_stems(prompt.question))
-        good = [each for each in pool if each.score >= (CONTINUES if more or prompt.sides else ANSWERS)]
+        least = CONTINUES if more or prompt.sides else ANSWERS
+        good = [each for each in pool if each.score >= least or (prompt.sides and each.spelled)]
         examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
         if _ANOTHER.search(prompt.question):
             good = [each for each in examples if not each.said]
@@ -171,7 +173,8 @@ class ExtractiveAnswerer:
 
         def worth(each: Candidate) -> float:
             lacking = 0.0 if gives(each, question, BETTER) else LACKING
-            return each.score - lacking - (0.0 if together or each.spelled else each.behind)
+            behind = 0.0 if together or each.spelled else each.behind
+            return each.score - lacking - behind + (SPELLED if each.spelled else 0.0)
 
         good.sort(key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
@@ -188,7 +191,11 @@ class ExtractiveAnswerer:
         if new:
             best, number = worth(new[0]), new[0].evidence.number
             lag = {True: NEAR, False: NEAR if more else ELSEWHERE}
-            new = [each for each in new if best - worth(each) <= lag[each.evidence.number == number]]
+            new = [
+                each
+                for each in new
+                if best - worth(each) <= lag[each.evidence.number == number] or _is_asked_above(each, question)
+            ]
         return new[: _length(question, prompt)]
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:

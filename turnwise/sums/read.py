@@ -43,6 +43,13 @@ _END = re.compile(
     re.I,
 )
 _CLAIMED = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # "2 + 2 = 5?": what it is said to be
+_NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
+_FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
+    r"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?for "
+    rf"(?:the |all )?(?P<number>\d+|{'|'.join(_NUMBERS)})(?: of us)?(?: (?:people|persons|adults?|children|kids|"
+    r"students?|guests?|visitors?|members?|seniors?|friends|tickets?|pieces|nights?|days?|hours?|weeks?|months?|years?))?\W*",
+    re.I,
+)
 _REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")
 _BY_ZERO = re.compile(r"\d+/0+")  # no date, and no name
 # How a message begins that goes on from the last answer: "times 3", "in miles"
@@ -73,6 +80,9 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
     if len(message) > LONGEST:
         return None
     text = _LEAD.sub("", tidied(message))
+    if several := _FOR_SEVERAL.fullmatch(text):
+        number = several["number"].lower()
+        text = f"{_NUMBERS.index(number) + 2 if number in _NUMBERS else number} times that"
     asked = _ASKS.match(text)
     rest = _CLAIMED.sub("", tidied(_END.sub("", text[asked.end() :] if asked else text)))
     if remainder := _REMAINDER.fullmatch(rest):

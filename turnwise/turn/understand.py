@@ -43,6 +43,10 @@ class Senses:
         """The same senses for what a turn may see of the library."""
         return replace(self, tracker=self.tracker.over(library.terms))
 
+    def apart(self) -> Senses:
+        """The same senses without a library, whose terms they remember: it may be closed before they are used."""
+        return replace(self, tracker=self.tracker.apart())
+
 
 _BY_RULES, _DEFAULTS = Senses(), Settings()
 

@@ -1,0 +1,95 @@
+"""Short questions after an answer: what was said may be what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+
+COURSE = """# GEOG 214: Rivers and Coasts
+
+Instructor: Dr. Helen Marchetti, h.marchetti@norwick.example
+Teaching assistant: Tomasz Wilk, t.wilk@norwick.example
+
+## Exams
+
+The midterm exam is on 12 March and lasts 90 minutes. The final exam is on 3 June and lasts three hours.
+"""
+CLUB = """# Rules of the Oakmere Rowing Club
+
+## Membership
+
+- Full membership costs 240 euros a year.
+- Youth membership (under 18) costs 90 euros a year.
+
+## Boathouse
+
+- The boathouse is open from 6:00 to 21:00 in summer.
+- Guests may be brought twice a year and pay 10 euros per visit.
+"""
+THERMOSTAT = """# Lumo Smart Thermostat: frequently asked questions
+
+## How do I reset the thermostat?
+
+Hold the ring for ten seconds until the light turns orange, then let go. The reset deletes your schedules.
+
+## How do I return a device?
+
+Write to returns@lumo.example with your order number. The refund is paid within 5 working days after that.
+
+## How do I reach support?
+
+Support answers by telephone at 0800 555 0142, Monday to Friday from 8:00 to 20:00, or at help@lumo.example.
+"""
+MUSEUM = """# Harbour Museum
+
+## Opening hours
+
+| Day | Hours |
+|---|---|
+| Monday | closed |
+| Tuesday to Friday | 10:00 to 17:00 |
+| Saturday and Sunday | 10:00 to 19:00 |
+"""
+BIKES = """Item,Category,Price (EUR),Delivery time
+Comet City 3,City bike,649,5 days
+Falcon Trail,Mountain bike,1190,2 weeks
+Full service,Service,129,4 days
+"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("desk")
+    texts = {"a.md": COURSE, "b.md": CLUB, "c.md": THERMOSTAT, "d.md": MUSEUM, "bikes.csv": BIKES}
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={name: text.encode() for name, text in texts.items()})
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("turns", "told", "not_told"),
+    [
+        (("when is the midterm?", "and how long is it"), "90 minutes", "three hours"),
+        (("How do I return a Lumo device?", "how long does the refund take?"), "5 working days", "don’t know"),
+        (("what does membership cost?", "and for under 18s?"), "90 euros", "240"),
+        (("can I bring a guest to the boathouse?", "how often?"), "twice a year", "don’t know"),
+        (("who is the instructor of GEOG 214?", "what is her email?"), "h.marchetti@norwick.example", "t.wilk"),
+        (("what's the support phone number?",), "0800 555 0142", "don’t know"),
+        (("how do I reset the thermostat?",), "Hold the ring", "don’t know"),
+        (("what are the opening hours of the museum?", "and on the weekend?"), "10:00 to 19:00", "closed"),
+        (("what does a full service cost?",), "129", "membership"),
+        (("compare the Comet City 3 and the Falcon Trail",), "1190", "don’t know"),
+        (("when does the boathouse open?", "and close?"), "21:00", "Monday"),
+    ],
+)
+def test_what_is_asked_for_is_told(desk: Engine, turns: tuple[str, ...], told: str, not_told: str) -> None:
+    chat = desk.chat()
+    *_, last = [chat.ask(turn).text for turn in turns]
+    assert told in last
+    assert not_told not in last
