@@ -84,6 +84,7 @@ parts = st.sampled_from([*"![]()<>\\\"' \n:/a1=", *MARKUP, *ADDRESSES])
 @given(st.lists(parts, max_size=14))
 @example(["![x]", "[r]", "\n\n", "[r]: ", "https://evil.example/?q=s"])
 @example(["[x](", "https://evil.example/?q=s", "\n", ")"])
+@example(["[r]: ", "!", "www.evil.example", "\n", "[r]: "])
 def test_a_page_that_shows_an_answer_loads_nothing_and_links_to_nothing_unknown(pieces: list[str]) -> None:
     guard = GuardrailPipeline().open_output({1}, allowed_text=SEEN)
     page = MARKDOWN.render(guard.feed("".join(pieces)) + guard.close())

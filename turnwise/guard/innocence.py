@@ -119,10 +119,10 @@ _ALL_ON = re.compile(
     r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
     re.I,
 )
-# Whose rules these are: of the club, the school or the shop whose documents they talk with.
+# Of the club, the school or the shop whose documents they talk with: "what is your return policy?".
 _HOUSE = re.compile(
-    r"(?:(?:what are|what['’]s|whats|what is) )?(?:the |your )"
-    r"(?:(?!hidden|secret|system|intern|initial|safety|content|own|original|modera|current)\w+ )?"
+    r"(?:(?:what are|what['’]s|whats|what is) )?your "
+    r"(?!hidden|secret|system|intern|initial|safety|content|own|original|modera|current)\w+ "
     r"(?:rules|polic(?:y|ies)|terms|conditions)(?: (?:for|on|about) (?!the )\w+)?[?.!]?",
     re.I,
 )
