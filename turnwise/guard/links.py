@@ -33,7 +33,7 @@ _DEFINED_BEGUN = re.compile(r"\]:[ \t]{0,4}\n?[ \t]{0,4}\S{0,2000}$")
 _REFERENCE = re.compile(r"\]\[[^\[\]]{0,100}\]")
 _REFERENCE_BEGUN = re.compile(r"\]\[[^\[\]]{0,100}$")
 _IN_PARENTHESES = re.compile(r"\\.|[()]", re.S)
-_SCHEME = re.compile(r"[^\w\s/#?]*(?:[a-z][a-z0-9+.-]*:|//|www\.)", re.I)
+_SCHEME = re.compile(r"^[^\w\s/#?]*[a-z][a-z0-9+.-]*:|//|www\.", re.I)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]{1,20}:|//|url\(", re.I)
 _LOADS = re.compile(
     r"\b(?:src|srcset|href|style|background|poster|action|formaction|data|ping|on\w{1,20})\s{0,9}=", re.I
@@ -178,7 +178,7 @@ class LinkReader:
         if not final and _DEFINED_BEGUN.match(self._text, at):
             return None
         found = _DEFINED.match(self._text, at)
-        if found and _SCHEME.match(address := found[1].strip("<>")) and not self._known(address):
+        if found and _SCHEME.search(address := found[1].strip("<>")) and not self._known(address):
             self._hits = [hit for hit in self._hits if hit.start < self._at + start]
             self._add(start, found.end(), "link", "")
             return found.end()
