@@ -244,6 +244,9 @@ def test_a_short_line_above_sentences_is_a_heading_of_a_plain_text() -> None:
         "John Smith\n12 High Street\nLondon",
         "Shopping list\nmilk\nbread",
         "ERROR the disk is full\nWARNING nothing more can be written to it\nINFO all other things go on as before",
+        "Milton Hall\nTelephone 01234 567890\nThe office is open from nine to five on weekdays. It is closed in May.",
+        "Nora Whitfield\nRoom in the north wing\nThe hall can be hired on weekdays by members of the club. Ask her.",
+        "Dear all\nThe boiler is repaired on Monday, so that there is no hot water until noon.",
         "Hours: nine to five\nThe office is closed on the first Monday of each month.",
     ],
 )

@@ -56,6 +56,10 @@ MUSEUM = """# Harbour Museum
 | Tuesday to Friday | 10:00 to 17:00 |
 | Saturday and Sunday | 10:00 to 19:00 |
 """
+POOL = """# Tarrow Pool
+
+The pool is 25 metres long. The pool closes at eight in the evening. The slide is 12 metres high.
+"""
 BIKES = """Item,Category,Price (EUR),Delivery time
 Comet City 3,City bike,649,5 days
 Falcon Trail,Mountain bike,1190,2 weeks
@@ -66,7 +70,7 @@ Full service,Service,129,4 days
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("desk")
-    texts = {"a.md": COURSE, "b.md": CLUB, "c.md": THERMOSTAT, "d.md": MUSEUM, "bikes.csv": BIKES}
+    texts = {"a.md": COURSE, "b.md": CLUB, "c.md": THERMOSTAT, "d.md": MUSEUM, "e.md": POOL, "bikes.csv": BIKES}
     with build(Settings(library=str(folder / "library")), create=True) as engine:
         engine.add(contents={name: text.encode() for name, text in texts.items()})
         yield engine
@@ -85,7 +89,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (("what are the opening hours of the museum?", "and on the weekend?"), "10:00 to 19:00", "closed"),
         (("what does a full service cost?",), "129", "membership"),
         (("compare the Comet City 3 and the Falcon Trail",), "1190", "don’t know"),
-        (("when does the boathouse open?", "and close?"), "21:00", "Monday"),
+        (("how much is Youth membership?", "what about under 18s?"), "90 euros", "240"),
+        (("How high is the slide?", "How wide is it?"), "don’t know", "12 metres"),
+        (("When does the pool close?", "When does it open?"), "", "closes at eight"),
     ],
 )
 def test_what_is_asked_for_is_told(desk: Engine, turns: tuple[str, ...], told: str, not_told: str) -> None:

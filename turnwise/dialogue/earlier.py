@@ -101,7 +101,8 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
             return Condensed(_beside(last, kind[1]), (*_terms(kind[1], 0.9), *_terms(last, 0.6, own)), "rules", why)
         if only and only not in last:
             only = ""
-        start, end = _of_phrase(last, only) if only and not reading.wrong else _replaced(last, reading)
+        named = _STARTS_WITH_ARTICLE.match(reading.about) or reading.wrong
+        start, end = _of_phrase(last, only) if only and not named else _replaced(last, reading)
         if start == end and (whole := _completed(last, reading.about, before)):
             why = f"asks the last question again, of “{reading.about}” instead of what it leant on"
             return Condensed(whole, _terms(last, 0.6, own), "rules", why)

@@ -62,6 +62,7 @@ _ADVERBIAL = re.compile(
     r"does|did|can|could|will|would|should|must|has|have|had|both|all|to|instance|sure)\b)[^?.!,;]|[.,](?=\d)){1,60}?)\s*[?.!]*",
     re.I,
 )
+_FIRST_PART = re.compile(rf"\s(?:{_PREPOSITION})\s", re.I)
 _NEXT_PART = re.compile(
     rf"\s(?:{_PREPOSITION}|to|and|or|that|which|who|is|are|was|were|do|does|did|can|could|will|would|should|must|have|"
     r"costs?|takes?|lasts?|needs?|works?|starts?|begins?|ends?|opens?|closes?|"
@@ -228,7 +229,7 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
         replaced, query = _pronoun(last), written(last, [found[1]])
     elif asked and subject(last):
         start, end = asked.span(asked.lastindex or 0)
-        if last[start:end] == "I" and not _PEOPLE.search(found[1]) and (things := phrases(last)):
+        if last[start:end] == "I" and not _PEOPLE.search(found[1]) and (things := phrases(_FIRST_PART.split(last)[0])):
             end = last.rindex(things[-1]) + len(things[-1])  # "can I have a dog?", "what about cats"
             article = _ARTICLE.search(last[: end - len(things[-1])])
             start = article.start() if article else end - len(things[-1])

@@ -33,6 +33,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
+LOOKED_BELOW = 10  # lines of a plain text, for whether one above them is a heading
 VERSION = 6  # of the readers: a document that an older one read is read again when it is added again
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
@@ -53,7 +54,12 @@ _NOT_IN_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _MOST_RUBBISH = 0.05  # of the characters, in a file that still counts as text
 _UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
-_TITLE = re.compile(r"(?:\(?(?:\d{1,2}[.)]?){1,3}\s|[IVX]{1,5}\.\s|§ ?\d+\s)?[^\W\d_a-z][^.,;:!?|\t{}=<>]{1,59}[?]?")
+_TITLE = re.compile(r"(?:\(?(?:\d{1,2}[.)]?){1,3}\s|[IVX]{1,5}\.\s|§ ?\d+\s)?[^\W\d_a-z][^.,;:!?|\t{}=<>\d]{1,59}[?]?")
+_LETTER = re.compile(  # how letters begin and end, which is no heading
+    r"(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|kind|best|warm|yours|sincerely|regards|thanks|thank|"
+    r"cheers|sehr|liebe[rs]?|hallo|guten|mit|viele|cher|chère|bonjour|cordialement|estimad[oa]|querid[oa]|hola|saludos)\b",
+    re.I,
+)
 _SENTENCE_BEGINS = re.compile(r"\s*[“\"‘(]?[^\W\d_a-z][^|\t]{30,}")
 _SENTENCE_ENDS = re.compile(r"[a-z\d)][.!?][\"'”’)]*(?:\s|$)", re.I)
 
@@ -211,11 +217,13 @@ def _read_text(text: str, builder: Builder) -> str:
         lines = paragraph.splitlines()
         for number, line in enumerate(lines):
             begins = number == 0 and paragraph is paragraphs[0]
-            below = lines[number + 1 :] or after.splitlines()
-            if _is_heading(line, below) and (lines[number + 1 :] or not written):
+            below = lines[number + 1 : number + 1 + LOOKED_BELOW]
+            alone = not written or bool(below and _SENTENCE_ENDS.search(lines[number - 1]))
+            if alone and _is_heading(line, below or after[:1000].splitlines()[:LOOKED_BELOW]):
                 builder.block("\n".join(written))
                 written = []
-                builder.heading(1 if begins and line.strip()[0].isalpha() else 2, line.strip())
+                named = begins and line.strip()[0].isalpha() and not line.rstrip().endswith("?")
+                builder.heading(1 if named else 2, line.strip())
             else:
                 written.append(line)
         builder.block("\n".join(written))
@@ -226,10 +234,10 @@ def _is_heading(line: str, below: Sequence[str]) -> bool:
     """Whether a line of a plain text stands above what follows as its heading: it is short, begins like a name or a
     number and does not end, and below it begins a sentence whose first word would have fitted beside it."""
     title = line.strip()
-    if not _TITLE.fullmatch(title) or not below or not _SENTENCE_BEGINS.match(below[0]):
+    if not _TITLE.fullmatch(title) or _LETTER.match(title) or not below or not _SENTENCE_BEGINS.match(below[0]):
         return False
     fits = len(title) + 1 + len(below[0].split()[0]) <= 0.8 * len(below[0])
-    return fits and any(map(_SENTENCE_ENDS.search, below[:10]))
+    return fits and any(map(_SENTENCE_ENDS.search, below))
 
 
 def decode(name: str, data: bytes) -> str:

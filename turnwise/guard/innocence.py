@@ -121,8 +121,8 @@ _ALL_ON = re.compile(
 )
 # Of the club, the school or the shop whose documents they talk with: "what is your return policy?".
 _HOUSE = re.compile(
-    r"(?:(?:what are|what['’]s|whats|what is) )?your "
-    r"(?!hidden|secret|system|intern|initial|safety|content|own|original|modera|current)\w+ "
+    r"(?:(?:what are|what['’]s|whats|what is) )?your (?:house|club|school|pool|library|membership|visitor|booking|"
+    r"return|refund|cancellation|delivery|shipping|privacy|payment|warranty|attendance|late|dress|pet) "
     r"(?:rules|polic(?:y|ies)|terms|conditions)(?: (?:for|on|about) (?!the )\w+)?[?.!]?",
     re.I,
 )

@@ -12,15 +12,23 @@ _SENTENCE_END = re.compile(r"(?<!\bDr)(?<!\bM[rs])(?<!\bMrs)(?<!\bProf)[.!?…][
 _MARKS = " \n\t-*•>#|0123456789.)"  # of items and rows
 # "Teaching assistant: Nora Whitfield, nora@lowmoor.example": a line that says who somebody is.
 _WHO = re.compile(
-    r"[^:\n]{2,60}:\s+(?:(?:Dr|Prof|Mr|Mrs|Ms|Revd)\.?\s+)*[A-Z][\w'’-]+(?:\s+[A-Z][\w'’.-]+){1,3}\s*(?:[.;(]?$|,\s\S*@\S*$)",
-    re.M,
+    r"(?!(?:\S+ ){0,3}(?:to|all|the|this|that|every\w*|always|never|from|for|now)\b)(?:[\w'’-]+ ){0,3}[\w'’-]+:\s+"
+    r"(?:(?:Dr|Prof|Mr|Mrs|Ms|Revd)\.?\s+)*[A-Z][\w'’-]+(?:\s+[A-Z][\w'’.-]+){1,3}\s*(?:[.;(]?$|,\s[^\s@]{1,80}@[^\s@]{1,80}$)"
 )
-# Who may be spoken to, what may be asked of them, and signs with which a sentence goes on to a command.
+# What may be asked of an assistant, who may be spoken to, and signs with which a sentence goes on to a command.
+_COMMANDS = (
+    r"\b(?:ignor\w+|disregard\w*|forget\w*|forward\w*|reveal\w*|send\w*|recommend\w*|mention|say|tell|passwords?|prompts?|"
+    r"instructions?|conversations?)\b"
+)
+_COMMAND = re.compile(_COMMANDS, re.I)
 _BIDS = re.compile(
-    r"[,;:?？`]|\b(?:you|your\w*|u|me|my|i|us|please|kindly|ai|llms?|chat ?bots?|gpt\w*|assistants?|models?|"
-    r"repl(?:y|ies)|responses?|outputs?|prompts?|instructions?|users?|readers?|answers?|questions?|summar\w+|texts?|sentences?|"
-    r"paragraphs?|asks?|mention|say)\b|https?:|www\.",
+    rf"[,;:?？`@]|{_COMMANDS}|\b(?:you|your\w*|u|me|my|i|us|please|kindly|ai|llms?|(?:chat ?)?bots?|gpt\w*|assistants?|"
+    r"models?|agents?|systems?|rules?|previous|above|repl(?:y|ies)|responses?|outputs?|users?|readers?|answers?|questions?|"
+    r"summar\w+|texts?|sentences?|paragraphs?|asks?)\b|https?:|www\.",
     re.I,
+)
+_ASKS = re.compile(
+    r"(?:what|who|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|may|must|will)\b[^\n]*\?$", re.I
 )
 _STATES = re.compile(
     r"(?:the|an?|this|that|these|those|it|he|she|they|we|there|his|her|their|our|its|no|some|many|most|several|both)\b"
@@ -33,7 +41,7 @@ def only_states(text: str, start: int, end: int) -> bool:
     """Whether the sentences of a stretch speak to nobody and ask for nothing, in English; or it is the question that
     stands above a section, which answers it."""
     opening, _, section = text.partition("\n\n")
-    if end <= len(opening) and section and opening.endswith("?") and "\n" not in opening:
+    if end <= len(opening) and section and _ASKS.match(opening) and not _COMMAND.search(opening):
         asked = content_stems(opening)
         return len(asked) < 2 or bool(asked & content_stems(section))
     start += len(text[start:end]) - len(text[start:end].lstrip(" \n\t.,:;!?"))

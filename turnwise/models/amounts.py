@@ -57,7 +57,7 @@ _MONEY = re.compile(
 # Words of asking for a price, and for any amount or time: they do not say of what.
 _PRICE = base_stems(content_stems("cost price fee charge fare pay expensive"))
 _MEASURES = _PRICE | base_stems(content_stems("open opening close closing hours times last take start end leave"))
-_HOW = base_stems(content_stems("long often far old tall big high large fast deep wide heavy"))
+_HOW = _PRICE | base_stems(content_stems("long often far last take hours times"))
 # Two things that a question joins, in some words each, and words with which it compares some.
 _JOINED = re.compile(r"(?<![\w’'-])((?:[\w’'-]+ ){0,3}[\w’'-]+),? (?:and|or) ((?:[\w’'-]+ ){0,3}[\w’'-]+)", re.I)
 _COMPARES = re.compile(r"\b(?:than|between|versus|vs)\b", re.I)
@@ -97,7 +97,7 @@ BETTER = (*ROUGHLY, (_WHEN_IS, _MOMENTS))
 
 def without_measures(asked: Set[str]) -> Set[str]:
     """Words that are asked for, but for those that only say which amount or time of something is meant."""
-    return asked - _MEASURES - _HOW
+    return asked - _HOW
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:

@@ -46,8 +46,9 @@ _CLAIMED = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # "2 + 2 = 5?": what 
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
 _FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
     r"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?for "
-    rf"(?:the |all )?(?P<number>\d+|{'|'.join(_NUMBERS)})(?: of us)?(?: (?:people|persons|adults?|children|kids|"
-    r"students?|guests?|visitors?|members?|seniors?|friends|tickets?|pieces|nights?|days?|hours?|weeks?|months?|years?))?\W*",
+    rf"(?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d+(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
+    r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
+    r"pieces|nights?|days?|hours?|weeks?|months?|years?))?\W*",
     re.I,
 )
 _REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")

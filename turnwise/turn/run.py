@@ -279,9 +279,8 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         await memory.complete(reply)
         if settings.follow_up and not request.crowded():
             over = (*history, Message("user", message), Message("assistant", text))
-            apart = await asyncio.to_thread(senses.apart)
-            with suppress(RuntimeError):  # the process is ending
-                AHEAD.submit(read_ahead, over, apart, profile)
+            with suppress(RuntimeError, TurnwiseError):  # the process is ending, the library is closed
+                AHEAD.submit(read_ahead, over, await asyncio.to_thread(senses.apart), profile)
         yield Answered(reply)
     except TurnwiseError as error:
         memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())
