@@ -29,7 +29,8 @@ LEANING = """
     half of that | and 20 % of that? | times 3 | plus 10 | what is that for 4 people? | so how much is that for two?
 """
 OTHERS = """
-    what is that for 2024? | What happened in 1990 - 1995? | BERT reads 512 tokens; why? | section 3.2 | what is 5G? | 1990 - 1995 | 1990-1995 |
+    what is that for 2024? |
+    What happened in 1990 - 1995? | BERT reads 512 tokens; why? | section 3.2 | what is 5G? | 1990 - 1995 | 1990-1995 |
     2024-01-02 | 12/05/2024 | 24/7 | what is 24/7? | what is 9/11? | +49 30 1234567 | 555-1234 | version 3.11.2 |
     what is 3.2? | 42 | what is 42? | 4x4 | 1024x768 | 192.168.1.1 | how much is it in dollars? | 5 km | what is 5 km? |
     convert 3 documents to pdf | how many hours do students work? | What is C4.5? | top 5 | in 2018 | in BERT? | in C |
