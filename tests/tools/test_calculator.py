@@ -234,6 +234,14 @@ def test_units_and_currencies_of_an_answer_are_kept() -> None:
     assert talk("double it", before=("x", "80 per cent are replaced."))[0].startswith("(80 × 2) % is 160 %.")
 
 
+def test_what_was_asked_for_tells_which_number_is_meant() -> None:
+    before = ("What does a tour cost?", "A tour takes 75 minutes and costs 4 € in addition to the ticket. [1]")
+    assert talk("what is that for 4 people?", before=before)[0].startswith("4 × €4 is €16.")
+    before = ("What does a ticket cost?", "A ticket costs 5 pounds. [1]")
+    assert talk("times 3", before=before)[0].startswith("£5 × 3 is £15.")
+    assert talk("double it", before=("x", "The bag weighs 5 pounds."))[0].startswith("5 pounds × 2 is 10 lb.")
+
+
 def test_of_several_numbers_the_user_chooses_one() -> None:
     before = ("Sizes?", "BERT base has 12 layers and 110 million parameters. [1]")
     assert talk("what is 15 % of that?", "110 million", "and times 2", before=before) == [

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from turnwise.sums.grammar import Node, NoSum, Number, Operation, That, nodes, parsed, unit_name
+from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parsed, unit_name
 from turnwise.sums.read import Sum, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluated, symbol
@@ -77,6 +77,9 @@ class Calculator:
                 return None
         main = [each for each in candidates if each[1] == candidates[0][1]]
         chosen = candidates if len(candidates) == 1 else main if len(main) == 1 else []
+        if before >= 0 and _OF_MONEY.search(history[before].content[:LOOKED_AT]):
+            prices = [each for each in candidates if isinstance(each[0], Number) and each[0].unit in CURRENCIES]
+            chosen = prices if len(prices) == 1 else chosen
         if chosen:
             number, stated = chosen[0]
             return _put(found.tree, number), f"“{one_line(stated, 100).replace(';', ',')}”"
@@ -141,6 +144,9 @@ _IN_TEXT = re.compile(
     r"(?![\w/]|-\w|[.,]\d)"
 )
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
+_OF_MONEY = re.compile(
+    r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
+)
 _DATE = re.compile(
     r"\b(?:\d{4}-\d{2}(?:-\d{2})?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|(?:\d{1,2}\.? )?"
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -159,6 +165,8 @@ def numbers(text: str, code: str = "en") -> list[tuple[Node, str]]:
     for stated in sentences(plain):
         for each in _IN_TEXT.finditer(stated):
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""
+            if after.strip().lower() in ("pound", "pounds") and _OF_MONEY.search(stated):
+                before, after = "£", ""
             for spelled in (before + amount + after, before + amount, amount):
                 try:
                     tree = parsed(spelled, code)
