@@ -26,7 +26,7 @@ from typing import Any
 import turnwise
 from turnwise.documents.parse import parse
 from turnwise.text import phrases, sentences
-from turnwise.turn import condense, understand
+from turnwise.turn import understand
 from turnwise.turn.run import Parts
 from turnwise.types import Message
 
@@ -41,7 +41,6 @@ PARTS = {
     "follow-up": "follow-up",
     "embedding": "  of it embedding",
     "condense": "condense",
-    "window again": "  of it window",
     "whole": "whole",
     "processor": "processor time of the whole",
 }
@@ -178,7 +177,6 @@ class Bench:
             ("embedding", senses.embedder, "embed_query"),
             ("tracker", senses.tracker, "read"),
             ("tracker", senses.tracker, "update"),
-            ("window again", condense, "window"),
         ):
             setattr(owner, name, self._watched(part, getattr(owner, name)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -22,6 +23,16 @@ def spread(count: int, seed: int) -> Iterator[Document]:
         said = [word for place, word in enumerate(WORDS, 1) if chance.random() < 1 / place]
         text = " ".join(word for word in said for _ in range(chance.randint(1, 4)))
         yield Document(f"row {number}", "T", text, (Chunk(text, end=len(text)),))
+
+
+@contextmanager
+def counting(index: EmbeddedIndex) -> Iterator[list[None]]:
+    """A list that gets an entry for every ten steps of SQLite."""
+    counted: list[None] = []
+    connection = index._database.connection()
+    connection.set_progress_handler(lambda: counted.append(None) or 0, 10)
+    yield counted
+    connection.set_progress_handler(None, 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -62,22 +73,13 @@ def test_what_sqlite_reads_for_a_turn_does_not_grow_with_the_library(open_index:
     def steps() -> int:
         index.search(SearchQuery("herons w3x", reach=reach), 6)  # what is kept until the library changes
         index.terms(reach)
-        counted = 0
-
-        def count() -> int:
-            nonlocal counted
-            counted += 1
-            return 0
-
-        connection = index._database.connection()
-        connection.set_progress_handler(count, 10)
-        (first, *_) = index.search(SearchQuery("herons w3x", reach=reach), 6)
-        index.terms(reach)
-        index.attachments(reach)
-        assert index.passage(first.passage.id, reach) == first.passage
-        assert index.document(first.passage.document_id, reach) is not None
-        connection.set_progress_handler(None, 0)
-        return counted
+        with counting(index) as counted:
+            (first, *_) = index.search(SearchQuery("herons w3x", reach=reach), 6)
+            index.terms(reach)
+            index.attachments(reach)
+            assert index.passage(first.passage.id, reach) == first.passage
+            assert index.document(first.passage.document_id, reach) is not None
+        return len(counted)
 
     index.put(spread(20, 1))
     few = steps()
@@ -89,25 +91,16 @@ def test_what_sqlite_reads_after_a_change_does_not_grow_with_the_passages(open_i
     index = open_index()
 
     def steps(number: int) -> int:
-        counted = 0
-
-        def count() -> int:
-            nonlocal counted
-            counted += 1
-            return 0
-
         text = "Herons fish."
         index.put([Document(f"new {number}", "New", text, (Chunk(text, end=len(text)),), attached="talk")])
         index.put_flags(
             {index.search(SearchQuery("herons", reach=Reach(conversations=("talk",))), 1)[0].passage.id: Flag("x")}
         )
-        connection = index._database.connection()
-        connection.set_progress_handler(count, 10)
-        index.search(SearchQuery("herons"), 6)
-        index.search(SearchQuery("herons", where=Filter(source="book*")), 6)
-        index.suspects()
-        connection.set_progress_handler(None, 0)
-        return counted
+        with counting(index) as counted:
+            index.search(SearchQuery("herons"), 6)
+            index.search(SearchQuery("herons", where=Filter(source="book*")), 6)
+            index.suspects()
+        return len(counted)
 
     def book(number: int, pages: int) -> Document:
         return Document(f"book {number}", "Book", "", tuple(Chunk(f"Page {n}.", end=9) for n in range(pages)))

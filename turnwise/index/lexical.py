@@ -234,8 +234,7 @@ def _found(view: View, weights: Mapping[str, float], depth: int, allowed: Allowe
     words, share = _any_of(weights), allowed.total / max(searcher.num_docs, 1)
     if share > BROAD:
         found = _among_all(view, weights, wanted := int(2 * depth / share))
-        fits = allowed.has(np.array([passage for passage, _ in found], dtype=np.int64))
-        kept = [each for each, fit in zip(found, fits, strict=True) if fit]
+        kept = _allowed_of(found, [passage for passage, _ in found], allowed)
         if len(kept) >= depth or len(found) < wanted:
             return kept
     return _scored(searcher, _among(words, allowed), depth)
@@ -281,10 +280,13 @@ def _weighed(word: str, weight: float) -> Query:
     return Query.boost_query(_word(word), weight)
 
 
-def _among(query: Query, allowed: Allowed | None) -> Query:
+def _allowed_of(found: Sequence[T], passages: Sequence[int], allowed: Allowed) -> list[T]:
+    """Of what was found, in these passages, what is allowed."""
+    return [each for each, fits in zip(found, allowed.has(np.array(passages, np.int64)), strict=True) if fits]
+
+
+def _among(query: Query, allowed: Allowed) -> Query:
     """The query, of what is allowed."""
-    if allowed is None:
-        return query
     named = Query.const_score_query(Query.term_set_query(_schema(), "document", allowed.documents), 0.0)
     return Query.boolean_query([(Occur.Must, query), (Occur.MustNot if allowed.others else Occur.Must, named)])
 
@@ -305,7 +307,7 @@ def _earliest_of(searcher: tantivy.Searcher, query: Query, most: int, allowed: A
         return _earliest(searcher, query, most)
     if allowed.total > BROAD * searcher.num_docs:
         found = _earliest(searcher, query, wanted := 2 * most + 100)
-        kept = [each for each in found if allowed.has(np.array([each], dtype=np.int64))[0]]
+        kept = _allowed_of(found, found, allowed)
         if len(kept) >= most or len(found) < wanted:
             return kept[:most]
     return _earliest(searcher, _among(query, allowed), most)
