@@ -56,6 +56,17 @@ def test_a_comparison_with_it_names_the_earlier_subject_and_cites_both_documents
     assert titles(reply) == {"BERT", "GPT"}
 
 
+def test_a_correction_of_a_question_with_a_pronoun_names_what_it_meant(talk: Talk) -> None:
+    *_, reply = talk("What is overfitting?", "How do I prevent it?", "no, I meant in neural networks")
+    assert reply.condensed_query == "How do I prevent overfitting in neural networks?"
+
+
+@pytest.mark.parametrize("question", ["What is dropout?", "How does dropout work?"])
+def test_what_a_section_begins_with_explains_what_it_is_called(talk: Talk, question: str) -> None:
+    (reply,) = talk(question)
+    assert reply.text.startswith("Dropout switches off a random share of the neurons")
+
+
 def test_a_comparison_that_names_neither_side_is_asked_of_the_last_two_subjects(talk: Talk) -> None:
     *_, reply = talk(*OVERLAP)
     assert reply.condensed_query == "Is there an overlap between multi-task learning and causal inference?"

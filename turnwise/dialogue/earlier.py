@@ -93,6 +93,8 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
         own = {stem(word) for word in words(reading.about)}
         so = adverbial(reading.about) or (reading.about if _PHRASE.match(reading.about) else "")
         if so and not reading.wrong and _plain(last):
+            if before and points_back(last):
+                last = by_rules(last, before, follow_up).query
             return Condensed(
                 said_so(last, so), _terms(last, 0.6, own), "rules", f"asks the last question again, “{so}”"
             )

@@ -82,6 +82,8 @@ _DEFINITION = re.compile(
     r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
+_WORKS = re.compile(r"\b(?<=how )((?:do|does|did) .+?) works?\b(?=\W*$)", re.I)  # only says what is to be told
+_TOLD_OF = re.compile(r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+ed\b", re.I)
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 _EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
@@ -349,7 +351,7 @@ def _about(candidate: Candidate) -> frozenset[str]:
 def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
     """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
     its headings help a little."""
-    wanted = asked_stems(question)
+    wanted = asked_stems(_WORKS.sub(r"\1", question))
     held = {id(each): stems_of(each.stated.row or each.text) | priced(each, wanted) for each in pool}
     around = {
         each.evidence.number: stems_of(f"{each.evidence.passage.called} {each.evidence.passage.heading}")
@@ -381,7 +383,7 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
     asked = _defined(question)
     if asked and not base_stems(content_stems(asked)) <= _about(candidate):
         bonus -= 0.2
-    if asked and _defines(asked, sentence):
+    if asked and (_defines(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
     if _is_asked_above(candidate, question):
         bonus += 0.15
@@ -412,9 +414,17 @@ def _defined(question: str) -> str:
 
 
 def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
-    """Whether a sentence says what a topic is; `as_what` tells "BERT is a model" from "BERT is trained"."""
+    """Whether a sentence says what a topic is, not what is done with it: "BERT is trained"."""
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
-    return bool(re.match(pattern, sentence, re.I))
+    found = re.match(pattern, sentence, re.I)
+    return found is not None and not _TOLD_OF.match(sentence, found.end())
+
+
+def _opens_on(topic: str, candidate: Candidate) -> bool:
+    """Whether a sentence names the topic and stands first in the section that is called so."""
+    section = candidate.evidence.passage.heading.rpartition(" > ")[2]
+    first = candidate.position == 0 and section.lower() == topic.lower()
+    return first and candidate.text.lower().startswith(topic.lower())
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
