@@ -355,8 +355,9 @@ class Message:
 
 
 # new_question stands alone; follow_up leans on what was said; clarify corrects or narrows the last question ("no, I
-# meant attachments"); reform wants the last answer in another form; recall asks about this conversation; refer_back
-# returns to something said earlier ("earlier you mentioned X"); social is a courtesy; arithmetic and data want a tool.
+# meant attachments"); reform wants the last answer in another form; recall asks about this conversation, or what
+# documents there are; refer_back returns to something said earlier ("earlier you mentioned X"); social is a courtesy;
+# arithmetic and data want a tool.
 Intent = Literal[
     "new_question", "follow_up", "clarify", "reform", "recall", "refer_back", "social", "arithmetic", "data"
 ]
@@ -515,8 +516,8 @@ class Step:
     """One thing a plan does: who does it, and what it is given.
 
     `tool` is "rag" (search the library), "calculator", "database" or a tool of the user's; "say" and "reform" need none
-    of them: they speak the words given, or put the last answer into the form given. "answer" writes the answer from
-    all that was found, and comes last.
+    of them: they speak the words given, or put the last answer into the form given. "library" tells what documents
+    there are. "answer" writes the answer from all that was found, and comes last.
     """
 
     tool: str
@@ -1000,6 +1001,10 @@ class Library(Protocol):
     def around(self, passage: Passage, reach: int = 1) -> list[Passage]: ...
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]: ...
+
+    def titles(self, limit: int, where: Filter = EVERYTHING) -> tuple[list[str], int]:
+        """What the first documents of the collections that are looked at are called, and how many there are."""
+        ...
 
 
 class Cut(str):

@@ -132,7 +132,7 @@ class _Shown:
     def _several(self) -> bool:
         """Whether the plan does more than one search: then each step is told by itself."""
         work = [step for step in self._planned.steps if step.tool != "answer"] if self._planned else []
-        return len(work) > 1 or any(step.tool not in ("rag", "say", "reform") for step in work)
+        return len(work) > 1 or any(step.tool not in ("rag", "say", "reform", "library") for step in work)
 
     def _searched(self, searches: list[str]) -> str:
         if self._several and self._planned and self._condensed:

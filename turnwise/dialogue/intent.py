@@ -36,6 +36,7 @@ _REASONS = {
     "refer_back": "returns to what was said earlier",
     "data": "asks for figures of a table",
 }
+_OF_THE_LIBRARY = "asks what the library holds"
 _QUESTION = re.compile(
     r"^(?:what|how|why|who|whom|whose|when|where|which|is|are|was|were|do|does|did|can|could|will|would|should|tell|"
     r"explain|describe|show|give|compare)\b",
@@ -97,7 +98,8 @@ def _read(message: str, code: str) -> Reading:
             continue
         if family in ("recall", "refer_back") and _QUESTION.match(about):
             continue
-        reading = Reading(cast(Intent, family), operation, _REASONS[family], about)
+        reason = _OF_THE_LIBRARY if operation == "documents" else _REASONS[family]
+        reading = Reading(cast(Intent, family), operation, reason, about)
         end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see
         rest = named.get("rest") or ""
         if is_question(about):

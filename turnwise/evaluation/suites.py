@@ -12,6 +12,7 @@ from turnwise.config import Settings
 from turnwise.errors import BadRequest
 from turnwise.evaluation import data
 from turnwise.evaluation.metrics import Tally, added_terms, decisions, mean, overlap, percentile, rouge1_recall
+from turnwise.guard.documents import Sieve
 from turnwise.turn.condense import condense as condense_stage
 from turnwise.turn.condense import search_query
 from turnwise.turn.retrieve import NOTHING, Earlier, drawn_on, find
@@ -44,7 +45,7 @@ class Product:
         understood = self.understand(message, history)
         condensed = condense_stage(message, history, understood)
         query = search_query(message, history, understood, condensed, self.settings)
-        return self.find(query, k, index, drawn_on(history, understood.intent == "follow_up", index))
+        return self.find(query, k, index, drawn_on(history, understood.intent == "follow_up", Sieve(index, None)))
 
     def find(self, query: SearchQuery, k: int, index: Index, earlier: Earlier = NOTHING) -> list[Hit]:
         return find(query, k, index.search, self.reranker, earlier)

@@ -12,7 +12,7 @@ from turnwise.guard import planted
 from turnwise.guard.planted import Detect
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.text import headed, one_line
-from turnwise.types import LIBRARY, Flag, Hit, Index, Passage, Reach, SearchQuery
+from turnwise.types import EVERYTHING, LIBRARY, Filter, Flag, Hit, Index, Passage, Reach, SearchQuery
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +119,17 @@ class Sieve:
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return self._index.terms(self._reach)
+
+    def titles(self, limit: int, where: Filter = EVERYTHING) -> tuple[list[str], int]:
+        """What the first documents of the collections that are looked at are called, and how many there are."""
+        asked = where.collections
+        if asked and self._reach.collections:
+            asked = tuple(each for each in asked if each in self._reach.collections)
+            if not asked:
+                return [], 0
+        reach = dataclasses.replace(self._reach, collections=asked) if asked else self._reach
+        listed = self._index.find_documents(limit=limit, reach=reach)
+        return [each.title or each.source for each in listed], self._index.counts(reach).documents
 
     def _one(self, passage: Passage | None) -> Passage | None:
         return next(iter(self._sifted([passage]).values()), None) if passage is not None else None

@@ -82,7 +82,7 @@ _DEFINITION = re.compile(
     r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
-_WORKS = re.compile(r"\b(?<=how )((?:do|does|did) .+?) works?\b(?=\W*$)", re.I)  # only says what is to be told
+_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # where the word says little of what is asked
 _TOLD_OF = re.compile(r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+ed\b", re.I)
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
@@ -351,7 +351,9 @@ def _about(candidate: Candidate) -> frozenset[str]:
 def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
     """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
     its headings help a little."""
-    wanted = asked_stems(_WORKS.sub(r"\1", question))
+    wanted = asked_stems(question)
+    if _WORKS.search(question):
+        chances = {"work": 0.5, **chances}
     held = {id(each): stems_of(each.stated.row or each.text) | priced(each, wanted) for each in pool}
     around = {
         each.evidence.number: stems_of(f"{each.evidence.passage.called} {each.evidence.passage.heading}")

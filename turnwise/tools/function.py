@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 PATIENCE = 20.0  # seconds that a function may take
 LONGEST = 20_000  # characters of what it gives
 LOOKED_AT = 2000  # characters of a question that a pattern is looked for in
-TAKEN = frozenset({"rag", "calculator", "database", "say", "reform", "answer"})  # names that a plan knows
+TAKEN = frozenset({"rag", "calculator", "database", "say", "reform", "library", "answer"})  # names that a plan knows
 
 
 class FunctionTool:

@@ -67,7 +67,7 @@ def compose(
     typed = typed or message
     question = budget.shortened(typed, longest_question(space))
     before, telling = tell(turns, question, space, budget)
-    silent = any(step.tool == "say" for step in plan.steps)  # no model is asked
+    silent = any(step.tool in ("say", "library") for step in plan.steps)  # no model is asked
     note = "" if form or silent else _note(asked, worked_out, state)
     if images and not silent:  # the note is kept with the turn, the images are not
         names = _filled(_context_texts()["images"], {"names": ", ".join(f"[image: {each.name}]" for each in images)})

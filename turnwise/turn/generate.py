@@ -25,6 +25,8 @@ class Speech:
     def __init__(self, prompt: Prompt, plan: QueryPlan, models: Sequence[ChatModel]) -> None:
         self._prompt = prompt
         self._words = "".join(step.input for step in plan.steps if step.tool == "say")
+        if any(step.tool == "library" for step in plan.steps):
+            self._words = "".join(prompt.found)
         if prompt.images:  # what cannot see has nothing to say of them
             models = [model for model in models if getattr(model, "sees", False)]
         self._word_for_word = prompt.form in WORD_FOR_WORD and len(models) > 1 and not prompt.images

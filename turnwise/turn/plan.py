@@ -148,6 +148,9 @@ def _recall(
     message: str, which: str, about: str, history: Sequence[Message], language: str, where: Filter
 ) -> QueryPlan:
     """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
+    if which == "documents":
+        step = Step("library", query=SearchQuery("", where=where))
+        return QueryPlan("", message, (step,), "the library itself answers")
     remembered = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
     old, recent = said_by_user[:-LOOKED_AT], said_by_user[-LOOKED_AT:]  # of a very long talk not all is read again

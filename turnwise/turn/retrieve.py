@@ -13,10 +13,11 @@ from itertools import zip_longest
 
 from turnwise.byline import is_byline
 from turnwise.dialogue.citing import with_sources
+from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
 from turnwise.dialogue.window import told
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_stems, one_line, sentences, words
+from turnwise.text import content_stems, one_line, sentences, uncited, words
 from turnwise.types import (
     Hit,
     Library,
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 Search = Callable[[SearchQuery, int], list[Hit]]
 PATIENCE = 30.0  # seconds that a turn waits for a tool
 LONGEST = 200  # characters of a sentence that the next step is given
+LISTED = 20  # documents that are named where somebody asks what there is
 MOST = 8  # passages an answer draws on
 FOUND = 15  # passages that a search finds at least
 SPARE = 5  # more, in place of those that are folded
@@ -63,6 +65,7 @@ class Shelves:
     reranker: Reranker | None = None
     history: Sequence[Message] = ()
     leaning: bool = False
+    language: str = "en"  # that the library is told of in
 
 
 async def carry_out(
@@ -71,7 +74,7 @@ async def carry_out(
     """What each step of a plan gives, with its place, as it is done. Steps that wait for none run at the same time; one
     that fails says so in its result, and the others go on. Raises what went wrong where every search failed."""
     named = {tool.name: tool for tool in tools}
-    places = [place for place, step in enumerate(plan.steps) if step.tool == "rag" or step.tool in named]
+    places = [place for place, step in enumerate(plan.steps) if step.tool in ("rag", "library", *named)]
     searches = [place for place in places if plan.steps[place].tool == "rag"]
     earlier = (
         await asyncio.to_thread(drawn_on, shelves.history, shelves.leaning, shelves.index) if searches else NOTHING
@@ -97,6 +100,16 @@ async def carry_out(
             task.cancel()
     if worker.broken and all(result.error for place in searches if (result := plan.result(place))):
         raise worker.broken[0]
+
+
+def listed(titles: Sequence[str], count: int, language: str) -> str:
+    """What a library holds, in words: the first of its documents, and how many others there are."""
+    if not count:
+        return says(language, "library_empty")
+    opening = says(language, "library_one") if count == 1 else says(language, "library", count=str(count))
+    items = [f"- {one_line(uncited(title), 120)}" for title in titles]
+    more = [says(language, "library_more", count=str(count - len(titles)))] if count > len(titles) else []
+    return "\n".join([opening, "", *items, *more])
 
 
 def _ready(plan: QueryPlan, places: Sequence[int], running: Collection[int]) -> list[int]:
@@ -159,7 +172,7 @@ class _Worker:
 
     async def _done(self, plan: QueryPlan, place: int) -> StepResult:
         step, started = plan.steps[place], time.perf_counter()
-        do = self._search if step.tool == "rag" else self._call
+        do = {"rag": self._search, "library": self._listing}.get(step.tool, self._call)
         try:
             result = await do(plan, place)
             details = json.loads(json.dumps(result.details, default=str))  # a tool's own: dates, decimals
@@ -181,6 +194,11 @@ class _Worker:
         query, index = step.query or SearchQuery(step.input), shelves.index
         hits = await asyncio.to_thread(find, query, shelves.k, index.search, shelves.reranker, self._earlier)
         return StepResult(hits=tuple(hits))
+
+    async def _listing(self, plan: QueryPlan, place: int) -> StepResult:
+        query, shelves = plan.steps[place].query or SearchQuery(""), self._shelves
+        titles, count = await asyncio.to_thread(shelves.index.titles, LISTED, query.where)
+        return StepResult(listed(titles, count, shelves.language), details={"documents": count})
 
     async def _call(self, plan: QueryPlan, place: int) -> StepResult:
         step = _filled(plan, place)

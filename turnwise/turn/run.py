@@ -155,7 +155,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("retrieve") as stage:
             leaning = understood.intent == "follow_up"
-            shelves = Shelves(library, settings.evidence, parts.reranker, history, leaning)
+            shelves = Shelves(library, settings.evidence, parts.reranker, history, leaning, understood.language)
             async with aclosing(carry_out(planned, shelves, tools)) as doing:
                 async for place, result in doing:
                     planned = planned.with_result(place, result)
@@ -163,7 +163,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             planned = as_asked(planned)
             hits = gathered(planned, settings.evidence)
             searched = [step.input for step in planned.searched]
-            called = [step.tool for step in planned.steps if step.tool in {tool.name for tool in tools}]
+            called = [step.tool for step in planned.steps if step.tool in {"library", *(tool.name for tool in tools)}]
             came = [*([f"{len(hits)} passages"] if searched else []), *called]
             reason = f"for “{'”, “'.join(searched)}”" if searched else "nothing to search"
             found = [

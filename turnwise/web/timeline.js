@@ -9,7 +9,7 @@ const DECISIONS = {
   follow_up: "a follow-up",
   clarify: "a correction",
   reform: "the last answer in another form",
-  recall: "a question about this conversation",
+  recall: "a question about this conversation or library",
   refer_back: "back to something said earlier",
   social: "a courtesy",
   arithmetic: "a sum",
