@@ -205,3 +205,17 @@ def test_nothing_takes_the_place_of_i() -> None:
 def test_a_phrase_needs_a_question_that_names_something() -> None:
     assert parallel("and in winter?", said("Why is it closed?", "It rests.")) is None
     assert parallel("and in winter?", said("Tell me about mills.", "They grind.")) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("When does the mill open?", "and close?", "When does the mill close?"),
+        ("when are Dr. Okafor's office hours?", "and Ana Brandt's?", "when are Ana Brandt's office hours?"),
+        ("What is Lena's room number?", "what about Kofi's?", "What is Kofi's room number?"),
+    ],
+)
+def test_the_last_question_is_asked_of_another_act_or_owner(last: str, message: str, query: str) -> None:
+    found = parallel(message, said(last, "At nine. [1]"))
+    assert found is not None
+    assert found.query == query

@@ -242,6 +242,18 @@ def test_what_was_asked_for_tells_which_number_is_meant() -> None:
     assert talk("double it", before=("x", "The bag weighs 5 pounds."))[0].startswith("5 pounds × 2 is 10 lb.")
 
 
+def test_what_a_period_costs_is_worked_out_for_another() -> None:
+    rent = (
+        "How much is the rent?",
+        "The rent is 940 euros per month, due on the third of each month. [1] Heating is 110 euros per month. [1]",
+    )
+    assert talk("how much is that a year?", before=rent)[0].startswith("€940 × 12 is €11,280.")
+    assert talk("and what would that be per week?", before=("x", "A pass costs 520 euros a year."))[0].startswith(
+        "€520 / 52 is €10."
+    )
+    assert talk("how much is that a year?", before=("x", "The pool is 25 metres long.")) == ["I don’t know."]
+
+
 def test_of_several_numbers_the_user_chooses_one() -> None:
     before = ("Sizes?", "BERT base has 12 layers and 110 million parameters. [1]")
     assert talk("what is 15 % of that?", "110 million", "and times 2", before=before) == [

@@ -59,6 +59,7 @@ MUSEUM = """# Harbour Museum
 POOL = """# Tarrow Pool
 
 The pool is 25 metres long. The pool closes at eight in the evening. The slide is 12 metres high.
+The summer fair is on 12 July, from noon to ten in the evening.
 """
 BIKES = """Item,Category,Price (EUR),Delivery time
 Comet City 3,City bike,649,5 days
@@ -90,6 +91,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (("what does a full service cost?",), "129", "membership"),
         (("compare the Comet City 3 and the Falcon Trail",), "1190", "don’t know"),
         (("how much is Youth membership?", "what about under 18s?"), "90 euros", "240"),
+        (("when is the winter fair?",), "", "12 July"),
+        (("when is the summer fair?",), "12 July", "don’t know"),
         (("How high is the slide?", "How wide is it?"), "don’t know", "12 metres"),
         (("When does the pool close?", "When does it open?"), "", "closes at eight"),
     ],

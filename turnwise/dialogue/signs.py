@@ -73,6 +73,7 @@ _ELLIPSIS = re.compile(
     r"|and (?!(?:what|how|why|who|when|where|which|is|are|do|does|did|can)\b)[^?]{1,60}\?$",
     re.I,
 )
+_NAME = re.compile(r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?[A-ZÀ-Þ][\w’'-]*(?: [A-ZÀ-Þ][\w’'-]*)*")
 
 # The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
 BIAS = 0.12
@@ -146,7 +147,7 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
         return Seen(0.85, "it compares without naming both sides", pointing=True, certain=True)
     specific = set(filter(is_specific, words(rest)))
     more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # of something named
-    elliptic = _ELLIPSIS.match(message.strip()) and len(specific) <= 2 and len(_names(f"_ {rest}")) <= 1
+    elliptic = _ELLIPSIS.match(message.strip()) and len(specific) <= 2 and len(_NAME.findall(rest)) <= 1
     if continued and (not specific or more or elliptic):
         reason = f"“{continued[0].strip()}” continues what was said"
         return Seen(0.75 if specific and more else 0.85, reason, pointing=True, certain=True)

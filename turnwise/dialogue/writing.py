@@ -44,6 +44,11 @@ _ELLIPSIS = re.compile(
     r"wheres|whos|is|are|do|does|did|can|could|hers|his|mine|yours|ours|theirs)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
+_OWNER = re.compile(r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?[A-Z][\w-]*(?: [A-Z][\w-]*)*['’]s\b")
+_OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
+_ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # of which the last question may be asked again
+_OTHER_ACT = re.compile(rf"(?:and|or)(?: when does it)? ({_ACTS})\s*[?.!]*", re.I)
+_ACT = re.compile(rf"(?<=\w )(?:{_ACTS})(?=\s*[?.!]*$)", re.I)
 _PEOPLE = re.compile(  # who may do what "I" may
     r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
     r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
@@ -225,7 +230,11 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
         return None
     asked = _SUBJECT.search(last)
-    if points_back(last) and not (asked and asked[2]):  # "How was it trained?" names nothing
+    if (act := _OTHER_ACT.fullmatch(message.strip())) and (other := _ACT.search(last)):
+        replaced, query = other[0], last[: other.start()] + act[1] + last[other.end() :]
+    elif _OWNERS.fullmatch(found[1]) and (owner := _OWNER.search(last)):
+        replaced, query = owner[0], last[: owner.start()] + found[1] + last[owner.end() :]
+    elif points_back(last) and not (asked and asked[2]):  # "How was it trained?" names nothing
         replaced, query = _pronoun(last), written(last, [found[1]])
     elif asked and subject(last):
         start, end = asked.span(asked.lastindex or 0)

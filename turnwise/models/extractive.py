@@ -21,6 +21,7 @@ from turnwise.models.amounts import (
     ROUGHLY,
     WANTS,
     gives,
+    is_of_another,
     leads,
     mark_rows,
     priced,
@@ -382,6 +383,8 @@ def _fits(candidate: Candidate, question: str, state: ConversationState | None) 
         bonus -= 0.2
     if not gives(candidate, question, ROUGHLY):
         bonus -= 0.1
+    if is_of_another(candidate, question):
+        bonus -= 0.3
     asked = _defined(question)
     if asked and not base_stems(content_stems(asked)) <= _about(candidate):
         bonus -= 0.2

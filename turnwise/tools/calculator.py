@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 
 from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parsed, unit_name
 from turnwise.sums.read import Sum, read_sum
@@ -60,7 +61,7 @@ class Calculator:
         code = self._code(question, history)
         found = read_sum(question, code)
         if found is None:
-            return self._chosen(question, history, left) if left else None
+            return (_per(question, history) or self._chosen(question, history, left)) if left else None
         return self._with_that(found, history, left) if found.leans else (found.tree, "")
 
     def _with_that(self, found: Sum, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
@@ -99,6 +100,26 @@ class Calculator:
         if last is None or not any(isinstance(node, That) for node in nodes(last[0])):
             return None
         return _put(last[0], named[0][0]), ""
+
+
+def _per(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
+    """What the last answer says of one period, for another: "and how much is that a year?" of 940 euros a month."""
+    asked = _PER.fullmatch(question.strip())
+    answer = _last_exchange(history)[1] if asked else None
+    if asked is None or answer is None:
+        return None
+    rates = [
+        (number, stated, factor)
+        for number, stated in numbers(history[answer].content)
+        if (period := _PERIOD.search(stated)) and (factor := _TIMES.get((period[1].lower(), asked[1].lower())))
+    ]
+    prices = [each for each in rates if isinstance(each[0], Number) and each[0].unit in CURRENCIES] or rates
+    chosen = [each for each in prices if each[1] == prices[0][1]]  # what is said first
+    if len(chosen) != 1:
+        return None
+    number, stated, factor = chosen[0]
+    tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
+    return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
 
 
 def _last_exchange(history: Sequence[Message]) -> tuple[int, int | None]:
@@ -147,6 +168,21 @@ _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _OF_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
+_PER = re.compile(
+    r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) (?:that|it|this) "
+    r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
+    re.I,
+)
+_PERIOD = re.compile(r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b", re.I)
+_TIMES = {  # how many times what a period costs, another does
+    ("day", "week"): Fraction(7),
+    ("week", "year"): Fraction(52),
+    ("month", "year"): Fraction(12),
+    ("quarter", "year"): Fraction(4),
+    ("year", "month"): Fraction(1, 12),
+    ("year", "week"): Fraction(1, 52),
+    ("week", "day"): Fraction(1, 7),
+}
 _DATE = re.compile(
     r"\b(?:\d{4}-\d{2}(?:-\d{2})?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|(?:\d{1,2}\.? )?"
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
