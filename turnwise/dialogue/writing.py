@@ -230,8 +230,8 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
         return None
     asked = _SUBJECT.search(last)
-    if (act := _OTHER_ACT.fullmatch(message.strip())) and (other := _ACT.search(last)):
-        replaced, query = other[0], last[: other.start()] + act[1] + last[other.end() :]
+    if (act := _OTHER_ACT.fullmatch(message.strip())) and (asked_act := _ACT.search(last)):
+        replaced, query = asked_act[0], last[: asked_act.start()] + act[1] + last[asked_act.end() :]
     elif _OWNERS.fullmatch(found[1]) and (owner := _OWNER.search(last)):
         replaced, query = owner[0], last[: owner.start()] + found[1] + last[owner.end() :]
     elif points_back(last) and not (asked and asked[2]):  # "How was it trained?" names nothing
