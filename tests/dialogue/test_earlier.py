@@ -69,6 +69,8 @@ def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> 
             "How did girls and boys differ in the Okoro study?",
         ),
         ("When is the mill open in summer?", "no, in winter", "When is the mill open in winter?"),
+        ("How much is the red ticket?", "no, the blue one", "How much is the blue ticket?"),
+        ("How much is a ticket?", "no, the annual one", "How much is a ticket (annual)?"),
         ("What is a rye loaf?", "no, I meant a wheat loaf", "What is a wheat loaf?"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from turnwise.dialogue.apart import ONE_OF, rivals
 from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
@@ -99,8 +100,7 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
                 said_so(last, so), _terms(last, 0.6, own), "rules", f"asks the last question again, “{so}”"
             )
         if _plain(last) and (kind := _OF_THAT_KIND.fullmatch(reading.about)):
-            why = f"asks the last question again, of what is “{kind[1]}”"
-            return Condensed(_beside(last, kind[1]), (*_terms(kind[1], 0.9), *_terms(last, 0.6, own)), "rules", why)
+            return _of_kind(last, kind[1])
         if only and only not in last:
             only = ""
         named = _STARTS_WITH_ARTICLE.match(reading.about) or reading.wrong
@@ -126,6 +126,15 @@ def asked_again(message: str, reading: Reading, history: Sequence[Message], foll
         return Condensed(last, _terms(last, 0.9), "rules", "asks the last question once more")
     again = by_rules(last, before, follow_up)
     return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "asks the last question once more")
+
+
+def _of_kind(last: str, kind: str) -> Condensed:
+    """The last question of things of a kind: in place of the kind that it named, which that rules out, else beside."""
+    other = next((each for each in ONE_OF.finditer(last) if each[0].lower() in rivals(kind)), None)
+    query = last[: other.start()] + kind + last[other.end() :] if other else _beside(last, kind)
+    left_out = {stem(word) for word in (kind, *((other[0],) if other else ()))}
+    terms = (*_terms(kind, 0.9), *_terms(last, 0.6, left_out))
+    return Condensed(query, terms, "rules", f"asks the last question again, of what is “{kind}”")
 
 
 def _of_phrase(last: str, phrase: str) -> tuple[int, int]:

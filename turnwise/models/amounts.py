@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
+from turnwise.dialogue.apart import ONE_OF, rivals
 from turnwise.dialogue.irregular import base_stems
 from turnwise.models.statements import (
     ANSWERS,
@@ -87,26 +88,7 @@ QUANTITIES = (
         re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
     ),
 )
-# Words of which one rules the others out, before the same thing: the winter festival is not the summer festival.
-_APART = tuple(
-    frozenset(line.split())
-    for line in (
-        "spring summer autumn winter",
-        "annual yearly monthly weekly daily",
-        "morning afternoon evening night",
-        "first second third fourth fifth",
-        "adult child children student senior youth",
-        "single double twin triple",
-        "small medium large",
-        "red blue green yellow black white",
-        "indoor outdoor",
-        "undergraduate graduate postgraduate",
-        "domestic international",
-        "northern southern eastern western",
-        "north south east west",
-    )
-)
-_ONE_OF = re.compile(rf"\b({'|'.join(word for words in _APART for word in words)}) ([a-z]{{3,}})", re.I)
+_ONE_OF = re.compile(rf"{ONE_OF.pattern} ([a-z]{{3,}})", re.I)  # with what it is said of
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
 ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
@@ -139,7 +121,7 @@ def _told_apart(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str]],
     """By each thing of a kind that a question names: the word that tells it, and the same things of other kinds."""
     found = []
     for word, noun in _ONE_OF.findall(question.lower()):
-        others = "|".join(next(words for words in _APART if word in words) - {word})
+        others = "|".join(rivals(word))
         found.append((re.compile(rf"\b{word}", re.I), re.compile(rf"\b(?:{others}) {noun.rstrip('s')}", re.I)))
     return tuple(found)
 

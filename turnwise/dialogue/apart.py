@@ -1,0 +1,30 @@
+"""Words of which one rules the others out: the winter festival is not the summer festival."""
+
+from __future__ import annotations
+
+import re
+
+_APART = tuple(
+    frozenset(line.split())
+    for line in (
+        "spring summer autumn winter",
+        "annual yearly monthly weekly daily",
+        "morning afternoon evening night",
+        "first second third fourth fifth",
+        "adult child children student senior youth",
+        "single double twin triple",
+        "small medium large",
+        "red blue green yellow black white",
+        "indoor outdoor",
+        "undergraduate graduate postgraduate",
+        "domestic international",
+        "northern southern eastern western",
+        "north south east west",
+    )
+)
+ONE_OF = re.compile(rf"\b({'|'.join(word for words in _APART for word in sorted(words))})\b", re.I)
+
+
+def rivals(word: str) -> frozenset[str]:
+    """The words that a word rules out."""
+    return next((words - {word.lower()} for words in _APART if word.lower() in words), frozenset())
