@@ -228,10 +228,12 @@ def _tables(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:
 
 
 def _spells(question: str, row: Candidate) -> bool:
-    """Whether a question has the name of a row as it is written, or of a row of fields the first of them."""
-    first = row.text.partition("; ")[0].partition(": ")[2] if "; " in row.text else ""
+    """Whether a question has the name of a row as it is written, or of a row of fields the first or one of several
+    words."""
+    first, *others = [field.partition(": ")[2] for field in row.text.split("; ")] if "; " in row.text else [""]
+    names = (row.stated.name, first, *(each for each in others if " " in each))
     asked = f" {' '.join(words(question.lower()))} "
-    return any(f" {' '.join(words(name.lower()))} " in asked for name in (row.stated.name, first) if name)
+    return any(f" {' '.join(words(name.lower()))} " in asked for name in names if name)
 
 
 def _wants_several(question: str, table: Sequence[Candidate]) -> bool:

@@ -64,7 +64,7 @@ FEW_ROWS = 5  # of a table that is made shorter
 BY_WORDS = 0.15  # what the words of the question count that a sentence holds, beside the judge's opinion
 GUESSED = 0.5  # the same where some were guessed from the conversation, which the judge cannot know
 LACKING = 0.1  # what a sentence without the price, place or moment that is asked for counts less beside others
-SPELLED = 0.1  # what a row counts more whose whole name is asked for
+SPELLED = 0.25  # what a row counts more whose whole name is asked for
 NAMED = 0.5  # probability from which a word of the conversation names a row
 READ_CLOSELY = 6  # sentences that the judge reads, after their words were compared with the question's
 READ_AT_MOST = 10  # where none of these answers
@@ -166,7 +166,15 @@ class ExtractiveAnswerer:
         self._score(_subject(question, prompt) if more else question, pool, prompt)
         asked_now = without_measures(asked_stems(prompt.question))
         least = CONTINUES if more or prompt.sides else ANSWERS
-        good = [each for each in pool if each.score >= least or (prompt.sides and each.spelled)]
+        measured = bool(sought(question, QUANTITIES))
+
+        def enough(each: Candidate) -> float:
+            """A row whose name is asked for needs less, beside another or where it gives the amount that is wanted."""
+            if each.spelled and prompt.sides:
+                return 0.0
+            return CONTINUES if each.spelled and measured and gives(each, question, QUANTITIES) else least
+
+        good = [each for each in pool if each.score >= enough(each)]
         examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
         if _ANOTHER.search(prompt.question):
             good = [each for each in examples if not each.said]

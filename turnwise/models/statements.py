@@ -14,7 +14,7 @@ from turnwise.dialogue.irregular import base_stems
 from turnwise.text import asks, content_stems, ends, is_field, said_stems, sentences, without_citations, words
 from turnwise.types import Evidence
 
-ANSWERS = 0.33  # score from which a sentence counts as an answer
+ANSWERS = 0.29  # score from which a sentence counts as an answer
 CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
 NEAR = 0.2  # how far a sentence may be behind the best of its passage
 REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
