@@ -85,11 +85,12 @@ class Kept:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def conversation(self, conversation_id: str) -> Conversation:
-        """The conversation with the records of its turns; a turn whose process died is there as interrupted."""
+    def conversation(self, conversation_id: str, records: bool = True) -> Conversation:
+        """The conversation with the records of its turns and the feedback, or what was said alone; a turn whose process
+        died is there as interrupted."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
-        return self._load(conversation_id)
+        return self._load(conversation_id, records)
 
     def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
         """The conversation with the latest so many of its turns, or of those before a number, and how many it has."""
