@@ -57,6 +57,8 @@ def test_a_copied_library_answers_and_goes_on_as_before(library: Path, postgres_
         assert there.store.conversations(1000) == listed
         assert there.index.counts() == counts
         assert there.index.documents() == here.index.documents()
+        assert there.index.collections() == here.index.collections()
+        assert there.index.counts() == here.index.counts()
         assert there.store.conversation("first") == here.store.conversation("first")
         assert there.store.conversation("second").turns[0].status == "interrupted"
         for question in ("What is BERT?", "how is a model trained", "Saturday opening hours", "attention"):
@@ -235,7 +237,11 @@ def test_a_database_with_another_library_is_left_alone(talked: Path, postgres_ur
     ("damage", "said"),
     [
         ("UPDATE passages SET text = text || '.' WHERE id = 3", "passages .* with other contents"),
-        ("DELETE FROM vectors WHERE passage_id = 2; UPDATE vectors SET passage_id = 2 WHERE passage_id = 5", "vectors"),
+        (
+            "DELETE FROM vectors WHERE passage_id = 2; UPDATE vectors SET passage_id = 2 WHERE passage_id = 5;"
+            "UPDATE documents SET vectors = vectors - 1 WHERE id = (SELECT document_id FROM passages WHERE id = 5)",
+            "vectors",
+        ),
         ("UPDATE turns SET response = 'No.' WHERE number = 1", "turns .* with other contents"),
         ("INSERT INTO turns (conversation, number, prompt) SELECT key, 9999, 'More' FROM conversations", "turns"),
     ],

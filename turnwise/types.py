@@ -1085,9 +1085,9 @@ class ConversationStore(Protocol):
         """End a pending turn; `shown` and `note` are what a model was shown with it, `facts` what is counted of it."""
         ...
 
-    def conversation(self, conversation_id: str) -> Conversation:
+    def conversation(self, conversation_id: str, records: bool = True) -> Conversation:
         """The conversation with the records of its turns and its `user_id`; its metadata has `title` and `ancestors`,
-        and that of a turn `feedback` where somebody gave it."""
+        and that of a turn `feedback` where somebody gave it. Without `records`, neither these nor the feedback."""
         ...
 
     def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:

@@ -17,7 +17,7 @@ from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.postgres import PostgresIndex
 from turnwise.postgres import Database as Postgres
 from turnwise.sqlite import Database as Sqlite
-from turnwise.types import Chunk, Counts, Document, Embedder, Filter, Index, Reference, SearchQuery, Term
+from turnwise.types import LIBRARY, Chunk, Counts, Document, Embedder, Filter, Index, Reference, SearchQuery, Term
 
 Open = Callable[..., Index]
 
@@ -218,6 +218,7 @@ described = st.builds(
     st.sampled_from(["Herons", "Gnus"]),
     st.uuids().map(str),
     st.sampled_from([(), (Chunk("They wade."),), HERONS.chunks]),
+    st.sampled_from(["", "papers"]),
     tags=st.sampled_from([(), ("x",)]),
     reference=st.sampled_from([None, Reference("k", ("Adams, Eve",), 2019), Reference("k", ("Brown, Bob",), 2020)]),
 )
@@ -243,6 +244,11 @@ def test_a_library_is_what_was_put_in_last(open_index: Open, puts: list[tuple[Do
             allowed = [each for each in last.values() if not where.tags or each.tags]
             assert len(hits) == sum(len(each.chunks) for each in allowed)
             assert by_words == {each.source for each in allowed if _has_words(each, query)}
+    held = {name: [len(each.chunks) for each in last.values() if each.collection == name] for name in ("", "papers")}
+    counted = {name: Counts(len(each), sum(each), sum(each)) for name, each in held.items() if each}
+    assert other.collections() == counted
+    assert other.counts() == other.counts(LIBRARY)
+    assert [each.pending for each in other.documents()] == [0] * len(last)
     assert not isinstance(index, EmbeddedIndex) or index.check() == []
     index.close()
     other.close()

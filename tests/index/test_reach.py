@@ -302,10 +302,13 @@ def test_a_library_made_before_there_were_tenants_is_the_librarys_own(
     index.put([document("a", "papers", parts=2), document("b")])
     embed_pending(index)
     before, hits = index.documents(None), index.search(SearchQuery("zebras"), 9)
+    held = index.collections()
     index.close()
     _as_it_was(kept_at)
     again = opened(kept_at, new_word_embedder())
     assert again.documents() == again.documents(None) == before
+    assert again.collections() == held == {"": Counts(1, 1, 1), "papers": Counts(1, 2, 2)}
+    assert again.counts() == again.counts(LIBRARY) == Counts(2, 3, 3)
     assert again.search(SearchQuery("zebras"), 9) == hits
     assert again.documents(Reach("acme")) == []
     assert again.put([document("c", tenant="acme")]) == ["added"]
@@ -314,21 +317,23 @@ def test_a_library_made_before_there_were_tenants_is_the_librarys_own(
 
 
 def _as_it_was(kept_at: Path | str) -> None:
-    """Take back what the migration did."""
-    columns = "ALTER TABLE documents DROP COLUMN tenant", "ALTER TABLE documents DROP COLUMN attached"
-    indexes = "DROP INDEX documents_of_tenant", "DROP INDEX documents_attached"
-    forget = "DELETE FROM migrations WHERE part = 'index' AND name = 'reach'"
+    """Take back what the migration did, and what came after it and builds on it."""
+    columns = [f"ALTER TABLE documents DROP COLUMN {name}" for name in ("tenant", "attached", "vectors")]
+    indexes = "DROP INDEX documents_of_tenant", "DROP INDEX documents_attached", "DROP INDEX documents_of_collection"
+    forget = "DELETE FROM migrations WHERE part = 'index' AND name IN ('reach', 'counted')"
+    counters = ("DROP TABLE collections",)
     if isinstance(kept_at, Path):
         assert "reach" in [migration.__name__ for migration in MIGRATIONS]
         with sqlite3.connect(kept_at) as connection:
-            for statement in (*indexes, *columns, forget):
+            for statement in (*indexes, *columns, *counters, forget):
                 connection.execute(statement)
         connection.close()
         return
     database = Postgres(kept_at)
     with database.write() as tx:
-        for statement in ("DROP INDEX documents_scoped", *indexes, *columns, forget):
-            tx.execute(statement)
+        counted = "DELETE FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')"
+        for statement in ("DROP INDEX documents_scoped", *indexes, *columns, *counters, counted, forget):
+            tx.execute(statement.encode())
     database.close()
 
 

@@ -93,6 +93,16 @@ def test_nothing_is_stored_and_a_stored_conversation_can_be_analyzed(sample_engi
     assert chat.history == before
 
 
+def test_the_records_of_a_stored_conversation_are_not_read(sample_engine: Engine) -> None:
+    chat = sample_engine.chat()
+    chat.ask("What is BERT?")
+    with sample_engine.store._sql.write() as do:  # type: ignore[attr-defined]
+        do("UPDATE turns SET record = 'no JSON' WHERE conversation_id = ?", chat.id)
+    found = sample_engine.analyze(TurnRequest("who made it?", conversation_id=chat.id))
+    assert found.understanding.follow_up.previous_topic == "BERT"
+    sample_engine.store.delete(chat.id)
+
+
 def test_what_a_turn_says_is_what_the_analysis_said(sample_engine: Engine) -> None:
     chat = sample_engine.chat()
     chat.ask("What is BERT?")

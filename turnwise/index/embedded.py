@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,10 +19,10 @@ from turnwise.index.codes import to_blob
 from turnwise.index.fusion import DEPTH, Found
 from turnwise.index.lexical import LexicalIndex
 from turnwise.index.schema import (
+    COLLECTIONS,
     DOCUMENTS,
     MIGRATIONS,
     PASSAGES,
-    SCOPED,
     attached,
     base,
     of_hidden,
@@ -105,9 +105,9 @@ class EmbeddedIndex:
             row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
                 return False
+            _count(tx, row["id"], -1)
             _clear(tx, row["id"])
             tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
-            _count(tx, documents=-1)
         return True
 
     # --- what a check found ---------------------------------------------------------------------------------------
@@ -205,16 +205,19 @@ class EmbeddedIndex:
         with self._database.write() as tx:
             self._require_same_embedder(tx)
             tx.execute("INSERT OR REPLACE INTO index_meta VALUES ('embedder', ?)", (self.embedder.name,))
-            kept = sum(
-                tx.execute(
-                    "INSERT INTO vectors (passage_id, vector) SELECT passage_id, ? FROM pending WHERE passage_id = ?",
-                    (to_blob(vector), passage),
-                ).rowcount
-                for passage, vector in vectors.items()
+            kept = tx.execute(
+                "SELECT document_id, count(*) FROM pending JOIN passages ON id = passage_id"
+                " WHERE passage_id IN (SELECT value FROM json_each(?)) GROUP BY document_id",
+                (json.dumps(list(vectors)),),
+            ).fetchall()
+            tx.executemany(
+                "INSERT INTO vectors (passage_id, vector) SELECT passage_id, ? FROM pending WHERE passage_id = ?",
+                ((to_blob(vector), passage) for passage, vector in vectors.items()),
             )
             tx.executemany("DELETE FROM pending WHERE passage_id = ?", ((passage,) for passage in vectors))
-            _count(tx, vectors=kept)
-        return kept
+            for document_id, number in kept:
+                _count_vectors(tx, document_id, number)
+        return sum(number for _, number in kept)
 
     def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
         """Vectors of two embedders cannot be compared; an empty table may change hands."""
@@ -304,6 +307,10 @@ class EmbeddedIndex:
         self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
     ) -> list[DocumentInfo]:
         """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        if collection is None and reach.collections and not reach.conversations:  # each has an index in that order
+            names = {storable(each) for each in reach.collections}
+            pages = (self.find_documents(search, each, after, limit, reach) for each in names)
+            return sorted(chain.from_iterable(pages), key=lambda each: each.source)[:limit]
         clause, values = within(reach)
         parts, given = [clause, "source > ?"], [*values, storable(after)]
         if collection is not None:
@@ -353,24 +360,20 @@ class EmbeddedIndex:
 
     def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
         """The collections within reach, "" among them where documents are in none, and what each holds."""
-        clause, values = within(reach)
-        with self._database.read() as tx:
-            rows = tx.execute(
-                "SELECT collection, count(*), coalesce(sum(passages), 0) FROM documents"
-                f" WHERE {clause} GROUP BY collection ORDER BY collection",
-                values,
-            ).fetchall()
-            waiting = tx.execute(
-                "SELECT collection, count(*) FROM pending CROSS JOIN passages ON passages.id = passage_id"
-                f" CROSS JOIN documents ON documents.id = document_id WHERE {clause} GROUP BY collection",
-                values,
-            ).fetchall()
-        pending = {row[0]: row[1] for row in waiting}
-        return {row[0]: Counts(row[1], row[2], row[2] - pending.get(row[0], 0)) for row in rows}
+        (own, values), (besides, more) = base(reach), attached(reach)
+        rows = self._rows(
+            "SELECT collection, sum(documents), sum(passages), sum(vectors) FROM ("
+            " SELECT collection, documents, passages, vectors FROM (SELECT *, '' AS attached FROM collections)"
+            f" WHERE documents > 0 AND {own}"
+            f" UNION ALL SELECT collection, 1, passages, vectors FROM documents WHERE {besides}"
+            ") GROUP BY collection ORDER BY collection",
+            *(*values, *more),
+        )
+        return {row[0]: Counts(*row[1:]) for row in rows}
 
     def counts(self, reach: Reach | None = None) -> Counts:
         """What there is within reach; all of it where the reach is None."""
-        if reach is not None and (reach != LIBRARY or self._rows(f"{SCOPED} LIMIT 1")):
+        if reach is not None:
             held = self.collections(reach).values()
             return Counts(*(sum(each) for each in zip(*map(dataclasses.astuple, held), strict=True))) if held else NONE
         rows = self._rows("SELECT name, value FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')")
@@ -386,7 +389,7 @@ class EmbeddedIndex:
             if forgotten:
                 _log(tx, "remove", document_id, span)
                 _log(tx, "add", document_id, span)
-                _count(tx, vectors=-forgotten)
+                _count_vectors(tx, document_id, -forgotten)
         self._lexical.follow()
 
     # --- looking after --------------------------------------------------------------------------------------------
@@ -413,11 +416,22 @@ class EmbeddedIndex:
             pending = [row[0] for row in tx.execute("SELECT passage_id FROM pending ORDER BY passage_id")]
             (documents,) = tx.execute("SELECT count(*) FROM documents").fetchone()
             counted = self.counts()
+            made, noted, held, collected = (
+                set(map(tuple, tx.execute(statement)))
+                for statement in (
+                    "SELECT document_id, count(*) FROM passages JOIN vectors ON passage_id = passages.id GROUP BY 1",
+                    "SELECT id, vectors FROM documents WHERE vectors != 0",
+                    COLLECTIONS,
+                    "SELECT * FROM collections WHERE documents != 0",
+                )
+            )
         told = {
             f"the words hold {len(by_words)} passages, not those {len(passages)}": by_words == passages,
             f"the vectors hold {len(by_meaning)} passages, not those {len(vectors)}": by_meaning == vectors,
             "passages that wait for a vector are not those without one": sorted(vectors + pending) == passages,
             f"the counters say {counted}": counted == Counts(documents, len(passages), len(vectors)),
+            "the vectors of documents are not as many as is noted": made == noted,
+            "collections do not hold what is noted": held == collected,
         }
         damaged = [f"the file {name} is damaged" for name in self._lexical.damaged_files()]
         return [line for line, right in told.items() if not right] + damaged
@@ -459,6 +473,8 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
     if known is not None and known["hash"] == document.digest:
         return "unchanged"
     same = known is not None and known["title"] == document.title and _chunks(tx, known["id"]) == document.chunks
+    if known is not None:
+        _count(tx, known["id"], -1)
     if same:  # only what is said of it is new: its words are written again, and no vector is lost
         _log(tx, "remove", known["id"], (0, -1))
     elif known is not None:
@@ -493,7 +509,7 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
     else:
         _write_passages(tx, document_id, document)
     _log(tx, "add", document_id, _span(tx, document_id))
-    _count(tx, documents=int(known is None))
+    _count(tx, document_id)
     return "added" if known is None else "updated"
 
 
@@ -525,16 +541,15 @@ def _write_passages(tx: sqlite3.Connection, document_id: int, document: Document
         ),
     )
     tx.execute("INSERT INTO pending SELECT id FROM passages WHERE document_id = ?", (document_id,))
-    _count(tx, passages=len(document.chunks))
 
 
 def _clear(tx: sqlite3.Connection, document_id: int) -> None:
     """Delete a document's passages and their vectors."""
     _log(tx, "remove", document_id, _span(tx, document_id))
     of_document = "(SELECT id FROM passages WHERE document_id = ?)"
-    vectors = tx.execute(f"DELETE FROM vectors WHERE passage_id IN {of_document}", (document_id,)).rowcount
-    passages = tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,)).rowcount
-    _count(tx, passages=-passages, vectors=-vectors)
+    tx.execute(f"DELETE FROM vectors WHERE passage_id IN {of_document}", (document_id,))
+    tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,))
+    tx.execute("UPDATE documents SET vectors = 0 WHERE id = ?", (document_id,))
 
 
 def _log(tx: sqlite3.Connection, op: str, document_id: int, span: tuple[int, int]) -> None:
@@ -549,10 +564,29 @@ def _span(tx: sqlite3.Connection, document_id: int) -> tuple[int, int]:
     return first, last
 
 
-def _count(tx: sqlite3.Connection, **more: int) -> None:
+def _count(tx: sqlite3.Connection, document_id: int, sign: int = 1) -> None:
+    """Count a document in, or before it changes out (-1), with what it holds."""
+    row = tx.execute(
+        "SELECT tenant, collection, attached, passages, vectors FROM documents WHERE id = ?", (document_id,)
+    ).fetchone()
+    more = {"documents": sign, "passages": sign * row["passages"], "vectors": sign * row["vectors"]}
     tx.executemany(
         "UPDATE index_meta SET value = value + ? WHERE name = ?", ((number, name) for name, number in more.items())
     )
+    if not row["attached"]:
+        tx.execute(
+            "INSERT INTO collections VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, collection) DO UPDATE SET"
+            " documents = documents + excluded.documents, passages = passages + excluded.passages,"
+            " vectors = vectors + excluded.vectors",
+            (row["tenant"], row["collection"], *more.values()),
+        )
+
+
+def _count_vectors(tx: sqlite3.Connection, document_id: int, more: int) -> None:
+    """Note that a document has so many vectors more."""
+    _count(tx, document_id, -1)
+    tx.execute("UPDATE documents SET vectors = vectors + ? WHERE id = ?", (more, document_id))
+    _count(tx, document_id)
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

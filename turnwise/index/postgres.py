@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 import numpy as np
@@ -15,10 +15,15 @@ import numpy as np
 from turnwise.errors import LibraryError
 from turnwise.index.fusion import DEPTH, Found, best, fused, hits, unplaced
 from turnwise.index.postgres_schema import (
+    COLLECTED,
+    COLLECTIONS,
     DOCUMENTS,
+    IN_ORDER,
     MIGRATIONS,
+    OWNED,
     PASSAGES,
     SCOPED,
+    START,
     VECTOR_INDEX,
     attached,
     base,
@@ -124,6 +129,7 @@ class PostgresIndex:
             row = tx.execute("SELECT id FROM documents WHERE key = %s", (key_of(storable(source)),)).fetchone()
             if row is None:
                 return False
+            count(tx, [row["id"]], -1)
             clear(tx, [row["id"]])
             tx.execute("DELETE FROM documents WHERE id = %s", (row["id"],))
             changed(tx)
@@ -219,9 +225,10 @@ class PostgresIndex:
         with self._database.connection() as connection:
             self._require_same_embedder(connection)
             rows = connection.execute(
-                "SELECT passages.id, title, heading, text FROM passages JOIN documents ON documents.id = document_id"
-                " WHERE NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)"
-                " ORDER BY passages.id LIMIT %s",
+                "SELECT missing.id, title, heading, text FROM documents, LATERAL ("
+                " SELECT id, heading, text FROM passages WHERE document_id = documents.id"
+                " AND NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id) ORDER BY position"
+                ") AS missing WHERE vectors < passages ORDER BY documents.id LIMIT %s",
                 (limit,),
             ).fetchall()
         rows.sort(key=lambda row: -len(row["text"]))
@@ -233,12 +240,15 @@ class PostgresIndex:
             self._require_same_embedder(tx)
             claim(tx, self.embedder.name, self.embedder.dimension)
             _keep_vector_index(tx)
-            cursor = tx.cursor()
-            cursor.executemany(
-                "INSERT INTO vectors SELECT id, %s::halfvec FROM passages WHERE id = %s ON CONFLICT DO NOTHING",
-                [(_vector_text(vector), passage) for passage, vector in vectors.items()],
-            )
-            return cursor.rowcount if vectors else 0
+            made = tx.execute(
+                "WITH made AS (INSERT INTO vectors SELECT id, vector::halfvec FROM passages"
+                " JOIN unnest(%s::integer[], %s::text[]) AS given (passage, vector) ON id = passage"
+                " ON CONFLICT DO NOTHING RETURNING passage_id)"
+                " SELECT document_id, count(*) AS number FROM made JOIN passages ON id = passage_id GROUP BY 1",
+                (list(vectors), [_vector_text(vector) for vector in vectors.values()]),
+            ).fetchall()
+            count_vectors(tx, {row["document_id"]: row["number"] for row in made})
+            return sum(row["number"] for row in made)
 
     def _require_same_embedder(self, connection: Connection) -> None:
         row = connection.execute(SEARCHED).fetchone()
@@ -389,21 +399,28 @@ class PostgresIndex:
         self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
     ) -> list[DocumentInfo]:
         """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        if collection is None and reach.collections and not reach.conversations:  # each has an index in that order
+            pages = (
+                self.find_documents(search, each, after, limit, reach) for each in set(map(label, reach.collections))
+            )
+            return sorted(chain.from_iterable(pages), key=lambda each: each.source)[:limit]
         fits, values = within(reach)
-        fits += " AND source > %(after)s"
+        if not reach.conversations:
+            fits += f" AND {OWNED} = hashtextextended('/' || %(tenant)s, 0)"
+        fits += f" AND {START} >= left(%(after)s, 500) AND source > %(after)s"
         values["after"] = storable(after)
         if collection is not None:
-            fits += " AND collection = %(collection)s"
+            fits += f" AND {COLLECTED} = hashtextextended(%(collection)s, 0) AND collection = %(collection)s"
             values["collection"] = label(collection)
         if not search.split():
             return self._documents(fits, values, limit)
         with self._database.write() as tx, tx.cursor("found") as rows:
-            rows.execute(f"SELECT id, title, source FROM documents WHERE {fits} ORDER BY source", values)
+            rows.execute(f"SELECT id, title, source FROM documents WHERE {fits} {IN_ORDER}", values)
             found = list(islice((row["id"] for row in rows if holds(search, row["title"], row["source"])), limit))
         return self._documents("id = ANY(%(found)s)", {"found": found})
 
     def _documents(self, fits: LiteralString, values: dict[str, Any], limit: int | None = None) -> list[DocumentInfo]:
-        statement: LiteralString = f"{DOCUMENTS} WHERE {fits} ORDER BY source LIMIT %(limit)s"
+        statement: LiteralString = f"{DOCUMENTS} WHERE {fits} {IN_ORDER} LIMIT %(limit)s"
         return [to_info(row) for row in self._named(statement, {**values, "limit": limit})]
 
     def terms(self, reach: Reach = LIBRARY) -> Terms:
@@ -435,36 +452,36 @@ class PostgresIndex:
 
     def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
         """The collections within reach, "" among them where documents are in none, and what each holds."""
-        fits, values = within(reach)
+        (own, values), (besides, more) = base(reach), attached(reach)
         rows = self._named(
-            f"WITH reached AS (SELECT id, collection, passages FROM documents WHERE {fits}),"
-            " held AS (SELECT collection, count(*) AS documents, sum(passages) AS passages FROM reached GROUP BY 1),"
-            " made AS (SELECT collection, count(*) AS vectors FROM reached JOIN passages ON document_id = reached.id"
-            " JOIN vectors ON passage_id = passages.id GROUP BY 1)"
-            " SELECT collection, documents, held.passages, coalesce(vectors, 0) AS vectors"
-            ' FROM held LEFT JOIN made USING (collection) ORDER BY collection COLLATE "C"',
-            values,
+            "SELECT collection, sum(documents)::integer AS documents, sum(passages)::integer AS passages,"
+            " sum(vectors)::integer AS vectors FROM ("
+            "SELECT collection, documents, passages, vectors FROM (SELECT *, '' AS attached FROM collections) AS kept"
+            f" WHERE documents > 0 AND {own}"
+            f" UNION ALL SELECT collection, 1, passages, vectors FROM documents WHERE {besides}"
+            ') AS held GROUP BY collection ORDER BY collection COLLATE "C"',
+            {**values, **more},
         )
         return {row["collection"]: Counts(row["documents"], row["passages"], row["vectors"]) for row in rows}
 
     def counts(self, reach: Reach | None = None) -> Counts:
         """What there is within reach; all of it where the reach is None."""
-        if reach is not None and (reach != LIBRARY or self._is_scoped()):
+        if reach is not None:
             held = self.collections(reach).values()
             return Counts(*(sum(each) for each in zip(*map(dataclasses.astuple, held), strict=True))) if held else NONE
-        (row,) = self._database.rows(
-            "SELECT (SELECT count(*) FROM documents) AS documents, (SELECT count(*) FROM passages) AS passages,"
-            " (SELECT count(*) FROM vectors) AS vectors"
+        rows = self._database.rows(
+            "SELECT name, value FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')"
         )
-        return Counts(**row)
+        return Counts(**{row["name"]: int(row["value"]) for row in rows})
 
     def forget_vectors(self, document_id: int) -> None:
         """Let the vectors of a document be made again."""
         with self._database.write(lock="library") as tx:
-            tx.execute(
+            forgotten = tx.execute(
                 "DELETE FROM vectors WHERE passage_id IN (SELECT id FROM passages WHERE document_id = %s)",
                 (document_id,),
-            )
+            ).rowcount
+            count_vectors(tx, {document_id: -forgotten})
 
     def _passages(self, ids: Sequence[int], reach: Reach) -> list[Passage]:
         with self._database.connection() as connection:
@@ -504,10 +521,12 @@ def _put(tx: Connection, documents: Sequence[Document]) -> list[Outcome]:
     }
     if new:
         replaced = {known[key]["id"]: document for key, document in new.items() if key in known}
+        count(tx, replaced, -1)
         same = _described_anew(tx, replaced)
         clear(tx, [each for each in replaced if each not in same])
         ids = write_rows(tx, ((None, time.time(), document) for document in new.values()))
         _write_new(tx, [each for each in zip(ids, new.values(), strict=True) if each[0] not in same])
+        count(tx, ids)
         changed(tx)
     return ["unchanged" if key not in new else "updated" if key in known else "added" for key in keys]
 
@@ -671,6 +690,37 @@ def clear(tx: Connection, documents: Sequence[int]) -> None:
     """Delete the passages of documents and, by cascade, their vectors."""
     rows = tx.execute("DELETE FROM passages WHERE document_id = ANY(%s) RETURNING id", (list(documents),)).fetchall()
     write_removed(tx, [row["id"] for row in rows])
+    tx.execute("UPDATE documents SET vectors = 0 WHERE id = ANY(%s) AND vectors > 0", (list(documents),))
+
+
+def count(tx: Connection, documents: Iterable[int], sign: int = 1) -> None:
+    """Count documents in, or before they change out (-1), with what they hold."""
+    ids = list(documents)
+    tx.execute(
+        "INSERT INTO collections SELECT key, tenant, collection,"
+        " %(sign)s * documents, %(sign)s * passages, %(sign)s * vectors"
+        f" FROM ({COLLECTIONS.format('id = ANY(%(ids)s)')}) AS held ON CONFLICT (key) DO UPDATE SET"
+        " documents = collections.documents + excluded.documents,"
+        " passages = collections.passages + excluded.passages, vectors = collections.vectors + excluded.vectors",
+        {"ids": ids, "sign": sign},
+    )
+    tx.execute(
+        "UPDATE index_meta SET value = (value::bigint + %(sign)s * number)::text FROM ("
+        " SELECT count(*) AS documents, coalesce(sum(passages), 0) AS passages, coalesce(sum(vectors), 0) AS vectors"
+        " FROM documents WHERE id = ANY(%(ids)s)) AS held, LATERAL ("
+        " VALUES ('documents', documents), ('passages', passages), ('vectors', vectors)) AS more (which, number)"
+        " WHERE name = which",
+        {"ids": ids, "sign": sign},
+    )
+
+
+def count_vectors(tx: Connection, more: Mapping[int, int]) -> None:
+    """Note that documents have so many vectors more."""
+    count(tx, more, -1)
+    tx.cursor().executemany(
+        "UPDATE documents SET vectors = vectors + %s WHERE id = %s", [(number, id_) for id_, number in more.items()]
+    )
+    count(tx, more)
 
 
 def changed(tx: Connection) -> None:

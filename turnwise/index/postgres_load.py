@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from turnwise.index.postgres import (
     changed,
     claim,
     clear,
+    count,
+    count_vectors,
     searched_words,
     storable_document,
     with_same_passages,
@@ -67,12 +70,14 @@ def load_documents(database: Database, documents: Sequence[Kept]) -> None:
             for each in new
             for (passage, position), piece in zip(each.passages, each.document.chunks, strict=True)
         ]
+        count(tx, [each.id for each in documents], -1)
         clear(tx, [each.id for each in new])
         tx.execute("DELETE FROM documents WHERE id = ANY(%s)", ([each.id for each in new],))
         forget(tx, [passage for passage, *_ in pieces])
         write_rows(tx, ((each.id, each.added_at, each.document) for each in documents))
         write_passages(tx, ((passage, each.id, position, piece) for passage, each, position, piece in pieces))
         write_segment(tx, ((passage, searched_words(each.document, piece)) for passage, each, _, piece in pieces))
+        count(tx, [each.id for each in documents])
         changed(tx)
     tidy(database)
 
@@ -88,16 +93,17 @@ def load_vectors(database: Database, vectors: Sequence[tuple[int, bytes]]) -> in
     """Keep vectors of passages that are there and have none: values in half precision. Gives how many."""
     with database.write(lock="library") as tx:
         rows = tx.execute(
-            "SELECT id FROM passages WHERE id = ANY(%s)"
+            "SELECT id, document_id FROM passages WHERE id = ANY(%s)"
             " AND NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)",
             ([passage for passage, _ in vectors],),
         )
-        waiting = {row["id"] for row in rows}
+        waiting = {row["id"]: row["document_id"] for row in rows}
         with tx.cursor().copy("COPY vectors (passage_id, vector) FROM STDIN WITH (FORMAT BINARY)") as copy:
             copy.set_types(["int4", "bytea"])
             for passage, vector in vectors:
                 if passage in waiting:
                     copy.write_row((passage, _sent(vector)))
+        count_vectors(tx, Counter(waiting.values()))
     return len(waiting)
 
 

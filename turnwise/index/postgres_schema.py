@@ -66,7 +66,14 @@ def unchecked(tx: Connection) -> None:
     tx.execute("CREATE INDEX unchecked ON passages (id) WHERE flag IS NULL")
 
 
-MIGRATIONS = (extension, tables, flags, reach, unchecked)
+def counted(tx: Connection) -> None:
+    """How many vectors a document has, what collections hold and what there is is counted, and documents are in
+    order."""
+    for statement in _COUNTED:
+        tx.execute(statement)
+
+
+MIGRATIONS = (extension, tables, flags, reach, unchecked, counted)
 
 # Ids are never reused: a citation or a vector can not come to mean another passage. `key` is a hash of the source, for
 # sources may be longer than an index takes. Of `postings`, a row is a word in a segment: all passages put in together
@@ -130,18 +137,50 @@ _REACH: tuple[LiteralString, ...] = (
     "CREATE INDEX documents_attached ON documents USING hash (attached) WHERE attached > ''",
 )
 
-SCOPED: LiteralString = "EXISTS (SELECT FROM documents WHERE tenant > '' OR attached > '')"
+# The rows of `collections` that documents make. What is attached to conversations is not counted in any.
+COLLECTIONS: LiteralString = """
+    SELECT sha256(convert_to(tenant, 'UTF8')) || sha256(convert_to(collection, 'UTF8')) AS key, tenant, collection,
+        count(*) AS documents, sum(passages) AS passages, sum(vectors) AS vectors
+    FROM documents WHERE attached = '' AND {} GROUP BY tenant, collection
+"""
 
-PENDING: LiteralString = """(
-        SELECT count(*)::integer FROM passages WHERE document_id = documents.id
-        AND NOT EXISTS (SELECT FROM vectors WHERE passage_id = passages.id)
-    ) AS pending"""
+# An index takes no long texts: it has the beginnings of sources, and hashes of what is looked up as a whole.
+START: LiteralString = "left(source, 500)"
+IN_ORDER: LiteralString = f"ORDER BY {START}, source"
+OWNED: LiteralString = "hashtextextended(attached || '/' || tenant, 0)"
+COLLECTED: LiteralString = "hashtextextended(collection, 0)"
+
+_COUNTED: tuple[LiteralString, ...] = (
+    "ALTER TABLE documents ADD COLUMN vectors integer NOT NULL DEFAULT 0",
+    """UPDATE documents SET vectors = made.number FROM (
+        SELECT document_id, count(*) AS number FROM passages JOIN vectors ON passage_id = passages.id GROUP BY 1
+    ) AS made WHERE document_id = documents.id""",
+    "CREATE INDEX documents_waiting ON documents (id) WHERE vectors < passages",
+    """CREATE TABLE collections (
+        key bytea PRIMARY KEY, tenant text COLLATE "C", collection text, documents bigint, passages bigint,
+        vectors bigint
+    )""",
+    "CREATE INDEX collections_of_tenant ON collections USING hash (tenant)",
+    f"INSERT INTO collections {COLLECTIONS.format('true')}",
+    """INSERT INTO index_meta
+        SELECT name, number::text FROM (
+            SELECT count(*) AS documents, coalesce(sum(passages), 0) AS passages, coalesce(sum(vectors), 0) AS vectors
+            FROM documents
+        ) AS held, LATERAL (
+            VALUES ('documents', documents), ('passages', passages), ('vectors', vectors)
+        ) AS counted (name, number)""",
+    f"CREATE INDEX documents_in_order ON documents ({OWNED}, {START})",
+    f"CREATE INDEX documents_of_collection ON documents ({OWNED}, {COLLECTED}, {START})",
+    "ANALYZE documents",  # how many there are of each, the planner knows from now on
+)
+
+SCOPED: LiteralString = "EXISTS (SELECT FROM documents WHERE tenant > '' OR attached > '')"
 
 TRUSTED: LiteralString = "EXISTS (SELECT FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
 DOCUMENTS: LiteralString = (
     "SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, tenant, attached,"
-    f" {TRUSTED}, {PENDING} FROM documents"
+    f" {TRUSTED}, passages - vectors AS pending FROM documents"
 )
 
 PASSAGES: LiteralString = f"""

@@ -38,7 +38,13 @@ def unchecked(tx: sqlite3.Connection) -> None:
     tx.execute("CREATE INDEX unchecked ON passages (id) WHERE flag IS NULL")
 
 
-MIGRATIONS = (tables, op_log, flags, reach, unchecked)
+def counted(tx: sqlite3.Connection) -> None:
+    """How many vectors a document has and what collections hold is counted, and their documents are in order."""
+    for statement in _COUNTED:
+        tx.execute(statement)
+
+
+MIGRATIONS = (tables, op_log, flags, reach, unchecked, counted)
 
 # Ids are never reused (AUTOINCREMENT): a citation or a vector can not come to mean another passage.
 _TABLES = (
@@ -116,6 +122,23 @@ _REACH = (
     "CREATE INDEX documents_attached ON documents (attached) WHERE attached > ''",
 )
 
+# What is attached to conversations is not counted.
+COLLECTIONS = """SELECT tenant, collection, count(*), sum(passages), sum(vectors) FROM documents WHERE attached = ''
+    GROUP BY tenant, collection"""
+
+_COUNTED = (
+    "ALTER TABLE documents ADD COLUMN vectors INTEGER NOT NULL DEFAULT 0",
+    """UPDATE documents SET vectors = (
+        SELECT count(*) FROM passages JOIN vectors ON passage_id = passages.id WHERE document_id = documents.id
+    )""",
+    """CREATE TABLE collections (
+        tenant TEXT, collection TEXT, documents INTEGER, passages INTEGER, vectors INTEGER,
+        PRIMARY KEY (tenant, collection)
+    ) WITHOUT ROWID""",
+    f"INSERT INTO collections {COLLECTIONS}",
+    "CREATE INDEX documents_of_collection ON documents (tenant, collection, source) WHERE attached = ''",
+)
+
 # The first and the last passage of a document: their ids run with their positions.
 FIRST, LAST = (
     f"(SELECT id FROM passages WHERE document_id = documents.id ORDER BY position {order} LIMIT 1)"
@@ -126,11 +149,6 @@ FIRST, LAST = (
 SCOPED = (
     "SELECT id FROM documents WHERE tenant > '' UNION ALL SELECT id FROM documents WHERE attached > '' AND +tenant = ''"
 )
-
-PENDING = """CASE WHEN EXISTS (SELECT 1 FROM pending) THEN (
-        SELECT count(*) FROM passages AS waiting JOIN pending ON passage_id = waiting.id
-        WHERE waiting.document_id = documents.id
-    ) ELSE 0 END AS pending"""
 
 TRUSTED = "EXISTS (SELECT 1 FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
@@ -143,7 +161,7 @@ PASSAGES = f"""
 
 DOCUMENTS = f"""
     SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, tenant, attached,
-        {TRUSTED}, {PENDING}
+        {TRUSTED}, passages - vectors AS pending
     FROM documents
 """
 

@@ -24,13 +24,12 @@ class EmbeddedStore(Answering):
         "conversations.collections IS NOT NULL AND NOT EXISTS (SELECT 1 FROM json_each(conversations.collections)"
         " WHERE value NOT IN (SELECT value FROM json_each(?)))"
     )
+    _short = "{}"
     _last = "SELECT number, status, owner FROM turns WHERE conversation_id = ? ORDER BY number DESC LIMIT 1"
 
     def __init__(self, database: Database) -> None:
         super().__init__(OverSqlite(database))
-        database.migrate(
-            "store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each, share_chores]
-        )
+        database.migrate("store", MIGRATIONS)
 
     def _place(self, conversation_id: str) -> str:
         return full_id(self._tenant, conversation_id)
@@ -118,3 +117,23 @@ def mark_each(tx: sqlite3.Connection) -> None:
 
 def share_chores(tx: sqlite3.Connection) -> None:
     tx.execute(chores.TABLE)
+
+
+def list_parts(tx: sqlite3.Connection) -> None:
+    """The conversations of a user, and those that draw on some collections, are listed without reading the others."""
+    tx.execute("CREATE INDEX conversations_of_user ON conversations (tenant, user_id, last_activity)")
+    tx.execute(
+        "CREATE INDEX conversations_by_collections ON conversations (tenant, collections, last_activity)"
+        " WHERE collections IS NOT NULL"
+    )
+
+
+MIGRATIONS = (
+    create_conversations,
+    keep_what_was_shown,
+    serve_many,
+    note_collections,
+    mark_each,
+    share_chores,
+    list_parts,
+)

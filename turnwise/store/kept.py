@@ -82,14 +82,16 @@ class Kept:
         raise NotImplementedError
 
     _within: ClassVar[str]  # the condition that the collections of a conversation are among those of a JSON list
+    _short: ClassVar[str]  # a text as an index takes it, however long it is
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def conversation(self, conversation_id: str) -> Conversation:
-        """The conversation with the records of its turns; a turn whose process died is there as interrupted."""
+    def conversation(self, conversation_id: str, records: bool = True) -> Conversation:
+        """The conversation with the records of its turns and the feedback, or what was said alone; a turn whose process
+        died is there as interrupted."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
-        return self._load(conversation_id)
+        return self._load(conversation_id, records)
 
     def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
         """The conversation with the latest so many of its turns, or of those before a number, and how many it has."""
@@ -124,7 +126,7 @@ class Kept:
         words = [word.lower() for word in search.split()][:MOST_WORDS]
         if any(storable(word) != word for word in words):
             return []
-        columns, order = ["id", "title", "user_id", "created_at", "last_activity", "ancestors"], self._order
+        columns = ["id", "title", "user_id", "created_at", "last_activity", "ancestors", f"{self._order} AS place"]
         of_it = f"{self._of} = conversations.{self._key}"
         values: list[Any] = []
         if words:
@@ -143,17 +145,21 @@ class Kept:
             conditions.append(f"({titled} OR EXISTS (SELECT 1 FROM turns WHERE {of_it} AND ({asked_it} OR {said_it})))")
             values += [*value, *value, *value]
         if user is not None:
-            conditions.append("user_id = ?")
-            values.append(storable(user))
+            conditions.append(self._is("user_id"))
+            values += [storable(user)] * 2
         if before is not None:
             conditions.append("last_activity < ?")
             values.append(before)
-        seen, limits = self._seen
-        rows = self._sql.rows(
-            f"SELECT {', '.join(columns)}, (SELECT count(*) FROM turns WHERE {of_it}) AS turns FROM conversations"
-            f" WHERE {' AND '.join(conditions)}{seen} ORDER BY last_activity DESC, {order} DESC LIMIT ?",
-            *(*values, *limits, limit),
-        )
+        rows = [
+            row
+            for seen, limits in self._parts()
+            for row in self._sql.rows(
+                f"SELECT {', '.join(columns)}, (SELECT count(*) FROM turns WHERE {of_it}) AS turns FROM conversations"
+                f" WHERE {' AND '.join(conditions)}{seen} ORDER BY last_activity DESC, {self._order} DESC LIMIT ?",
+                *(*values, *limits, limit),
+            )
+        ]
+        rows = sorted(rows, key=lambda row: (row["last_activity"], row["place"]), reverse=True)[:limit]
         origins = [json.loads(row["ancestors"] or "[]")[:1] for row in rows]
         known = self._known(each for origin in origins for each in origin)
         return [
@@ -353,6 +359,30 @@ class Kept:
     def _seen(self) -> tuple[str, tuple[str, ...]]:
         """The further condition that a conversation is one of this view, and its values."""
         return (f" AND {self._within}", (json.dumps(self._collections),)) if self._collections else ("", ())
+
+    def _parts(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Conditions that together let through the conversations of this view, each with an index in the order of a
+        list: one for every set of collections that they draw on. The sets are looked up one after the other, so that
+        no more is read where there are more conversations."""
+        if not self._collections:
+            return [("", ())]
+        short = self._short.format("collections")
+        kept = "FROM conversations WHERE tenant = ? AND collections IS NOT NULL"
+        sets = self._sql.rows(
+            f"WITH RECURSIVE sets (name) AS (SELECT min({short}) {kept} UNION ALL"
+            f" SELECT (SELECT min({short}) {kept} AND {short} > sets.name) FROM sets WHERE name IS NOT NULL)"
+            f" SELECT (SELECT collections {kept} AND {short} = sets.name ORDER BY last_activity LIMIT 1) AS collections"
+            " FROM sets WHERE name IS NOT NULL",
+            *[self._tenant] * 3,
+        )
+        within = [
+            each["collections"] for each in sets if set(json.loads(each["collections"])) <= set(self._collections)
+        ]
+        return [(f" AND {self._is('collections')}", (each, each)) for each in within]
+
+    def _is(self, column: str) -> str:
+        """The condition that a text, given twice, stands in a column whose index has it short."""
+        return f"{self._short.format(column)} = {self._short.format('?')} AND {column} = ?"
 
     @property
     def _turn_seen(self) -> tuple[str, tuple[str, ...]]:

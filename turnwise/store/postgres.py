@@ -36,6 +36,7 @@ class PostgresStore(Answering):
 
     _key, _of, _order = "key", "conversation", "place"
     _within = "conversations.collections::jsonb <@ ?::jsonb"
+    _short = "hashtextextended({}, 0)"
     _last = (
         "SELECT number, status, owner, held_until > clock_timestamp() AS held FROM turns WHERE conversation = ?"
         " ORDER BY number DESC LIMIT 1"
@@ -46,9 +47,7 @@ class PostgresStore(Answering):
         self._database = database
         self._lease = lease
         self._leases = Leases(database, lease, self._work)
-        database.migrate(
-            "store", [create_conversations, keep_what_was_shown, serve_many, note_collections, mark_each, share_chores]
-        )
+        database.migrate("store", MIGRATIONS)
         found = {row["collname"] for row in database.rows("SELECT collname FROM pg_collation")}
         self._letters = next((f' COLLATE "{name}"' for name in UNICODE if name in found), "")
 
@@ -252,6 +251,30 @@ def mark_each(tx: Connection) -> None:
 
 def share_chores(tx: Connection) -> None:
     tx.execute(chores.TABLE)
+
+
+def list_parts(tx: Connection) -> None:
+    """The conversations of a user, and those that draw on some collections, are listed without reading the others."""
+    tx.execute(
+        "CREATE INDEX conversations_of_user ON conversations"
+        " (tenant, hashtextextended(user_id, 0), last_activity, place)"
+    )
+    tx.execute(
+        "CREATE INDEX conversations_by_collections ON conversations"
+        " (tenant, hashtextextended(collections, 0), last_activity, place)"
+    )
+    tx.execute("ANALYZE conversations")  # which of these there are many of, the planner knows from now on
+
+
+MIGRATIONS = (
+    create_conversations,
+    keep_what_was_shown,
+    serve_many,
+    note_collections,
+    mark_each,
+    share_chores,
+    list_parts,
+)
 
 
 def key_of(conversation_id: str) -> bytes:

@@ -341,7 +341,8 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     """What a message is to its conversation: the first stages of a turn, with no search and no answer."""
     check = parts.guard.open_input(request.message)
     check_request(request, parts.settings.max_message)
-    stored = store_for(request, parts).conversation(request.conversation_id) if request.conversation_id else None
+    kept, name = store_for(request, parts), request.conversation_id
+    stored = kept.conversation(name, records=False) if name else None
     said = request.history if stored is None else stored.messages()
     blocked, places = ((), ()) if stored is None else stored.refused()
     ours = stored is not None and not stored.metadata.get("imported")
