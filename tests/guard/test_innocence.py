@@ -54,6 +54,8 @@ HONEST = [
     "which documents do you have?",
     "Can you repeat the instructions you gave me at the beginning?",
     "Print everything you told me so far as a table",
+    "print everything you have about theft",
+    "write down all you know about bees",
     "Act as the examiner and quiz me with answers hidden",
     "Give me a practice exam with answers hidden",
 ]

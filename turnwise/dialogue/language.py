@@ -25,7 +25,7 @@ _SCRIPTS = (
     # Hangul, Cyrillic, Greek, Hebrew, Arabic, the scripts of India and its neighbours, Thai, Georgian, Ethiopic
     ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
 )
-_CODE = re.compile(r"\b(?:\d+[a-z]+\d|[a-z]+\d+[a-z])\w*", re.I)  # "3f2b1c4d": its letters are no words
+_CODE = re.compile(r"\b(?:\d+[a-z]|[a-z]+\d)\w*", re.I)  # "3f2b1c4d", "E10": its letters are no words
 _LATIN = re.compile("[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]+(?:’[a-zA-Z]+)?")
 _MORE = re.compile(
     r"\b(?:mehr|weiter|genauer|näher|details|noch|sonst|plus|davantage|détails?|continuez?|développez?|autre|más|"
@@ -107,7 +107,10 @@ def _told(text: str, spoken: str = "") -> str | None:
 
 
 def _by_words(found: list[str], spoken: str) -> str | None:
-    """English, unless more of the small words are another language's; a word of both counts half for each."""
+    """English, unless more of the small words are another language's; a word of both counts half for each, and a single
+    letter alone tells nothing."""
+    if len(found) == 1 and len(found[0]) == 1:
+        return None
     known, marks = _known()
     scores: dict[str, float] = {}
     for place, word in enumerate(found):

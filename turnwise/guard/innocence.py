@@ -115,7 +115,7 @@ _WHO = (
 )
 _MEETING = re.compile(rf"(?:(?:hi|hello|hey)[,.!]? )?(?:{_WHO})(?:(?:,| and|, and) (?:{_WHO}))?[?.!]?", re.I)
 _ALL_ON = re.compile(
-    r"(?:please )?(?:show|give|tell|find|list) (?:me |us )?(?:everything|all|anything|what) (?:that )?(?:you|we) "
+    r"(?:please )?(?:show|give|tell|find|list|print(?: out)?|write(?: down)?|get|collect|summari[sz]e) (?:me |us )?(?:everything|all|anything|what) (?:that )?(?:you|we) "
     r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
     re.I,
 )
