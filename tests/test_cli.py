@@ -317,10 +317,10 @@ def test_the_sources_in_a_citation_style(library: Path, documents: Path) -> None
 
 
 def test_a_piped_conversation(birds: Path) -> None:
-    said = "What is the grey heron?\n\n/why\nthanks!\n/help\n\0\nWhat did I ask first?\n/quit\nnever asked\n"
+    said = "What is the grey heron?\n\n/why\nthanks!\n/help\n/foo\n\0\nWhat did I ask first?\nquit\nnever asked\n"
     result = run("chat", "--library", birds, "--conversation", "c", stdin=said)
     assert result.exit_code == 0
-    first, why, thanks, commands, nul, recall = result.stdout.split("> ")[1:-1]
+    first, why, thanks, commands, unknown, nul, recall = result.stdout.split("> ")[1:-1]
     assert first.splitlines()[2:] == [
         "The grey heron is a tall wading bird that eats fish. [1]",
         "  [1] Grey heron",
@@ -330,7 +330,8 @@ def test_a_piped_conversation(birds: Path) -> None:
     assert stages[:3] == ["guard in", "understand", "condense"]
     assert re.search(r"^ +injection: 0\.\d\d of \d\.\d\d$", why, re.M)  # a rail, its score and its threshold
     assert "searched nothing — a courtesy needs no search" in thanks
-    assert "/quit" in commands
+    assert commands.startswith("/help\n/why")
+    assert unknown.startswith("/foo\nThere is no /foo.\n/why")
     assert nul == "\ufffd\n\n"
     assert "not text" in result.stderr
     assert "Your first question was: “What is the grey heron?”" in recall

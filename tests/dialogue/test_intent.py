@@ -51,7 +51,10 @@ PHRASES: dict[tuple[str, str], str] = {
         ok | Okay. | got it | I see | cool | great! | makes sense | understood | ok, got it | interesting |
         I understand | sounds good | fair enough | good to know | alright | that makes sense | ok great |
         that's all for now""",
-    ("social", "declined"): "no | nope | never mind | forget it | not now | no, it's fine",
+    ("social", "declined"): """
+        no | nope | never mind | forget it | not now | no, it's fine | stop. start over | ignore my last question |
+        forget all I asked so far""",
+    ("social", "sure"): "are you sure? | Really? | are you quite sure about that?",
     ("social", "capabilities"): """
         what can you do? | Who are you? | what are you? | help | how can you help me? | what can I ask you? |
         are you a bot? | what do you do? | how does this work? | are you an AI? | what's your name?""",

@@ -222,7 +222,7 @@ def test_a_short_line_above_sentences_is_a_heading_of_a_plain_text() -> None:
     written = (
         "TENANCY AGREEMENT\nThis agreement is made between the landlord and the tenant.\n"
         "1. RENT\nThe rent is 940 euros per month.\nIt is paid in advance, by bank transfer.\n"
-        "Keys\nThe tenant receives two keys. A lost one costs 65 euros.\n\n"
+        "2. Keys, locks and doors\nThe tenant receives two keys. A lost one costs 65 euros.\n\n"
         "Visits\n\nGuests may stay for up to four weeks in a year.\n\nKind regards\n\nRosalind Pike"
     )
     parsed = parse_bytes("a.txt", written.encode())
@@ -230,7 +230,7 @@ def test_a_short_line_above_sentences_is_a_heading_of_a_plain_text() -> None:
     assert texts(parsed) == [
         ("", "This agreement is made between the landlord and the tenant."),
         ("1. RENT", "The rent is 940 euros per month.\nIt is paid in advance, by bank transfer."),
-        ("Keys", "The tenant receives two keys. A lost one costs 65 euros."),
+        ("2. Keys, locks and doors", "The tenant receives two keys. A lost one costs 65 euros."),
         ("Visits", "Guests may stay for up to four weeks in a year."),
         ("Visits", "Kind regards"),
         ("Visits", "Rosalind Pike"),

@@ -254,6 +254,21 @@ def test_what_a_period_costs_is_worked_out_for_another() -> None:
     assert talk("how much is that a year?", before=("x", "The pool is 25 metres long.")) == ["I don’t know."]
 
 
+def test_the_price_of_a_row_is_the_field_that_says_so() -> None:
+    row = "item: Raku day; hours: 2.5; price_eur: 39; places: 10 [1]"
+    before = ("How much is the raku day?", row)
+    assert talk("how much is that for 3 people?", before=before)[0].startswith("3 × €39 is €117.")
+    assert talk("for 4 people?", before=before)[0].startswith("4 × €39 is €156.")
+    assert talk("for 4 people?", before=("When is the raku day?", row)) == ["I don’t know."]
+    before = ("How much is the raku day?", "item: Raku day; price: 39; places: 10 [1]")
+    assert talk("how much is that for 3 people?", before=before)[0].startswith("3 × 39 is 117.")
+
+
+def test_no_number_is_taken_from_words_that_are_only_quoted() -> None:
+    before = ("and for 4 days?", "I don’t know: the documents do not answer “and for 4 days?”.")
+    assert "no number" in talk("what is 15 % of that?", before=before)[0]
+
+
 def test_of_several_numbers_the_user_chooses_one() -> None:
     before = ("Sizes?", "BERT base has 12 layers and 110 million parameters. [1]")
     assert talk("what is 15 % of that?", "110 million", "and times 2", before=before) == [

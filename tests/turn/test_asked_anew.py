@@ -102,3 +102,12 @@ def test_what_is_asked_for_is_told(desk: Engine, turns: tuple[str, ...], told: s
     *_, last = [chat.ask(turn).text for turn in turns]
     assert told in last
     assert not_told not in last
+
+
+def test_a_message_that_says_so_leaves_what_was_talked_about(desk: Engine) -> None:
+    chat = desk.chat()
+    chat.ask("How high is the slide?")
+    reply = chat.ask("ok new question: when is the midterm?")
+    assert not reply.follow_up.is_follow_up
+    assert reply.condensed_query == "when is the midterm?"
+    assert "12 March" in reply.text

@@ -73,14 +73,14 @@ class Talk:
     def converse(self) -> None:
         """Talk until /quit or the end of the input. A turn that fails is told, and the conversation goes on."""
         for message in _messages(echo=not self._as_json):
-            if message == "/quit":
+            if message in ("/quit", "/exit", "quit", "exit"):
                 break
             if message == "/why":
                 say(why(self.last))
                 if self.last:
                     say(stands(self.last.state), dim=True)
             elif message.startswith("/") and message[1:].isalpha():
-                say(HELP)
+                say(f"There is no {message}.\n{HELP}" if message != "/help" else HELP)
             else:
                 self._try(message)
 

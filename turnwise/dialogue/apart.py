@@ -11,7 +11,7 @@ _APART = tuple(
         "annual yearly monthly weekly daily",
         "morning afternoon evening night",
         "first second third fourth fifth",
-        "adult child children student senior youth",
+        "adult child children student senior youth junior",
         "single double twin triple",
         "small medium large",
         "red blue green yellow black white",

@@ -60,6 +60,12 @@ _OUTBURST = re.compile(
     r"(?:useless|pointless|frustrating|annoying|ridiculous|not helpful|not working))[,.;:! ]{1,9}){1,3}" + _ASKS,
     re.I,
 )
+_ANEW = re.compile(
+    r"^(?:(?:ok(?:ay)?|so|well|now|right),? )?(?:(?:a )?(?:new|another|different|next) (?:question|topic|subject)"
+    r"|(?:please )?(?:ignore|forget|never ?mind) (?:what i (?:said|asked|wrote)(?: before| so far)?|that|"
+    r"(?:my|the) (?:last|previous) (?:question|message)))\s?[,.:;!–-]+\s+(?:but |and )?(?=\S)",
+    re.I,
+)
 
 
 def read_intent(message: str, code: str | None = None) -> Reading:
@@ -110,11 +116,17 @@ def _read(message: str, code: str) -> Reading:
 
 
 def without_courtesy(message: str) -> str:
-    """The message without "Thanks. ", "This is useless, " or "Hey, so I was wondering " before its question."""
+    """The message without "Thanks. ", "New question: ", "This is useless, " or "Hey, so I was wondering " before its
+    question."""
     text = message.strip()
-    for opening in (_COURTESY, _OUTBURST, _CHATTER):
+    for opening in (_COURTESY, _ANEW, _OUTBURST, _CHATTER):
         text = opening.sub("", text) or text
     return text if text != message.strip() else message
+
+
+def begins_anew(message: str) -> bool:
+    """Whether a message says itself that it leaves what was talked about: "new question: who is the chair?"."""
+    return bool(_ANEW.match(_COURTESY.sub("", message.strip())))
 
 
 def is_question(text: str) -> bool:

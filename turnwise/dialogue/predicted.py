@@ -166,6 +166,7 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
     it is about as likely as any, else the likeliest; of those that agree with it in number, if they are."""
     if not phrases or not points_back(message):
         return phrases
+    phrases = [each for each in phrases if not each[0].isdigit()] or phrases  # a number is nobody
     least = BESIDE * max(chance for _, chance in phrases)
     fitting = [each for each in phrases if each[1] >= least and agrees(message, each[0])] or phrases
     named = subject(next((each.content for each in reversed(seen) if each.role == "user"), ""))

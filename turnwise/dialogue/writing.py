@@ -49,6 +49,7 @@ _OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
 _ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # of which the last question may be asked again
 _OTHER_ACT = re.compile(rf"(?:and|or)(?: when does it)? ({_ACTS})\s*[?.!]*", re.I)
 _ACT = re.compile(rf"(?<=\w )(?:{_ACTS})(?=\s*[?.!]*$)", re.I)
+_AND_THE = re.compile(r"(?:and|or) (?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?", re.I)  # nothing is said within it
 _PEOPLE = re.compile(  # who may do what "I" may
     r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
     r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
@@ -170,7 +171,7 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
         body = body[:start] + named + ending + body[end:]
     elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
-    elif not edit or not _of_words(edit, body):
+    elif not edit or not _of_words(edit, body) or _AND_THE.fullmatch(body.strip()):
         pass
     elif edit.joint is None:
         body = body[: edit.start] + _to_there(body, edit) + rest.pop(0) + body[edit.end :]

@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
 LOOKED_BELOW = 10  # lines of a plain text, for whether one above them is a heading
-VERSION = 6  # of the readers: a document that an older one read is read again when it is added again
+VERSION = 7  # of the readers: a document that an older one read is read again when it is added again
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in time that grows with the length
@@ -54,7 +54,10 @@ _NOT_IN_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _MOST_RUBBISH = 0.05  # of the characters, in a file that still counts as text
 _UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
-_TITLE = re.compile(r"(?:\(?(?:\d{1,2}[.)]?){1,3}\s|[IVX]{1,5}\.\s|§ ?\d+\s)?[^\W\d_a-z][^.,;:!?|\t{}=<>\d]{1,59}[?]?")
+_TITLE = re.compile(  # one with a number may list things
+    r"(?:\(?(?:\d{1,2}[.)]?){1,3}\s|[IVX]{1,5}\.\s|§ ?\d+\s)[^\W\d_a-z][^.;:!?|\t{}=<>\d]{1,59}[?]?"
+    r"|[^\W\d_a-z][^.,;:!?|\t{}=<>\d]{1,59}[?]?"
+)
 _LETTER = re.compile(  # how letters begin and end, which is no heading
     r"(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|kind|best|warm|yours|sincerely|regards|thanks|thank|"
     r"cheers|sehr|liebe[rs]?|hallo|guten|mit|viele|cher|chère|bonjour|cordialement|estimad[oa]|querid[oa]|hola|saludos)\b",

@@ -115,7 +115,8 @@ _WHO = (
 )
 _MEETING = re.compile(rf"(?:(?:hi|hello|hey)[,.!]? )?(?:{_WHO})(?:(?:,| and|, and) (?:{_WHO}))?[?.!]?", re.I)
 _ALL_ON = re.compile(
-    r"(?:please )?(?:show|give|tell|find|list|print(?: out)?|write(?: down)?|get|collect|summari[sz]e) (?:me |us )?(?:everything|all|anything|what) (?:that )?(?:you|we) "
+    r"(?:please )?(?:show|give|tell|find|list|print(?: out)?|write(?: down)?|get|collect|summari[sz]e) (?:me |us )?"
+    r"(?:everything|all|anything|what) (?:that )?(?:you|we) "
     r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
     re.I,
 )
@@ -135,6 +136,13 @@ _SHELF = re.compile(
     r"(?: access to| loaded| read| indexed| here)?[.?!]?",
     re.I,
 )
+# What somebody asked before may be taken back; what they ask then is judged by itself.
+_TAKEN_BACK = re.compile(
+    r"(?:please )?(?:ignore|forget|never ?mind) (?:what i (?:said|asked|wrote)(?: before| so far)?|"
+    r"(?:all|everything) (?:that )?i (?:said|asked)(?: so far)?|(?:my|the) (?:last|previous) question)(?:[,.:;!]+\s*|$)"
+    r"|(?:stop[.,!]* )?start over\W*$|(?:ok(?:ay)?,? )?(?:new|another) (?:question|topic): ",
+    re.I,
+)
 
 
 def is_plainly_innocent(text: str) -> bool:
@@ -143,6 +151,9 @@ def is_plainly_innocent(text: str) -> bool:
     if len(text) > LONGEST:
         return False
     text = text.strip()
+    if taken_back := _TAKEN_BACK.match(text):
+        text = text[taken_back.end() :].strip()
+        return not text or not any(map(_TARGET.match, _WORD.findall(text.lower()))) or is_plainly_innocent(text)
     words = [word.lower() for word in _WORD.findall(text)]
     if any(each.fullmatch(text) for each in (_OF_THE_TALK, _MEETING, _SHELF, _HOUSE)):
         return True

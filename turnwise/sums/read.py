@@ -44,13 +44,16 @@ _END = re.compile(
 )
 _CLAIMED = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # "2 + 2 = 5?": what it is said to be
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
-_FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
-    r"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?for "
-    rf"(?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d+(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
+_SEVERAL = (
+    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d+(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
     r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
-    r"pieces|nights?|days?|hours?|weeks?|months?|years?))?\W*",
+    r"pieces|nights?|days?|hours?|weeks?|months?|years?))"
+)
+_FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
+    rf"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?{_SEVERAL}?\W*",
     re.I,
 )
+SEVERAL = re.compile(rf"(?:(?:so|and),? )?(?:how much )?{_SEVERAL}\W*", re.I)  # a sum after a price alone
 _REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")
 _BY_ZERO = re.compile(r"\d+/0+")  # no date, and no name
 # How a message begins that goes on from the last answer: "times 3", "in miles"
@@ -82,8 +85,7 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
         return None
     text = _LEAD.sub("", tidied(message))
     if several := _FOR_SEVERAL.fullmatch(text):
-        number = several["number"].lower()
-        text = f"{_NUMBERS.index(number) + 2 if number in _NUMBERS else number} times that"
+        text = f"{number_of(several['number'])} times that"
     asked = _ASKS.match(text)
     rest = _CLAIMED.sub("", tidied(_END.sub("", text[asked.end() :] if asked else text)))
     if remainder := _REMAINDER.fullmatch(rest):
@@ -96,6 +98,11 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
     except NoSum:
         return None
     return Sum(tree, bare) if not tight and _is_sum(tree, bool(asked)) else None
+
+
+def number_of(text: str) -> int:
+    """A number in digits or as a word."""
+    return _NUMBERS.index(text.lower()) + 2 if text.lower() in _NUMBERS else int(text)
 
 
 def _only_tight(text: str, code: str) -> bool:

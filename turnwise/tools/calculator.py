@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parsed, unit_name
-from turnwise.sums.read import Sum, read_sum
+from turnwise.sums.read import SEVERAL, Sum, number_of, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluated, symbol
 from turnwise.tools.writing import LONG, SAYS, is_rounded, places_of, result_of, sentence, written
@@ -61,7 +62,8 @@ class Calculator:
         code = self._code(question, history)
         found = read_sum(question, code)
         if found is None:
-            return (_per(question, history) or self._chosen(question, history, left)) if left else None
+            worked_out = _per(question, history) or _for_several(question, history)
+            return worked_out or (self._chosen(question, history, left) if left else None)
         return self._with_that(found, history, left) if found.leans else (found.tree, "")
 
     def _with_that(self, found: Sum, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
@@ -79,7 +81,7 @@ class Calculator:
         main = [each for each in candidates if each[1] == candidates[0][1]]
         chosen = candidates if len(candidates) == 1 else main if len(main) == 1 else []
         if before >= 0 and _OF_MONEY.search(history[before].content[:LOOKED_AT]):
-            prices = [each for each in candidates if isinstance(each[0], Number) and each[0].unit in CURRENCIES]
+            prices = [each for each in candidates if _is_price(*each)]
             chosen = prices if len(prices) == 1 else chosen
         if chosen:
             number, stated = chosen[0]
@@ -111,15 +113,39 @@ def _per(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     rates = [
         (number, stated, factor)
         for number, stated in numbers(history[answer].content)
-        if (period := _PERIOD.search(stated)) and (factor := _TIMES.get((period[1].lower(), asked[1].lower())))
+        if (period := _PERIOD.search(stated))
+        and (factor := _TIMES.get(((period[1] or period[2]).lower(), asked[1].lower())))
     ]
-    prices = [each for each in rates if isinstance(each[0], Number) and each[0].unit in CURRENCIES] or rates
+    prices = [each for each in rates if _is_price(each[0], each[1])] or rates
     chosen = [each for each in prices if each[1] == prices[0][1]]  # what is said first
     if len(chosen) != 1:
         return None
     number, stated, factor = chosen[0]
     tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
     return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
+
+
+def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
+    """The price that was asked for, so many times: "for 4 people?" """
+    asked = SEVERAL.fullmatch(question.strip())
+    before, answer = _last_exchange(history) if asked else (-1, None)
+    if asked is None or answer is None or before < 0 or not _OF_MONEY.search(history[before].content[:LOOKED_AT]):
+        return None
+    prices = [each for each in numbers(history[answer].content) if _is_price(*each)]
+    if len(prices) != 1:
+        return None
+    number, stated = prices[0]
+    tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
+    return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
+
+
+def _is_price(number: Node, stated: str) -> bool:
+    """Whether a number that a sentence states is an amount of money, by its unit or what the field is called."""
+    if not isinstance(number, Number):
+        return False
+    amount = re.escape(written(replace(number, unit="")))
+    field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b[^:;]{{0,20}}: ?{amount}\b"
+    return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
 
 
 def _last_exchange(history: Sequence[Message]) -> tuple[int, int | None]:
@@ -164,6 +190,9 @@ _IN_TEXT = re.compile(
     r"(?P<after>\s?(?:%|[€$£¥]|°[CF]|[A-Za-zÀ-ÿ]+(?: cent\b| celsius\b| fahrenheit\b)?(?:/[a-z]+)?|[\u4e00-\u9fff]))?"
     r"(?![\w/]|-\w|[.,]\d)"
 )
+_QUOTED = re.compile(r"“[^”]{0,400}”")  # what is asked, or was taken: it is not what is said
+_CURRENCY = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # of a field
+_SIGNS = {"eur": "€", "usd": "$", "gbp": "£"}
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _OF_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
@@ -173,7 +202,9 @@ _PER = re.compile(
     r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
     re.I,
 )
-_PERIOD = re.compile(r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b", re.I)
+_PERIOD = re.compile(
+    r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b|\b(week|month|quarter|year)ly\b", re.I
+)
 _TIMES = {  # how many times what a period costs, another does
     ("day", "week"): Fraction(7),
     ("week", "year"): Fraction(52),
@@ -195,12 +226,14 @@ def numbers(text: str, code: str = "en") -> list[tuple[Node, str]]:
     else, and neither citations, dates, the numbers of a list nor those in names."""
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
-    plain = _DATE.sub(" ", _ITEM.sub("", without_citations(text[:LOOKED_AT])))
+    plain = _DATE.sub(" ", _ITEM.sub("", _QUOTED.sub(" ", without_citations(text[:LOOKED_AT]))))
     aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
     plain = aside if re.search(r"\d", aside) else plain  # brackets hold asides, where a number stands outside
     for stated in sentences(plain):
         for each in _IN_TEXT.finditer(stated):
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""
+            if not before and (field := _CURRENCY.search(stated, 0, each.start())):
+                before, after = _SIGNS[field[1].lower()], ""
             if after.strip().lower() in ("pound", "pounds") and _OF_MONEY.search(stated):
                 before, after = "£", ""
             for spelled in (before + amount + after, before + amount, amount):

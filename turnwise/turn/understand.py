@@ -12,7 +12,7 @@ from turnwise.config import Settings
 from turnwise.dialogue import predicted, rules
 from turnwise.dialogue.earlier import mentions
 from turnwise.dialogue.follow_up import HIGH, LONGEST, LOW, MEDIUM, Known, previous_topic, read_follow_up
-from turnwise.dialogue.intent import Reading, asks_documents, is_sum, read_intent, without_courtesy
+from turnwise.dialogue.intent import Reading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.listed import as_named
 from turnwise.dialogue.profile import OFF, Profile
@@ -114,6 +114,8 @@ def understand(
         follow_up = _decided(recent, 0.0, "a sum leans on nothing that was said")
     elif reading.intent == "reform":
         follow_up = _decided(recent, 0.95, "it asks for the last answer in another form")
+    elif begins_anew(message):
+        follow_up = _decided(recent, 0.0, "it says that it leaves what was talked about")
     elif not settings.follow_up:
         follow_up = _decided(recent, 0.0, "follow-ups are not looked for (the setting is off)")
     else:
