@@ -211,11 +211,19 @@ def test_a_phrase_needs_a_question_that_names_something() -> None:
     ("last", "message", "query"),
     [
         ("When does the mill open?", "and close?", "When does the mill close?"),
+        ("How high can my hedge be?", "and the shed", "How high can the shed be?"),
+        ("When is the mill open on Sundays?", "and the café?", "When is the café open on Sundays?"),
+        ("How much is a violin case?", "and a violin?", "How much is a violin?"),
         ("when are Dr. Okafor's office hours?", "and Ana Brandt's?", "when are Ana Brandt's office hours?"),
         ("What is Lena's room number?", "what about Kofi's?", "What is Kofi's room number?"),
     ],
 )
-def test_the_last_question_is_asked_of_another_act_or_owner(last: str, message: str, query: str) -> None:
+def test_the_last_question_is_asked_of_another_act_owner_or_thing(last: str, message: str, query: str) -> None:
     found = parallel(message, said(last, "At nine. [1]"))
     assert found is not None
     assert found.query == query
+
+
+def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
+    assert parallel("and the gym?", said("What are the rules of the club?", "Few. [1]")) is None
+    assert parallel("and the advanced one?", said("How much is the course?", "It is 40 euros. [1]")) is None

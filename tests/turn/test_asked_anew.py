@@ -90,6 +90,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (("what are the opening hours of the museum?", "and on the weekend?"), "10:00 to 19:00", "closed"),
         (("what does a full service cost?",), "129", "membership"),
         (("compare the Comet City 3 and the Falcon Trail",), "1190", "don’t know"),
+        (
+            ("what does a full service cost?", "and the Falcon Trail?", "what is the difference between them?"),
+            "Full service",
+            "don’t know",
+        ),
         (("how much is Youth membership?", "what about under 18s?"), "90 euros", "240"),
         (("when is the winter fair?",), "", "12 July"),
         (("when is the summer fair?",), "12 July", "don’t know"),

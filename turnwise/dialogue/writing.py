@@ -49,7 +49,9 @@ _OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
 _ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # of which the last question may be asked again
 _OTHER_ACT = re.compile(rf"(?:and|or)(?: when does it)? ({_ACTS})\s*[?.!]*", re.I)
 _ACT = re.compile(rf"(?<=\w )(?:{_ACTS})(?=\s*[?.!]*$)", re.I)
-_AND_THE = re.compile(r"(?:and|or) (?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?", re.I)  # nothing is said within it
+_AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: (?!one\b)[\w-]+)?)\s*[?.!]*", re.I)
+_SAID_OF_IT = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # no part of its name
+_ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
 _PEOPLE = re.compile(  # who may do what "I" may
     r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
     r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
@@ -171,7 +173,7 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
         body = body[:start] + named + ending + body[end:]
     elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
-    elif not edit or not _of_words(edit, body) or _AND_THE.fullmatch(body.strip()):
+    elif not edit or not _of_words(edit, body):
         pass
     elif edit.joint is None:
         body = body[: edit.start] + _to_there(body, edit) + rest.pop(0) + body[edit.end :]
@@ -226,6 +228,8 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
         return _asked_anew(bare[1], seen)
     if phrase := adverbial(message):
         return _asked_so(phrase, seen)
+    if (thing := _AND_THE.fullmatch(message.strip())) and (whole := _of_another(thing[1], seen)):
+        return whole
     found = _ELLIPSIS.fullmatch(message.strip())
     last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
     if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
@@ -249,6 +253,22 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     own = {stem(word) for word in words(f"{message} {replaced}")}
     added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
     return Condensed(query, added, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
+
+
+def _of_another(thing: str, seen: Sequence[Message]) -> Condensed | None:
+    """The last question asked of another thing, where it asked how, when or who of one: "how high can the shed be?"."""
+    last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
+    places = list(_ONE_THING.finditer(last))
+    if len(places) != 1 or len(last) > LONGEST_QUESTION or not _ASKING_WORD.search(last) or len(sentences(last)) > 1:
+        return None
+    start, end = places[0].span()
+    named = _SAID_OF_IT.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
+    if not named or points_back(last):
+        return None
+    own = {stem(word) for word in words(thing)}
+    added = tuple(Term(word, 0.3) for word in words(last) if is_content(word) and stem(word) not in own)
+    query = last[:start] + thing + last[end + len(named) :]
+    return Condensed(query, added, "rules", f"it asks the last question again, of “{thing}” instead of “{named}”")
 
 
 def adverbial(message: str) -> str:

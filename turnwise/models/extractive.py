@@ -166,11 +166,11 @@ class ExtractiveAnswerer:
         self._score(_subject(question, prompt) if more else question, pool, prompt)
         asked_now = without_measures(asked_stems(prompt.question))
         least = CONTINUES if more or prompt.sides else ANSWERS
-        measured = bool(sought(question, QUANTITIES))
+        measured, named = bool(sought(question, QUANTITIES)), {side.lower() for side in prompt.sides}
 
         def enough(each: Candidate) -> float:
             """A row whose name is asked for needs less, beside another or where it gives the amount that is wanted."""
-            if each.spelled and prompt.sides:
+            if prompt.sides and (each.spelled or each.stated.name.lower() in named):
                 return 0.0
             return CONTINUES if each.spelled and measured and gives(each, question, QUANTITIES) else least
 
@@ -193,6 +193,8 @@ class ExtractiveAnswerer:
         topic = _defined(question)
         if topic and (defining := [each for each in old if _defines(topic, each.text)]):
             return sorted(defining, key=lambda each: not _defines(topic, each.text, " (?:an?|the|one of)"))[:1]
+        if prompt.sides and not new:
+            return _of_each_side(old, prompt.sides)
         if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED):
             return old[:1]
         if prompt.sides:
