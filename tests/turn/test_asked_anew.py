@@ -116,3 +116,12 @@ def test_a_message_that_says_so_leaves_what_was_talked_about(desk: Engine) -> No
     assert not reply.follow_up.is_follow_up
     assert reply.condensed_query == "when is the midterm?"
     assert "12 March" in reply.text
+
+
+@pytest.mark.parametrize("message", ["tell me about the pool", "print all you have on the pool", "the pool"])
+def test_of_a_thing_of_few_words_all_is_told(desk: Engine, message: str) -> None:
+    assert desk.chat().ask(message).text.startswith("The pool is 25 metres long. [1]")
+
+
+def test_what_nothing_is_told_of_is_not_known(desk: Engine) -> None:
+    assert "don’t know" in desk.chat().ask("tell me about dragons").text

@@ -83,6 +83,12 @@ _DEFINITION = re.compile(
     r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
+_ALL_ABOUT = re.compile(  # a thing of few words, of which everything may be told
+    r"^(?:please |can you |could you )?(?:tell|show|give|print|write)(?: out| down)?(?: me| us)? "
+    r"(?:(?:everything|all|anything|something|what) )?(?:(?:that )?(?:you|we) (?:have|know) )?(?:about|on) "
+    r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
+    re.I,
+)
 _WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # where the word says little of what is asked
 _TOLD_OF = re.compile(r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+ed\b", re.I)
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
@@ -127,7 +133,7 @@ class ExtractiveAnswerer:
         if worked_out and not pool:
             return worked_out
         parts, unknown = [worked_out] if worked_out else [], []
-        for question in map(_without_wishes, prompt.asked):
+        for question in (_ALL_ABOUT.sub("", _without_wishes(each)) for each in prompt.asked):
             known = self._answered(question, pool, prompt, parts, _typed(question, prompt))
             several = sentences(question)
             for each in several if not known and len(several) > 1 else ():
