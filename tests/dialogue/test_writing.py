@@ -215,6 +215,7 @@ def test_a_phrase_needs_a_question_that_names_something() -> None:
         ("When is the mill open on Sundays?", "and the café?", "When is the café open on Sundays?"),
         ("How much is a violin case?", "and a violin?", "How much is a violin?"),
         ("when are Dr. Okafor's office hours?", "and Ana Brandt's?", "when are Ana Brandt's office hours?"),
+        ("What's Ben's phone number?", "and Anna's?", "What's Anna's phone number?"),
         ("What is Lena's room number?", "what about Kofi's?", "What is Kofi's room number?"),
     ],
 )
@@ -226,4 +227,5 @@ def test_the_last_question_is_asked_of_another_act_owner_or_thing(last: str, mes
 
 def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
     assert parallel("and the gym?", said("What are the rules of the club?", "Few. [1]")) is None
+    assert parallel("and the price?", said("When does the museum open?", "At ten. [1]")) is None
     assert parallel("and the advanced one?", said("How much is the course?", "It is 40 euros. [1]")) is None

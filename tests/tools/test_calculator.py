@@ -264,7 +264,17 @@ def test_the_price_of_a_row_is_the_field_that_says_so() -> None:
     assert talk("how much is that for 3 people?", before=before)[0].startswith("3 × 39 is 117.")
 
 
+def test_a_price_is_not_counted_for_others_than_it_is_for() -> None:
+    unknown = ["I don’t know."]
+    assert talk("for 5 children?", before=("How much is a ticket?", "An adult ticket costs 12 euros. [1]")) == unknown
+    assert talk("for 3 nights?", before=("How much is the deposit?", "The deposit is 200 euros. [1]")) == unknown
+    assert talk(f"for {'9' * 5000} people?", before=("How much is a ticket?", "It costs 12 euros. [1]")) == unknown
+    said = "The rent is 940 euros. [1] Garages cost 40 euros a month. [1]"
+    assert talk("how much is that a year?", before=("How much is the rent?", said)) == unknown
+
+
 def test_no_number_is_taken_from_words_that_are_only_quoted() -> None:
+    assert talk("times 3", before=("x", "The sign reads “Admission 8 euros”. [1]"))[0].startswith("€8 × 3 is €24.")
     before = ("and for 4 days?", "I don’t know: the documents do not answer “and for 4 days?”.")
     assert "no number" in talk("what is 15 % of that?", before=before)[0]
 

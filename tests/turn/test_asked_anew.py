@@ -10,6 +10,9 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.models.amounts import is_of_another
+from turnwise.models.statements import Candidate, Statement
+from turnwise.types import Evidence, Hit, Passage
 
 COURSE = """# GEOG 214: Rivers and Coasts
 
@@ -125,3 +128,21 @@ def test_of_a_thing_of_few_words_all_is_told(desk: Engine, message: str) -> None
 
 def test_what_nothing_is_told_of_is_not_known(desk: Engine) -> None:
     assert "don’t know" in desk.chat().ask("tell me about dragons").text
+
+
+def test_another_question_may_still_point_back(desk: Engine) -> None:
+    chat = desk.chat()
+    chat.ask("How high is the slide?")
+    assert "slide" in chat.ask("Another question: how old is it?").condensed_query
+
+
+def test_of_two_kinds_that_are_asked_for_neither_rules_the_other_out() -> None:
+    def told(question: str, sentence: str) -> bool:
+        passage = Passage(1, 1, "Prices", "a.md", sentence)
+        stated = Statement(sentence)
+        return is_of_another(Candidate(stated, Evidence(1, Hit(passage, 1.0)), 0, 0, 0.0, False), question)
+
+    assert told("When is the winter fair?", "The summer fair is on 12 July.")
+    assert not told("Is an adult ticket dearer than a student ticket?", "Student tickets cost 6 euros.")
+    assert not told("Is there a yearly fee?", "There is an annual fee of 20 euros.")
+    assert not told("How much is the annual pass?", "Monthly parking costs 30 euros.")

@@ -8,10 +8,14 @@ _APART = tuple(
     frozenset(line.split())
     for line in (
         "spring summer autumn winter",
-        "annual yearly monthly weekly daily",
+        "annual monthly weekly daily",
+        "yearly monthly weekly daily",
         "morning afternoon evening night",
         "first second third fourth fifth",
-        "adult child children student senior youth junior",
+        "adult child student senior",
+        "adult children student senior",
+        "adult youth student senior",
+        "adult junior student senior",
         "single double twin triple",
         "small medium large",
         "red blue green yellow black white",
@@ -22,9 +26,9 @@ _APART = tuple(
         "north south east west",
     )
 )
-ONE_OF = re.compile(rf"\b({'|'.join(word for words in _APART for word in sorted(words))})\b", re.I)
+ONE_OF = re.compile(rf"\b({'|'.join(sorted(frozenset().union(*_APART)))})\b", re.I)
 
 
 def rivals(word: str) -> frozenset[str]:
     """The words that a word rules out."""
-    return next((words - {word.lower()} for words in _APART if word.lower() in words), frozenset())
+    return frozenset().union(*(words - {word.lower()} for words in _APART if word.lower() in words))

@@ -44,12 +44,21 @@ _ELLIPSIS = re.compile(
     r"wheres|whos|is|are|do|does|did|can|could|hers|his|mine|yours|ours|theirs)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
-_OWNER = re.compile(r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?[A-Z][\w-]*(?: [A-Z][\w-]*)*['’]s\b")
+_OWNER = re.compile(  # a name, not the word that a question begins with
+    r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?\b(?!(?:Wh\w+|How|It|That|There|Here|Is|Are|Was|Were|Do|Does|Did|Can)\b)"
+    r"[A-Z][\w-]*(?: [A-Z][\w-]*)*['’]s\b"
+)
 _OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
 _ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # of which the last question may be asked again
 _OTHER_ACT = re.compile(rf"(?:and|or)(?: when does it)? ({_ACTS})\s*[?.!]*", re.I)
-_ACT = re.compile(rf"(?<=\w )(?:{_ACTS})(?=\s*[?.!]*$)", re.I)
+_ACT = re.compile(rf"(?<=\w )(?<!parental )(?<!sick )(?<!annual )(?:{_ACTS})(?=\s*[?.!]*$)", re.I)
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: (?!one\b)[\w-]+)?)\s*[?.!]*", re.I)
+_OF_A_THING = re.compile(  # what a thing has: it is asked for besides, not in its place
+    r"\b(?:prices?|costs?|fees?|fines?|address|hours|times?|phone|number|e-?mail|deadline|limits?|authors?|date|dates|size|"
+    r"age|weight|height|length|name|names|rules?|conditions?|terms|requirements?|reasons?|exceptions?|penalty|discounts?|"
+    r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
+    re.I,
+)
 _SAID_OF_IT = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # no part of its name
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
 _PEOPLE = re.compile(  # who may do what "I" may
@@ -263,7 +272,7 @@ def _of_another(thing: str, seen: Sequence[Message]) -> Condensed | None:
         return None
     start, end = places[0].span()
     named = _SAID_OF_IT.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
-    if not named or points_back(last):
+    if not named or points_back(last) or _OF_A_THING.search(thing):
         return None
     own = {stem(word) for word in words(thing)}
     added = tuple(Term(word, 0.3) for word in words(last) if is_content(word) and stem(word) not in own)

@@ -120,9 +120,11 @@ def is_of_another(candidate: Candidate, question: str) -> bool:
 def _told_apart(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
     """By each thing of a kind that a question names: the word that tells it, and the same things of other kinds."""
     found = []
+    asked = set(words(question.lower()))
     for word, noun in _ONE_OF.findall(question.lower()):
-        others = "|".join(rivals(word))
-        found.append((re.compile(rf"\b{word}", re.I), re.compile(rf"\b(?:{others}) {noun.rstrip('s')}", re.I)))
+        if others := "|".join(sorted(rivals(word) - asked)):
+            thing = rf"\b(?:{others}) {noun.removesuffix('s')}s?\b"
+            found.append((re.compile(rf"\b{word}", re.I), re.compile(thing, re.I)))
     return tuple(found)
 
 

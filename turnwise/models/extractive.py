@@ -90,7 +90,7 @@ _ALL_ABOUT = re.compile(  # a thing of few words, of which everything may be tol
     re.I,
 )
 _WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # where the word says little of what is asked
-_TOLD_OF = re.compile(r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+ed\b", re.I)
+_TOLD_OF = re.compile(r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I)
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 _EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
@@ -438,7 +438,7 @@ def _defines(topic: str, sentence: str, as_what: str = "") -> bool:
     """Whether a sentence says what a topic is, not what is done with it: "BERT is trained"."""
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
-    return found is not None and not _TOLD_OF.match(sentence, found.end())
+    return found is not None and (bool(as_what) or not _TOLD_OF.match(sentence, found.end()))
 
 
 def _opens_on(topic: str, candidate: Candidate) -> bool:

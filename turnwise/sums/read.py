@@ -45,7 +45,7 @@ _END = re.compile(
 _CLAIMED = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # "2 + 2 = 5?": what it is said to be
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
 _SEVERAL = (
-    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d+(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
+    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
     r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
     r"pieces|nights?|days?|hours?|weeks?|months?|years?))"
 )

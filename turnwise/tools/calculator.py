@@ -110,17 +110,19 @@ def _per(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     answer = _last_exchange(history)[1] if asked else None
     if asked is None or answer is None:
         return None
+    said = numbers(history[answer].content)
     rates = [
         (number, stated, factor)
-        for number, stated in numbers(history[answer].content)
-        if (period := _PERIOD.search(stated))
+        for number, stated in said
+        if isinstance(number, Number)
+        and stated == said[0][1]
+        and (period := _PERIOD.search(stated))
         and (factor := _TIMES.get(((period[1] or period[2]).lower(), asked[1].lower())))
     ]
     prices = [each for each in rates if _is_price(each[0], each[1])] or rates
-    chosen = [each for each in prices if each[1] == prices[0][1]]  # what is said first
-    if len(chosen) != 1:
+    if len(prices) != 1:
         return None
-    number, stated, factor = chosen[0]
+    number, stated, factor = prices[0]
     tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
     return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
 
@@ -132,7 +134,7 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
     if asked is None or answer is None or before < 0 or not _OF_MONEY.search(history[before].content[:LOOKED_AT]):
         return None
     prices = [each for each in numbers(history[answer].content) if _is_price(*each)]
-    if len(prices) != 1:
+    if len(prices) != 1 or not _PEOPLE.search(question) or _GROUP.search(prices[0][1]):
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
@@ -190,7 +192,8 @@ _IN_TEXT = re.compile(
     r"(?P<after>\s?(?:%|[€$£¥]|°[CF]|[A-Za-zÀ-ÿ]+(?: cent\b| celsius\b| fahrenheit\b)?(?:/[a-z]+)?|[\u4e00-\u9fff]))?"
     r"(?![\w/]|-\w|[.,]\d)"
 )
-_QUOTED = re.compile(r"“[^”]{0,400}”")  # what is asked, or was taken: it is not what is said
+# What was asked, or a number was taken from, in words of our own: it is not what is said.
+_NOT_SAID = re.compile(r"\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”")
 _CURRENCY = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # of a field
 _SIGNS = {"eur": "€", "usd": "$", "gbp": "£"}
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
@@ -202,6 +205,8 @@ _PER = re.compile(
     r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
     re.I,
 )
+_PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
+_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
 _PERIOD = re.compile(
     r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b|\b(week|month|quarter|year)ly\b", re.I
 )
@@ -226,7 +231,7 @@ def numbers(text: str, code: str = "en") -> list[tuple[Node, str]]:
     else, and neither citations, dates, the numbers of a list nor those in names."""
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
-    plain = _DATE.sub(" ", _ITEM.sub("", _QUOTED.sub(" ", without_citations(text[:LOOKED_AT]))))
+    plain = _DATE.sub(" ", _ITEM.sub("", _NOT_SAID.sub(" ", without_citations(text[:LOOKED_AT]))))
     aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
     plain = aside if re.search(r"\d", aside) else plain  # brackets hold asides, where a number stands outside
     for stated in sentences(plain):

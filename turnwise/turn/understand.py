@@ -20,7 +20,7 @@ from turnwise.dialogue.spelling import Slip, Words, respelled
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.dialogue.writing import without_lookalikes
+from turnwise.dialogue.writing import points_back, without_lookalikes
 from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
@@ -114,7 +114,7 @@ def understand(
         follow_up = _decided(recent, 0.0, "a sum leans on nothing that was said")
     elif reading.intent == "reform":
         follow_up = _decided(recent, 0.95, "it asks for the last answer in another form")
-    elif begins_anew(message):
+    elif begins_anew(message) and not points_back(without_courtesy(message)):
         follow_up = _decided(recent, 0.0, "it says that it leaves what was talked about")
     elif not settings.follow_up:
         follow_up = _decided(recent, 0.0, "follow-ups are not looked for (the setting is off)")
