@@ -227,5 +227,6 @@ def test_the_last_question_is_asked_of_another_act_owner_or_thing(last: str, mes
 
 def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
     assert parallel("and the gym?", said("What are the rules of the club?", "Few. [1]")) is None
+    assert parallel("and start?", said("How many days is parental leave?", "Thirty. [1]")) is None
     assert parallel("and the price?", said("When does the museum open?", "At ten. [1]")) is None
     assert parallel("and the advanced one?", said("How much is the course?", "It is 40 euros. [1]")) is None

@@ -50,8 +50,8 @@ _OWNER = re.compile(  # a name, not the word that a question begins with
 )
 _OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
 _ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # of which the last question may be asked again
-_OTHER_ACT = re.compile(rf"(?:and|or)(?: when does it)? ({_ACTS})\s*[?.!]*", re.I)
-_ACT = re.compile(rf"(?<=\w )(?<!parental )(?<!sick )(?<!annual )(?:{_ACTS})(?=\s*[?.!]*$)", re.I)
+_OTHER_ACT = re.compile(rf"(?:and|or) ({_ACTS})\s*[?.!]*", re.I)
+_ACT = re.compile(rf"\b(?:do|does|did|will|can|must|should) .+ ({_ACTS})\s*[?.!]*$", re.I)
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: (?!one\b)[\w-]+)?)\s*[?.!]*", re.I)
 _OF_A_THING = re.compile(  # what a thing has: it is asked for besides, not in its place
     r"\b(?:prices?|costs?|fees?|fines?|address|hours|times?|phone|number|e-?mail|deadline|limits?|authors?|date|dates|size|"
@@ -245,7 +245,7 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
         return None
     asked = _SUBJECT.search(last)
     if (act := _OTHER_ACT.fullmatch(message.strip())) and (asked_act := _ACT.search(last)):
-        replaced, query = asked_act[0], last[: asked_act.start()] + act[1] + last[asked_act.end() :]
+        replaced, query = asked_act[1], last[: asked_act.start(1)] + act[1] + last[asked_act.end(1) :]
     elif _OWNERS.fullmatch(found[1]) and (owner := _OWNER.search(last)):
         replaced, query = owner[0], last[: owner.start()] + found[1] + last[owner.end() :]
     elif points_back(last) and not (asked and asked[2]):  # "How was it trained?" names nothing
