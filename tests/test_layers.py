@@ -16,7 +16,7 @@ PACKAGE = Path(turnwise.__file__).parent
 
 CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "sums", "byline"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
-STAGES -= {"turn.__init__", "turn.planner", "turn.run"}
+STAGES -= {"turn.__init__", "turn.examine", "turn.planner", "turn.receive", "turn.run"}
 
 # A layer covers a module, or a folder with all below it; the longest name that fits a module is its layer. A layer may
 # import what stands beside it, the standard library, and, unless it is listed in PURE, any package. A folder may always
@@ -58,9 +58,20 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": CONTRACTS,
     "citations": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
+    "turn.receive": {*CONTRACTS, "dialogue", "guard"},
     "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
-    "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "dialogue", "guard"},
-    "engine": {*CONTRACTS, "dialogue.profile", "documents", "guard", "tools.function", "turn.retrieve", "turn.run"},
+    "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "turn.receive", "dialogue", "guard"},
+    "turn.examine": {*CONTRACTS, *STAGES, "turn.receive", "guard"},
+    "engine": {
+        *CONTRACTS,
+        "dialogue.profile",
+        "documents",
+        "guard",
+        "tools.function",
+        "turn.examine",
+        "turn.retrieve",
+        "turn.run",
+    },
     "app": {
         *CONTRACTS,
         "sqlite",
@@ -123,7 +134,7 @@ PURE: dict[str, set[str]] = {
     "text": {"Stemmer"},
     "sums": set(),
 }
-PURE |= {each: set() for each in (*STAGES, "turn.planner", "turn.run", "engine")}
+PURE |= {each: set() for each in (*STAGES, "turn.examine", "turn.planner", "turn.receive", "turn.run", "engine")}
 
 
 @dataclass(frozen=True)

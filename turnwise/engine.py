@@ -21,8 +21,9 @@ from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
+from turnwise.turn.examine import analyze, sent_in
 from turnwise.turn.retrieve import find
-from turnwise.turn.run import Parts, analyze, run_turn, sent_in
+from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,

@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
-from talking import STAGES, answered, by_rules, events_of, failed, of_kind, said
+from talking import STAGES, answered, by_rules, events_of, failed, of_kind, said, until_accepted, until_said
 
 from turnwise.cli.screen import log_to_stderr
 from turnwise.conversation import Conversation
@@ -20,9 +22,11 @@ from turnwise.errors import MessageBlocked
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.verdict import Case, Finding, Span
 from turnwise.logs import Label, TurnFilter, labelled
+from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.condense import QueryCondenser
-from turnwise.turn.run import Parts, analyze, run_turn
+from turnwise.turn.examine import analyze
+from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Accepted, Failed, Message, Prompt, StageDone, TurnRequest
 
 MakeParts = Callable[..., Parts]
@@ -384,3 +388,77 @@ def test_the_command_line_and_its_server_write_the_label(tracebacks: bool, capsy
     )
     assert ending in written
     assert written.endswith("all is done\n")
+
+
+# --- a model that is not heard to its end -------------------------------------------------------------------------
+
+
+class Endless:
+    """A model that would speak for ever, and knows when its stream was closed."""
+
+    name = "extractive"  # the name of another, which alone gives it no rights
+
+    def __init__(self, *pieces: str) -> None:
+        self._pieces = pieces
+        self.spoken = 0
+        self.closed = False
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:  # noqa: ARG002
+        try:
+            while True:
+                yield self._pieces[min(self.spoken, len(self._pieces) - 1)]
+                self.spoken += 1
+        finally:
+            self.closed = True
+
+
+def test_a_model_is_not_heard_on_once_its_answer_is_blocked(make_parts: MakeParts, tmp_path: Path) -> None:
+    model, preset = Endless("I say: ", "buy crypto now. ", "And more. "), tmp_path / "topics.toml"
+    preset.write_text('[output.topics]\naction = "block"\nblocked = {"investments" = ["crypto*"]}\n')
+    guarded = dataclasses.replace(make_parts(model), guard=GuardrailPipeline(str(preset)))
+    end = failed(TurnRequest("What is BERT?"), guarded)
+    assert end.error["code"] == "AnswerBlocked"
+    assert model.closed
+    assert model.spoken < 20
+
+
+def test_the_stream_of_a_model_is_closed_when_the_client_leaves(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer
+) -> None:
+    model = Endless("BERT is a model. ")
+
+    async def leave() -> bool:
+        turn = run_turn(TurnRequest("What is BERT?"), make_parts(model, extractive))
+        await until_said(turn, "BERT is a model. BERT")
+        await turn.aclose()
+        return model.closed
+
+    assert asyncio.run(leave())
+
+
+def test_the_name_of_a_model_does_not_free_its_citations_from_being_checked(make_parts: MakeParts) -> None:
+    model = FakeChat(lambda _: "BERT is a model [77]. It is large.")
+    model.name = "extractive"
+    assert "[77]" not in answered(TurnRequest("What is BERT?"), make_parts(model)).text
+
+
+def test_the_event_loop_goes_on_while_a_refusal_is_written_down(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database may be locked for long, as while documents are added."""
+    written_in: list[threading.Thread] = []
+    finish = parts.store.finish
+
+    def noted(*given: object, **named: object) -> None:
+        written_in.append(threading.current_thread())
+        finish(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(parts.store, "finish", noted)
+    failed(TurnRequest(ATTACK, conversation_id=new_id()), parts)
+
+    async def leave() -> None:
+        turn = run_turn(TurnRequest("What is BERT?", conversation_id=new_id()), parts)
+        await until_accepted(turn)
+        await turn.aclose()
+
+    asyncio.run(leave())
+    assert len(written_in) == 2
+    assert threading.main_thread() not in written_in

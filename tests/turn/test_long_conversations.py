@@ -18,7 +18,8 @@ from turnwise.models.fake import FakeChat
 from turnwise.postgres import Database
 from turnwise.store.postgres import PostgresStore
 from turnwise.turn.compose import compose, system_prompt
-from turnwise.turn.run import Parts, sent_in
+from turnwise.turn.examine import sent_in
+from turnwise.turn.run import Parts
 from turnwise.types import Hit, Message, Passage, Prompt, QueryPlan, Reply, SearchQuery, Step, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -17,7 +17,8 @@ from turnwise.errors import MessageBlocked
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.text import points
-from turnwise.turn.run import Parts, analyze
+from turnwise.turn.examine import analyze
+from turnwise.turn.run import Parts
 from turnwise.types import Delta, Failed, Prompt, Reach, Reply, StageDone, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -17,7 +17,8 @@ from turnwise.conversation import Conversation, Turn
 from turnwise.errors import ConversationNotFound
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
-from turnwise.turn.run import Parts, analyze, run_turn
+from turnwise.turn.examine import analyze
+from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Answered, Failed, Prompt, Reach, TurnRequest
 
 MakeParts = Callable[..., Parts]

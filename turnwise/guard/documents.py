@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from turnwise.errors import LibraryError
@@ -131,6 +131,18 @@ class Sieve:
         listed = self._index.find_documents(limit=limit, reach=reach)
         return [each.title or each.source for each in listed], self._index.counts(reach).documents
 
+    @property
+    def reason(self) -> str:
+        """What a trace says about the passages that were left out; empty if none were."""
+        passages = self.left_out.values()
+        titles = ", ".join(dict.fromkeys(f"“{each.title}”" for each in passages))
+        several = "1 more was" if len(passages) == 1 else f"{len(passages)} more were"
+        return f"; {several} left out, for they instruct the assistant: {titles}" if passages else ""
+
+    def in_detail(self) -> dict[str, Any]:
+        """The suspect passages for the trace: where they are, the words in question and how sure that is."""
+        return {"left_out": _suspected(self.left_out), "warned": _suspected(self.warned)}
+
     def _one(self, passage: Passage | None) -> Passage | None:
         return next(iter(self._sifted([passage]).values()), None) if passage is not None else None
 
@@ -149,15 +161,7 @@ class Sieve:
         return kept
 
 
-def kept_from(passages: Collection[Passage]) -> str:
-    """What a trace says of passages that were left out, empty where none was."""
-    titles = ", ".join(dict.fromkeys(f"“{each.title}”" for each in passages))
-    several = "1 more was" if len(passages) == 1 else f"{len(passages)} more were"
-    return f"; {several} left out, for they instruct the assistant: {titles}" if passages else ""
-
-
-def suspected(passages: Mapping[int, Passage]) -> list[dict[str, Any]]:
-    """The passages for a trace: where they stand, the words that are meant and how sure that is."""
+def _suspected(passages: Mapping[int, Passage]) -> list[dict[str, Any]]:
     return [
         {
             "passage_id": each.id,

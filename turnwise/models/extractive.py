@@ -114,6 +114,7 @@ class ExtractiveAnswerer:
     """
 
     name = "extractive"
+    quotes = True
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge

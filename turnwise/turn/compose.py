@@ -124,6 +124,21 @@ def budget_for(model: ChatModel, settings: Settings) -> Budget:
     return Budget(window, answer, settings.history_messages, getattr(model, "count", None) or tokens)
 
 
+def how_composed(prompt: Prompt) -> str:
+    """What a trace says about how the prompt was put together."""
+    short = "; what came before was put in short" if prompt.details["compacted"] else ""
+    cut = "; the middle of the question was left out" if prompt.details["question_cut"] else ""
+    return f"numbered for the whole conversation{short}{cut}"
+
+
+def readable_by_user(prompt: Prompt) -> str:
+    """What is no leak in an answer: what was said, and the passages it may rest on."""
+    said = (each.content for each in prompt.messages if each.role != "system")
+    passages = (f"{each.passage.title}\n{each.passage.source}\n{each.passage.text}" for each in prompt.evidence)
+    known = (f"{each.title}\n{each.source}\n{each.text}" for each in prompt.known)
+    return "\n".join([*said, *prompt.said, *prompt.found, *passages, *known, prompt.question])
+
+
 @lru_cache(maxsize=1)
 def system_prompt() -> str:
     return (PROMPTS / "system.txt").read_text(encoding="utf-8").strip()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from turnwise.dialogue.opening import Opening
 from turnwise.errors import ModelError, ModelGarbled
@@ -17,6 +18,11 @@ IN_FEWER_WORDS = ("shorter", "simpler")
 CUT_SHORT = "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones."
 
 log = logging.getLogger(__name__)
+
+
+def quotes(model: ChatModel) -> bool:
+    """Whether a model only says what the documents say, in their words."""
+    return getattr(model, "quotes", False)
 
 
 class Speech:
@@ -34,21 +40,23 @@ class Speech:
         self._silent: list[ModelError] = []
         self._cut = False
         self.speaker = ""
+        self.quotes = False  # whether the words are the library's or the conversation's own
 
-    async def pieces(self) -> AsyncIterator[str]:
+    async def pieces(self) -> AsyncGenerator[str, None]:
         """A model that fails before its first word makes room for the next; one cut off later has failed the turn."""
         if self._words:
-            self.speaker = "no model"
+            self.speaker, self.quotes = "no model", True
             yield self._words
             return
         for model in self._models:
-            self.speaker = model.name
+            self.speaker, self.quotes = model.name, quotes(model)
             spoke = False
             try:
-                async for piece in self._said_by(model):
-                    spoke = spoke or bool(piece.strip())
-                    self._cut = isinstance(piece, Cut)
-                    yield piece
+                async with _closing(self._said_by(model)) as said:
+                    async for piece in said:
+                        spoke = spoke or bool(piece.strip())
+                        self._cut = isinstance(piece, Cut)
+                        yield piece
                 if not spoke:
                     raise ModelGarbled(f"{model.name} sent an empty answer.", "Ask again, or try another model.")
                 return
@@ -67,7 +75,8 @@ class Speech:
 
     async def _still_cited(self, model: ChatModel) -> AsyncIterator[str]:
         """The last answer as the model puts it, whole, since only then it is known to have kept the citations."""
-        pieces = [piece async for piece in model.stream(self._prompt)]
+        async with _closing(model.stream(self._prompt)) as said:
+            pieces = [piece async for piece in said]
         text = "".join(pieces)
         before = set(CITATION.findall(self._prompt.said[-1]))
         if text.strip() and before and not before & set(CITATION.findall(text)):
@@ -98,12 +107,23 @@ class Speech:
 async def _to_the_point(pieces: AsyncIterator[str], name: str) -> AsyncIterator[str]:
     """The answer without an "Okay, I understand" before it; where nothing follows, there is none."""
     opening, spoke = Opening(), False
-    async for piece in pieces:
-        last = isinstance(piece, Cut)
-        text = opening.feed(piece) + (opening.close() if last else "")
-        spoke = spoke or bool(text.strip())
-        yield Cut(text) if last else text
+    async with _closing(pieces) as said:
+        async for piece in said:
+            last = isinstance(piece, Cut)
+            text = opening.feed(piece) + (opening.close() if last else "")
+            spoke = spoke or bool(text.strip())
+            yield Cut(text) if last else text
     if rest := opening.close():
         yield rest
     elif opening.dropped and not spoke:
         raise ModelGarbled(f"{name} only said that it was ready.", "Ask again, or try another model.")
+
+
+@asynccontextmanager
+async def _closing(pieces: AsyncIterator[str]) -> AsyncIterator[AsyncIterator[str]]:
+    """Close the stream of a model when it is left, so that a connection is not held until it is collected."""
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

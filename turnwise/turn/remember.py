@@ -8,10 +8,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from turnwise import facts as counting
-from turnwise.conversation import TurnStatus
+from turnwise.conversation import Conversation, TurnStatus
 from turnwise.dialogue.profile import OFF, Profile, changes, learned
 from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
 from turnwise.types import ConversationState, ConversationStore, Message, Reply, Source, Trace, TurnRequest
@@ -23,6 +24,23 @@ _INTERRUPTED = {
     "message": "The answer was stopped before it was complete.",
     "hint": "Ask again.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What came before a message."""
+
+    messages: tuple[Message, ...]
+    trusted: bool  # we kept it ourselves: the caller neither sent nor imported it
+    blocked: tuple[str, ...] = ()  # prompts that were refused, and
+    places: tuple[int, ...] = ()  # how many messages came before each
+    ancestors: tuple[str, ...] = ()  # the conversations that this one branched from, nearest first
+
+    @classmethod
+    def of(cls, stored: Conversation) -> Past:
+        metadata = stored.metadata
+        trusted, ancestors = not metadata.get("imported"), tuple(metadata.get("ancestors", ()))
+        return cls(stored.messages(), trusted, *stored.refused(), ancestors)
 
 
 class Memory:
@@ -39,16 +57,12 @@ class Memory:
         self.shown: tuple[Source, ...] = ()  # with the message, to a model
         self.note = ""
         self.number = sum(each.role == "user" for each in request.history) + 1
-        self.trusted = request.conversation_id is not None  # whether the history is what we kept
-        self.ancestors: tuple[str, ...] = ()  # the conversations that this one branched from, nearest first
-        self.blocked: tuple[str, ...] = ()  # prompts of it that were refused, and
-        self.places: tuple[int, ...] = ()  # how many messages came before each
 
-    async def accept(self, message: str) -> tuple[Message, ...]:
-        """Write the message down and give the history before it, waiting while the one before is being answered. A
-        history that the caller keeps is given as it was sent."""
+    async def accept(self, message: str) -> Past:
+        """Write the message down and return what came before it, waiting while the previous message is being answered.
+        A history that the caller keeps is returned as it was sent."""
         if self.conversation_id is None:
-            return self._request.history
+            return Past(self._request.history, trusted=False)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -58,20 +72,17 @@ class Memory:
                     raise
                 await asyncio.sleep(0.05)
 
-    def _accept(self, conversation_id: str, message: str) -> tuple[Message, ...]:
+    def _accept(self, conversation_id: str, message: str) -> Past:
         accepted = self._store.accept(conversation_id, message, self._request.user)
         with self._lock:
             self.number = accepted.turns[-1].number
             self._open = True
             left = self._left
         if left:  # the caller went away while the message was being written down
-            self.abandon("")
-        self.trusted = not accepted.metadata.get("imported")
-        self.ancestors = tuple(accepted.metadata["ancestors"])
-        self.blocked, self.places = accepted.refused()
-        said = accepted.messages()
-        self._said = tuple(each.content for each in said if each.role == "assistant")
-        return said
+            self._end("interrupted", "", _INTERRUPTED)
+        past = Past.of(accepted)
+        self._said = tuple(each.content for each in past.messages if each.role == "assistant")
+        return past
 
     def profile(self) -> Profile:
         """What is remembered of the user from other conversations: nothing unless they wish it, nor where it cannot be
@@ -122,20 +133,24 @@ class Memory:
                 raise
             self._open = False
 
-    def fail(self, error: TurnwiseError, text: str, blocked: bool, trace: Trace = ()) -> None:
+    async def fail(self, error: TurnwiseError, text: str, blocked: bool, trace: Trace = ()) -> None:
         """Close a turn that ended in an error, with what its stages had decided by then."""
-        self._end("blocked" if blocked else "failed", text, error.to_dict(), trace)
+        status: TurnStatus = "blocked" if blocked else "failed"
+        await asyncio.shield(asyncio.to_thread(self._end, status, text, error.to_dict(), trace))
 
-    def abandon(self, text: str) -> None:
-        """Close a turn that nobody waits for any more: the client left, or the process is shutting down."""
+    async def abandon(self, text: str) -> None:
+        """Close a turn that nobody waits for any more: the client left, or the process is shutting down. Does nothing
+        to one that has ended."""
         with self._lock:
             self._left = True
-        self._end("interrupted", text, _INTERRUPTED)
+        if self._open:
+            await asyncio.shield(asyncio.to_thread(self._end, "interrupted", text, _INTERRUPTED))
 
     def _end(self, status: TurnStatus, text: str, error: dict[str, Any], trace: Trace = ()) -> None:
-        if not self._open or self.conversation_id is None:
-            return
-        self._open = False
+        with self._lock:
+            if not self._open or self.conversation_id is None:
+                return
+            self._open = False
         record = {"trace": [dataclasses.asdict(stage) for stage in trace]} if trace else None
         try:
             self._store.finish(

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from turnwise.byline import is_byline
 from turnwise.dialogue.citing import with_sources
@@ -46,6 +47,7 @@ STILL = 0.02  # the same where the message does not lean on it: people mostly st
 DRAWN = 400  # characters of a question and its answer by which the passage is found that it drew on
 ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers and names: it says the same
 TRIPLE = 3
+WITHOUT_TOOL = ("rag", "reform", "say", "answer")  # steps that no tool besides the search does
 
 # What the line below a title answers: who, when, in which journal.
 _ASKS_WHO = re.compile(
@@ -284,6 +286,24 @@ def gathered(plan: QueryPlan, k: int) -> list[Hit]:
     for hit in _in_turn(rankings):
         best.setdefault(hit.passage.id, hit)
     return read + list(best.values())[:wanted]
+
+
+def outcome(plan: QueryPlan, hits: Sequence[Hit]) -> str:
+    """What the steps came to, for the trace: how many passages, and which tools."""
+    passages = [f"{len(hits)} passages"] if plan.searched else []
+    called = [step.tool for step in plan.steps if step.tool not in WITHOUT_TOOL]
+    return " + ".join([*passages, *called]) or "nothing"
+
+
+def searched_for(plan: QueryPlan) -> str:
+    searches = [step.input for step in plan.searched]
+    return f"for “{'”, “'.join(searches)}”" if searches else "nothing to search"
+
+
+def in_detail(plan: QueryPlan, hits: Sequence[Hit]) -> dict[str, Any]:
+    """The searches and what they found, for the trace."""
+    found = [{"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)} for hit in hits]
+    return {"searches": [step.input for step in plan.searched], "found": found}
 
 
 def troubles(plan: QueryPlan) -> str:

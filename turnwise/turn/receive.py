@@ -1,0 +1,136 @@
+"""Receive: the message judged with its conversation and written down, and the history that the turn may read."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from turnwise.dialogue.profile import Profile
+from turnwise.errors import ImageNotSeen, InputError, MessageBlocked
+from turnwise.guard.limits import admit
+from turnwise.guard.pii import find_pii
+from turnwise.guard.secrets import find_secrets
+from turnwise.guard.shape import check_images, check_request
+from turnwise.logs import Label
+from turnwise.types import ChatModel, Image, Message, TurnRequest
+
+if TYPE_CHECKING:
+    from turnwise.guard.pipeline import GuardrailPipeline, InputCheck
+    from turnwise.guard.verdict import GuardResult
+    from turnwise.turn.remember import Memory, Past
+    from turnwise.turn.run import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message and its history as the rest of the turn may read them."""
+
+    verdict: GuardResult
+    history: tuple[Message, ...]
+    query: str | None  # a search query the caller wrote, judged like a message
+    ignored: tuple[str, ...]  # roles of the messages sent as history that are not read
+    images: tuple[Image, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return self.verdict.sanitized
+
+    @property
+    def reason(self) -> str:
+        verdict, count = self.verdict, len(self.ignored)
+        watched = verdict.shadow not in (None, "allow")
+        why = f"only watching, would {verdict.shadow}: {verdict.why}" if watched else verdict.why
+        return why + (
+            f"; of the history that was sent, {count} {'is' if count == 1 else 'are'} not read" if count else ""
+        )
+
+    @property
+    def details(self) -> dict[str, Any]:
+        rails = {name: dataclasses.asdict(each) for name, each in self.verdict.acted.items()}
+        images = {"images": [f"{each.name} ({each.media_type})" for each in self.images]} if self.images else {}
+        return {"rails": rails, "left_out": list(self.ignored), **images}
+
+    @property
+    def notice(self) -> str:
+        """What the user should know about redactions."""
+        details = self.verdict.details.values()
+        kinds = [span.kind for each in details if each.action == "redact" for span in each.spans]
+        redacted = ", ".join(dict.fromkeys(kinds))
+        return (
+            f"Taken out of your message before it went on: {redacted}." if redacted and not self.verdict.shadow else ""
+        )
+
+
+async def receive(request: TurnRequest, parts: Parts, memory: Memory, label: Label) -> tuple[Received, Past]:
+    """Take a message in, and what came before it. It is written down before it is judged with that, so that a blocked
+    one is on record too."""
+    await admit(request, parts.limits)
+    check = await asyncio.to_thread(parts.guard.open_input, request.message)
+    check_request(request, parts.settings.max_message)
+    images = await asyncio.to_thread(shown_images, request, parts.guard, parts.models)
+    past = await memory.accept(check.sanitized)
+    label.turn = memory.number
+    received = await asyncio.to_thread(judged, request, check, parts.guard, past)
+    return dataclasses.replace(received, images=images), past
+
+
+def judged(request: TurnRequest, check: InputCheck, guard: GuardrailPipeline, past: Past) -> Received:
+    """The message judged in the light of what came before it."""
+    verdict = check.within(past.messages, past.blocked, past.trusted, past.places)
+    ignored = tuple(past.messages[place].role for place in sorted(verdict.left_out))
+    return Received(verdict, readable(past, verdict, guard), own_query(request, guard, verdict), ignored)
+
+
+def readable(past: Past, verdict: GuardResult, guard: GuardrailPipeline) -> tuple[Message, ...]:
+    """The history as a turn may read it. From one that a caller sent, attacks, forged turns and system messages are
+    dropped (they are neither part of what was said nor instructions to us), and what would be redacted is redacted."""
+    aside = verdict.left_out
+    history = tuple(each for place, each in enumerate(past.messages) if place not in aside and each.role != "system")
+    return history if past.trusted else guard.clean_history(history)
+
+
+def own_query(request: TurnRequest, guard: GuardrailPipeline, verdict: GuardResult) -> str | None:
+    """The search query that the user wrote themselves, as it may go on. Raises MessageBlocked if it may not."""
+    if not request.condensed_query or verdict.blocked:
+        return None
+    found = guard.judge_input(request.condensed_query)
+    if found.blocked:
+        raise MessageBlocked(f"This query was not searched for: {found.why}.", "Put it another way.")
+    return found.sanitized
+
+
+def shown_images(request: TurnRequest, guard: GuardrailPipeline, models: Sequence[ChatModel]) -> tuple[Image, ...]:
+    """The images of a request as a model may be shown them. Raises an InputError if they are not valid or no model can
+    see. Their names reach the model and the store, so they are judged like messages."""
+    images = check_images(request.images)
+    if images and not any(getattr(model, "sees", False) for model in models):
+        raise ImageNotSeen(
+            "No model that can see is set, so images cannot be looked at.",
+            "Set TURNWISE_VISION=true and OPENAI_BASE_URL to a model that can see, or describe the image in words.",
+        )
+    for each in images:
+        if (found := guard.judge_input(each.name)).blocked:
+            raise MessageBlocked(f"The name of an image was not taken: {found.why}.", "Give the file another name.")
+    return images
+
+
+def remembered(memory: Memory, guard: GuardrailPipeline) -> Profile:
+    """What is remembered about the user, as a turn may use it: what they put in their own words is judged like a
+    message, whoever wrote it down."""
+    profile = memory.profile()
+    if not profile.in_own_words:
+        return profile
+    try:
+        blocked = guard.judge_input("\n".join(profile.in_own_words)).blocked
+    except InputError:
+        blocked = True
+    kept = tuple(each for each in profile.preferences if each not in profile.in_own_words)
+    return dataclasses.replace(profile, preferences=kept) if blocked else profile
+
+
+def is_private(text: str) -> bool:
+    """Whether a text holds something that is never remembered about a user, whatever the guard lets through."""
+    return bool(find_pii(text) or find_secrets(text))
