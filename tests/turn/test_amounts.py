@@ -321,6 +321,27 @@ def test_the_name_of_a_field_may_have_a_comma(tmp_path: Path, messages: list[str
         assert answer(engine, *messages) == told
 
 
+VET = """# Elm Vets
+
+## Vaccinations
+
+These vaccinations are offered:
+
+- Cat: feline distemper and rabies, 46 euros.
+- Dog: distemper, rabies and parvovirus, 52 euros.
+- Rabbit: myxomatosis, 38 euros.
+"""
+
+
+def test_what_one_question_rules_out_is_open_to_the_next_of_the_same_message(tmp_path: Path) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={"vet.md": VET.encode()})
+        told = engine.chat().ask("How much is it for a dog? Which vaccinations are offered?").text
+        assert "Dog: distemper" in told
+        assert "Cat: feline distemper" in told
+        assert "Rabbit: myxomatosis" in told
+
+
 @pytest.mark.parametrize(
     ("messages", "told"),
     [

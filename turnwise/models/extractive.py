@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains
@@ -164,39 +164,17 @@ class ExtractiveAnswerer:
         return any(not each.said for each in self.choose(question, candidates(prompt), prompt))
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
-        """The sentences that answer a question, best first; none where even the best does not.
+        """The sentences that answer a question, best first; none if even the best does not.
 
-        What was said before is left out, except for the one sentence that answers clearly better than anything new, and
+        What was said before is left out, except for the one sentence that answers clearly better than anything new and
         is about what the user asks now: words from the conversation alone are no reason to say it again.
         """
         more = _only_more(prompt)
         self._score(_subject(question, prompt) if more else question, pool, prompt)
-        asked_now = without_measures(asked_stems(prompt.question))
-        least = CONTINUES if more or prompt.sides else ANSWERS
-        measured, named = bool(sought(question, QUANTITIES)), {side.lower() for side in prompt.sides}
-
-        def enough(each: Candidate) -> float:
-            """A row whose name is asked for needs less, beside another or where it gives the amount that is wanted."""
-            if prompt.sides and (each.spelled or each.stated.name.lower() in named):
-                return 0.0
-            return CONTINUES if each.spelled and measured and gives(each, question, QUANTITIES) else least
-
-        good = [each for each in pool if each.score >= enough(each)]
-        examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
-        if _ANOTHER.search(prompt.question):
-            good = [each for each in examples if not each.said]
-        elif _EXAMPLE.search(prompt.question):
-            good = examples or good
-        together = bool(prompt.sides) or len(prompt.asked) > 1  # several searches took turns at handing passages in
-
-        def worth(each: Candidate) -> float:
-            lacking = 0.0 if gives(each, question, BETTER) else LACKING
-            behind = 0.0 if together or each.spelled else each.behind
-            return each.score - lacking - behind + (SPELLED if each.spelled else 0.0)
-
-        good.sort(key=worth, reverse=True)
+        worth = partial(_worth, question=question, prompt=prompt)
+        good = sorted(_good_enough(question, pool, prompt), key=worth, reverse=True)
         new = _distinct([each for each in good if not each.said])
-        old = [each for each in good if each.said and _meant(each, asked_now) and gives(each, question, QUANTITIES)]
+        old = _said_and_meant(question, good, prompt)
         topic = _defined(question)
         if topic and (defining := [each for each in old if _defines(topic, each.text)]):
             return sorted(defining, key=lambda each: not _defines(topic, each.text, " (?:an?|the|one of)"))[:1]
@@ -208,22 +186,20 @@ class ExtractiveAnswerer:
             return _of_each_side(new, prompt.sides)
         if more and not new:
             return _unread(pool)[: _length(question, prompt)]
-        if new:
-            best, number = worth(new[0]), new[0].evidence.number
-            lag = {True: NEAR, False: NEAR if more else ELSEWHERE}
-            new = [
-                each
-                for each in new
-                if best - worth(each) <= lag[each.evidence.number == number] or _is_asked_above(each, question)
-            ]
-        return new[: _length(question, prompt)]
+        lag = NEAR, NEAR if more else ELSEWHERE  # in the passage of the best one, and in others
+        near = [
+            each
+            for each in new
+            if worth(new[0]) - worth(each) <= lag[each.evidence.number != new[0].evidence.number]
+            or _is_asked_above(each, question)
+        ]
+        return near[: _length(question, prompt)]
 
     def _score(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
         """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
         wanted, chances = asked_stems(question), _chances(prompt)
         for each in pool:
-            each.score = 0.0
-            each.leans = each.stated.leans(wanted)
+            each.ask(wanted)
         typed, pointing = asked_stems(prompt.question), bool(_PRONOUN.search(prompt.question))
         asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMED}
         mark_rows(pool, question, chances, asked, typed, pointing)
@@ -288,6 +264,39 @@ def _spelt(text: str) -> str:
 def shingles(sentence: str) -> frozenset[tuple[str, ...]]:
     """A sentence's pairs of neighbouring stems, for telling whether it was said before."""
     return frozenset(pairwise(map(stem, units(sentence))))
+
+
+def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+    """The sentences that answer; of these the examples, where one is asked for."""
+    least = CONTINUES if _only_more(prompt) or prompt.sides else ANSWERS
+    measured, named = bool(sought(question, QUANTITIES)), {side.lower() for side in prompt.sides}
+
+    def threshold(each: Candidate) -> float:
+        """A row whose name is in the question needs less beside another row, or if it gives the amount asked for."""
+        if prompt.sides and (each.spelled or each.stated.name.lower() in named):
+            return 0.0
+        return CONTINUES if each.spelled and measured and gives(each, question, QUANTITIES) else least
+
+    good = [each for each in pool if each.score >= threshold(each)]
+    examples = [each for each in good if _GIVES_EXAMPLE.search(each.text)]
+    if _ANOTHER.search(prompt.question):
+        return [each for each in examples if not each.said]
+    return examples or good if _EXAMPLE.search(prompt.question) else good
+
+
+def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
+    """How well a sentence answers beside others: its score, and how well the search liked its passage. Where several
+    searches took turns at handing in passages, their order says nothing."""
+    together = bool(prompt.sides) or len(prompt.asked) > 1
+    lacking = 0.0 if gives(each, question, BETTER) else LACKING
+    behind = 0.0 if together or each.spelled else each.behind
+    return each.score - lacking - behind + (SPELLED if each.spelled else 0.0)
+
+
+def _said_and_meant(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+    """What was said before and may be said again: it is about what this message asks, not just the conversation."""
+    asked_now = without_measures(asked_stems(prompt.question))
+    return [each for each in good if each.said and _meant(each, asked_now) and gives(each, question, QUANTITIES)]
 
 
 def _unread(pool: Sequence[Candidate]) -> list[Candidate]:

@@ -87,11 +87,17 @@ class Candidate:
     behind: float  # what it counts that the search found others more fitting
     said: bool  # in an earlier answer of this conversation
     just_said: bool = False  # in the last one
-    leans: bool = False  # for what is asked, on the sentence before
-    meant: bool = True  # by what is asked: not so most rows
-    spelled: bool = False  # a row whose whole name of several words is asked for
-    by_place: bool = False  # a row that is meant for what stands above it, not for its own words
+    # What follows depends on the question.
+    leans: bool = False  # it needs the sentence before it to answer
+    meant: bool = True  # it may be what is asked about; most rows of a table are not
+    spelled: bool = False  # a row whose whole name, of several words, is in the question
+    by_place: bool = False  # a row meant because of the heading above it, not because of its own words
     score: float = 0.0
+
+    def ask(self, wanted: Set[str]) -> None:
+        """Begin another question, of these words: forget what was found out for the last one."""
+        self.leans, self.meant, self.spelled, self.by_place = self.stated.leans(wanted), True, False, False
+        self.score = 0.0
 
     @property
     def text(self) -> str:
