@@ -17,7 +17,7 @@ import numpy as np
 from turnwise import FakeChat, Message, TurnRequest
 from turnwise.app import build_sample
 from turnwise.config import Settings
-from turnwise.models import extractive
+from turnwise.extractive import ExtractiveAnswerer, choosing
 from turnwise.models.reranker import OnnxReranker
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Prompt
@@ -27,11 +27,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--questions", type=int, default=60)
     prompts = _prompts(parser.parse_args().questions)
-    answerer = extractive.ExtractiveAnswerer(OnnxReranker())
+    answerer = ExtractiveAnswerer(OnnxReranker())
     answerer.answer(prompts[0])  # the weights are read
     taken = []
     for prompt in prompts[1:]:
-        extractive.shingles.cache_clear()
+        choosing.shingles.cache_clear()
         started, processor = time.perf_counter(), time.process_time()
         answerer.answer(prompt)
         taken.append((1000 * (time.perf_counter() - started), 1000 * (time.process_time() - processor)))

@@ -16,6 +16,7 @@ from turnwise.dialogue.tokens import longest_answer
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.limit_stores import rate_limiter
 from turnwise.guard.limits import RateLimiter
 from turnwise.guard.pipeline import GuardrailPipeline
@@ -23,7 +24,6 @@ from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
-from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.local import ANSWER, WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras

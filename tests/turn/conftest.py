@@ -11,8 +11,8 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.reranker import OnnxReranker
 from turnwise.turn.run import Parts
 from turnwise.types import ChatModel, Message, Reply, TurnRequest

@@ -11,7 +11,7 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.models.amounts import QUANTITIES, sought
+from turnwise.extractive.kinds import QUANTITIES, sought
 from turnwise.text import without_citations
 from turnwise.types import Reply
 

@@ -17,7 +17,7 @@ from talking import answered, said, searches, stage
 
 from turnwise.app import query_planner
 from turnwise.config import Settings
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.turn import planner
 from turnwise.turn.planner import QueryAnalyzer
 from turnwise.turn.run import Parts

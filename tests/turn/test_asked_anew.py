@@ -10,8 +10,8 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.models.amounts import is_of_another
-from turnwise.models.statements import Candidate, Statement
+from turnwise.extractive.kinds import is_of_another
+from turnwise.extractive.statements import Candidate, Statement
 from turnwise.types import Evidence, Hit, Passage
 
 COURSE = """# GEOG 214: Rivers and Coasts

@@ -14,7 +14,7 @@ from talking import answered, by_rules, events_of, failed, said
 from turnwise.dialogue.tokens import Budget
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import ConversationNotFound
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.compose import compose
 from turnwise.turn.run import Parts

@@ -14,7 +14,7 @@ from doing import Percent, Takes
 from talking import answered, events_of, failed, of_kind
 
 from turnwise.errors import LibraryDamaged
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.tools.function import FunctionTool
 from turnwise.turn import retrieve
 from turnwise.turn.planner import QueryPlanner

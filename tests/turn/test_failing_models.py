@@ -10,7 +10,7 @@ import pytest
 from fake_openai import FakeOpenAI, Mood, cut, mute, page, refusal, stalled, words
 from talking import answered, citations, events_of, of_kind, stage
 
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.run import Parts

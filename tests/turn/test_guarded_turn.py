@@ -19,10 +19,10 @@ from turnwise.cli.screen import log_to_stderr
 from turnwise.conversation import Conversation
 from turnwise.engine import Engine
 from turnwise.errors import MessageBlocked
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.verdict import Case, Finding, Span
 from turnwise.logs import Label, TurnFilter, labelled
-from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.examine import analyze

@@ -15,7 +15,7 @@ from talking import answered, by_rules, said, searches, stage
 
 from turnwise.app import query_condenser
 from turnwise.config import Settings
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.text import content_stems
 from turnwise.turn.condense import QueryCondenser, condense
 from turnwise.turn.run import Parts

@@ -15,8 +15,8 @@ from talking import answered, events_of, failed, of_kind, said
 
 from turnwise.app import chat_models
 from turnwise.config import Settings
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.shape import MOST_IMAGE_BYTES, check_images, image_type
-from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.local import LocalChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.compose import system_prompt

@@ -14,7 +14,7 @@ from talking import answered, events_of, of_kind, said
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
 from turnwise.errors import MessageBlocked
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.text import points
 from turnwise.turn.examine import analyze

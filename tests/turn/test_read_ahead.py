@@ -14,7 +14,7 @@ from talking import answered, said
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.turn.run import AHEAD, Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import Embedder, TurnRequest

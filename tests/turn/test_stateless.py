@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from talking import answered, said, searches
 
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.turn.run import Parts
 from turnwise.types import Message, Reply, TurnRequest
 

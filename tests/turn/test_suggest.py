@@ -12,7 +12,7 @@ import pytest
 from talking import abstains, events_of, of_kind, stage
 
 from turnwise.engine import Engine
-from turnwise.models.extractive import ExtractiveAnswerer
+from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.run import Parts, run_turn
 from turnwise.turn.suggest import ANSWERED, SEARCHES, Done, suggested

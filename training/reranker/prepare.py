@@ -32,9 +32,9 @@ from training.texts import Asked, Text, made, passages, rewritten
 from turnwise.dialogue.irregular import base_stems
 from turnwise.documents.chunk import chunk
 from turnwise.documents.parse import parse
+from turnwise.extractive.statements import Statement, statements
 from turnwise.models import reranker
 from turnwise.models.embedder import OnnxEmbedder
-from turnwise.models.statements import Statement, statements
 from turnwise.models.weights import pinned_weights
 from turnwise.text import content_stems, content_words, sentences, stem
 

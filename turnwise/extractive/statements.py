@@ -16,13 +16,16 @@ from turnwise.types import Evidence
 
 ANSWERS = 0.29  # score from which a sentence counts as an answer
 CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
-NEAR = 0.2  # how far a sentence may be behind the best of its passage
-REMEMBERED = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
-LONGEST_HEADING = 100  # characters of a line in a passage that can be a heading
+MAX_GAP = 0.2  # how far a sentence may be behind the best of its passage
+CACHE_SIZE = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
+MAX_HEADING_CHARS = 100  # characters of a line in a passage that can be a heading
 
 ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
 _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
+LEADING_PRONOUN = re.compile(
+    r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
+)
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
@@ -112,6 +115,12 @@ class Candidate:
         return self.stated.item
 
 
+def about(candidate: Candidate) -> frozenset[str]:
+    """The stems of a sentence and of all the headings above it."""
+    passage = candidate.evidence.passage
+    return stems_of(f"{candidate.stated.whole} {passage.called} {passage.heading}")
+
+
 def neighbours(candidate: Candidate, other: Candidate) -> bool:
     """Whether both stand in the same passage under the same heading."""
     return candidate.evidence is other.evidence and candidate.stated.above == other.stated.above
@@ -120,7 +129,7 @@ def neighbours(candidate: Candidate, other: Candidate) -> bool:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def stated_in(text: str) -> tuple[Statement, ...]:
     return tuple(statements(text))
 
@@ -148,7 +157,7 @@ def statements(text: str) -> Iterator[Statement]:
 def _heads(paragraph: str, before: str, after: str) -> bool:
     """Whether a paragraph is a heading: a short line without an end, and of numbered ones no item of a list."""
     bare = ITEM.sub("", paragraph).strip()
-    short = len(paragraph) <= LONGEST_HEADING and "\n" not in paragraph and " | " not in paragraph
+    short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (ends(bare) and not asks(bare)) or bare.endswith((",", ";")):
         return False
     if bare.endswith(":") and len(sentences(bare)) > 1:

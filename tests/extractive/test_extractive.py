@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
-from turnwise.models.extractive import ExtractiveAnswerer, _defined, candidates, reform
-from turnwise.models.statements import Candidate, statements
+from turnwise.extractive import ExtractiveAnswerer
+from turnwise.extractive.asking import defined_topic
+from turnwise.extractive.choosing import candidates
+from turnwise.extractive.reform import reform
+from turnwise.extractive.statements import Candidate, statements
 from turnwise.text import content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
 
@@ -87,10 +90,10 @@ def test_what_is_done_somewhere_is_no_meaning(answerer: ExtractiveAnswerer) -> N
     ],
 )
 def test_a_name_that_ends_like_a_verb_is_a_meaning(answerer: ExtractiveAnswerer, question: str, text: str) -> None:
-    assert _defined(question)
+    assert defined_topic(question)
     assert text.split(". ")[1] in answerer.answer(prompt(question, text))
-    assert not _defined("What’s played in January?")
-    assert not _defined("and what is used for the roof?")
+    assert not defined_topic("What’s played in January?")
+    assert not defined_topic("and what is used for the roof?")
 
 
 def test_what_was_said_is_not_said_again(answerer: ExtractiveAnswerer) -> None:

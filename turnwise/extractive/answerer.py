@@ -1,0 +1,76 @@
+"""Answers without a language model: sentences of the evidence, chosen for the question, each with its citation."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+
+from turnwise.extractive.asking import ALL_ABOUT, as_typed, subject_of, wants_only_more, without_wishes
+from turnwise.extractive.choosing import candidates, choose
+from turnwise.extractive.reform import reform_last
+from turnwise.extractive.scoring import score
+from turnwise.extractive.statements import Candidate
+from turnwise.extractive.writing import dont_know, in_preferred_form, quoted, tool_results, write
+from turnwise.text import sentences
+from turnwise.types import Evidence, Hit, Judge, Prompt
+
+
+class ExtractiveAnswerer:
+    """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer.
+
+    The judge reads a question and a sentence together and says how likely one answers the other (log-odds).
+    """
+
+    name = "extractive"
+    quotes = True
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
+        text = await asyncio.to_thread(self.answer, prompt)
+        for line in re.split(r"(?<=\n)|(?<=\] )", text):
+            yield line
+
+    def answer(self, prompt: Prompt) -> str:
+        if prompt.form:
+            return reform_last(prompt)
+        worked_out = tool_results(prompt)
+        pool = candidates(prompt)
+        if worked_out and not pool:
+            return worked_out
+        parts, unknown = [worked_out] if worked_out else [], []
+        for question in (ALL_ABOUT.sub("", without_wishes(each)) for each in prompt.asked):
+            known = self._answered(question, pool, prompt, parts, as_typed(question, prompt))
+            several = sentences(question)
+            for each in several if not known and len(several) > 1 else ():
+                known = self._answered(each, pool, prompt, parts) or known
+            if not known:
+                unknown.append(question)
+        parts += [dont_know(question, prompt) for question in unknown[:2]]
+        return "\n\n".join(parts)
+
+    def _answered(
+        self, question: str, pool: Sequence[Candidate], prompt: Prompt, parts: list[str], typed: str = ""
+    ) -> bool:
+        """Whether a question is answered, else as it was typed: by a part that this adds, or by one before it."""
+        chosen = self.choose(question, pool, prompt)
+        if not chosen and typed:
+            chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
+        if chosen and not any(quoted(chosen[0]) in part for part in parts):
+            parts.append(in_preferred_form(write(question, chosen, pool, prompt), prompt))
+        for each in pool:
+            each.said = each.said or any(quoted(each) in part for part in parts)  # so that no part says it again
+        return bool(chosen)
+
+    def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
+        """Whether these passages answer a question with something that was not said yet."""
+        evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
+        prompt = Prompt((), question, (question,), evidence, tuple(said))
+        return any(not each.said for each in self.choose(question, candidates(prompt), prompt))
+
+    def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+        """The sentences that answer a question, best first."""
+        score(subject_of(question, prompt) if wants_only_more(prompt) else question, pool, prompt, self._judge)
+        return choose(question, pool, prompt)

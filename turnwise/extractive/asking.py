@@ -1,0 +1,74 @@
+"""What a question asks for besides its subject: a meaning, steps, an example, or just more."""
+
+from __future__ import annotations
+
+import re
+
+from turnwise.dialogue.language import CODES, wants_more
+from turnwise.dialogue.wishes import read_wishes
+from turnwise.extractive.kinds import QUANTITIES, sought
+from turnwise.extractive.statements import asked_stems
+from turnwise.text import is_specific, sentences, words
+from turnwise.types import Prompt
+
+_DEFINITION = re.compile(
+    r"^(?:so |and )?"
+    r"(?!what(?:['’]s| is| are| was| were) (?-i:[a-z]{2,}(?<!e)ed) (?:in|on|at|by|for|with|from|to|during)\b)"
+    r"(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
+    r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
+    re.I,
+)
+ALL_ABOUT = re.compile(  # a thing of few words, of which everything may be told
+    r"^(?:please |can you |could you )?(?:tell|show|give|print|write)(?: out| down)?(?: me| us)? "
+    r"(?:(?:everything|all|anything|something|what) )?(?:(?:that )?(?:you|we) (?:have|know) )?(?:about|on) "
+    r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
+    re.I,
+)
+HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
+_MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
+EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
+ANOTHER_EXAMPLE = re.compile(r"\b(?:another|other|further|more|different|second) (?:\w+ )?examples?\b", re.I)
+PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
+
+
+def defined_topic(question: str) -> str:
+    """What a question wants to know the meaning of, or nothing: "what is the price of" asks for no meaning."""
+    found = _DEFINITION.match(question.strip())
+    return found[1] if found and not sought(question, QUANTITIES) else ""
+
+
+def wants_only_more(prompt: Prompt) -> bool:
+    """Whether the user names nothing and only wants to hear more."""
+    if prompt.language == "en" or prompt.language not in CODES:
+        return bool(_MORE.search(prompt.question)) and not any(map(is_specific, words(prompt.question)))
+    return wants_more(prompt.question, prompt.language)
+
+
+def subject_of(question: str, prompt: Prompt) -> str:
+    """What a question for more, completed from the conversation, is about."""
+    if prompt.language == "en" or prompt.language not in CODES:
+        return " ".join(filter(is_specific, words(question))) or question
+    return question.rpartition(": ")[2]
+
+
+def as_typed(question: str, prompt: Prompt) -> str:
+    """The message as it was typed, where it was completed and yet names something by itself: what the conversation
+    added may be what nothing is said about."""
+    alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
+    named = any(map(is_specific, words(prompt.question))) and not PRONOUN.search(prompt.question)
+    return prompt.question if alone and named and not prompt.sides else ""
+
+
+def without_wishes(question: str) -> str:
+    """A question without the sentences that only say how answers should be."""
+    return " ".join(each for each in sentences(question) if not read_wishes(each).only) or question
+
+
+def added_weights(prompt: Prompt) -> dict[str, float]:
+    """How surely each word is meant that the conversation added, by its stem."""
+    own = asked_stems(prompt.question)
+    return {key: term.weight for term in prompt.added for key in asked_stems(term.text) if key not in own}
+
+
+def prefers(prompt: Prompt, wish: str) -> bool:
+    return prompt.state is not None and wish in prompt.state.preferences

@@ -1,0 +1,123 @@
+"""Kinds of questions: for an amount, a time, a person or a place, and what a sentence holds that gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from functools import lru_cache
+
+from turnwise.dialogue.apart import ONE_OF, rivals
+from turnwise.dialogue.irregular import base_stems
+from turnwise.extractive.statements import Candidate
+from turnwise.text import content_stems, words
+
+MAX_QUESTION_CHARS = 1000  # characters that are looked at for what kind of thing is asked for
+
+_AMOUNT = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
+    r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
+    r"annual\w*|hourly)\b",
+    re.I,
+)
+_MOMENT = (
+    r"\b(?:january|february|march|april|(?-i:May)|june|july|august|september|october|november|december|weekends?|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter|century|mornings?|afternoons?|evenings?|"
+    r"nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|while|until|once|during|"
+    r"every|daily|weekly)\b"
+)
+_TIME = re.compile(rf"\d|{_MOMENT}|\b(?:years?|months?|weeks?|days?|hours?|annual\w*)\b", re.I)
+_MOMENTS = re.compile(rf"{_MOMENT}|\b[12]\d{{3}}\b|\d[:.]\d\d|\d ?(?:[ap]\.?m|st|nd|rd|th)\b", re.I)  # no "three days"
+_NAME = re.compile(
+    r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
+    r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
+)
+_PLACE = re.compile(  # where something is; not when, nor "at its heart"
+    r"\b(?:in|at|on|near|under|behind|beside|opposite|inside|outside|between|among|along|next to) (?!(?:the )?(?:its|"
+    r"their|his|her|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october|"
+    r"\d|spring|summer|autumn|winter|morning|evening|end|start|beginning|year|advance|general|writing|time|order|case|full|"
+    r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b"
+    r"|\b(?:place|location|venue|room|office|hall|building|floor|street|town|city):? (?-i:[A-Z\d])",  # of a row
+    re.I,
+)
+_HOURS = re.compile(
+    r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
+)
+MONEY = re.compile(
+    r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|eur|usd|gbp|chf|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I
+)
+# Words of asking for a price, and for any amount or time: they do not say of what.
+PRICE_WORDS = base_stems(content_stems("cost price fee charge fare pay expensive"))
+MEASURE_WORDS = PRICE_WORDS | base_stems(
+    content_stems("open opening close closing hours times last take start end leave")
+)
+_HOW = PRICE_WORDS | base_stems(content_stems("long often far last take hours times"))
+_WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
+# What a question asks for, and what a sentence that gives it holds.
+QUANTITIES = (
+    (
+        re.compile(
+            r"\bwhat (?:do|does|did|will|would)\b.*\b(?<!the )(?<!a )(?:cost|charge)\b(?! functions?)|\bexpensive\b"
+            r"|\b(?:price|cost|fee|fare)s? (?:of|for)\b"
+            r"|^(?!(?:\w+ )?(?:why|who|when|where|how (?!much))\b).*\bthe (?:\w+ ){0,2}(?:price|cost|fee|fare)s?\W*$"
+            r"|^(?:(?!what|who|why|explain|define|describe|tell|is|are)[\w-]+ ){0,2}(?:price|cost|fee|fare)s?\W*$",
+            re.I,
+        ),
+        _AMOUNT,
+    ),
+    (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
+    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
+    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
+    (re.compile(rf"{_WHAT}\be-?mail(?: address(?:es)?)?(?: (?:of|for|to)\b.*)?\W*$", re.I), re.compile("@")),
+    (
+        re.compile(
+            rf"{_WHAT}\b(?:(?:tele)?phone|mobile|fax)(?: numbers?)?(?: (?:of|for|to)\b.*)?\W*$"
+            r"|\b(?:what|which) number (?:do|can|should|must) (?:i|we) (?:call|ring|dial|phone)",
+            re.I,
+        ),
+        re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
+    ),
+)
+_ONE_OF = re.compile(rf"{ONE_OF.pattern} ([a-z]{{3,}})", re.I)  # with what it is said of
+Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
+ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
+# Of two sentences that give a time, "when is the fair?" rather wants "in June" than "for three days".
+_WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
+BETTER = (*ROUGHLY, (_WHEN_IS, _MOMENTS))
+
+
+def without_measures(asked: Set[str]) -> Set[str]:
+    """Words that are asked for, but for those that only say which amount or time of something is meant."""
+    return asked - _HOW
+
+
+def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
+    """Whether a sentence holds what a question asks for, such as an amount; any does where it asks for none."""
+    return all(given.search(candidate.text) for given in sought(question, kinds))
+
+
+def is_of_another(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence is on another thing of the kind that is asked for, and on none of those."""
+    return any(
+        other.search(candidate.text)
+        and not own.search(f"{candidate.stated.whole} {candidate.evidence.passage.heading}")
+        for own, other in _told_apart(question[:MAX_QUESTION_CHARS])
+    )
+
+
+@lru_cache(maxsize=256)
+def _told_apart(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    """By each thing of a kind that a question names: the word that tells it, and the same things of other kinds."""
+    found = []
+    asked = set(words(question.lower()))
+    for word, noun in _ONE_OF.findall(question.lower()):
+        if others := "|".join(sorted(rivals(word) - asked)):
+            thing = rf"\b(?:{others}) {noun.removesuffix('s')}s?\b"
+            found.append((re.compile(rf"\b{word}", re.I), re.compile(thing, re.I)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def sought(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
+    """What a sentence holds that gives what a question asks for."""
+    return tuple(given for wants, given in kinds if wants.search(question[:MAX_QUESTION_CHARS]))

@@ -1,0 +1,59 @@
+"""The last answer in another form: as a list, as a table, or shorter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.dialogue.language import courtesies, says
+from turnwise.extractive.statements import ITEM
+from turnwise.text import points
+from turnwise.types import Prompt
+
+SHORT_TABLE_ROWS = 5
+
+_NUMBERED = re.compile(r"number|numm?er|numérot|\bordered|编号|編號|番号", re.I)  # how people ask for a numbered list
+TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
+
+
+def reform_last(prompt: Prompt) -> str:
+    """The last answer in the form that is asked for."""
+    last = prompt.said[-1]
+    if abstains(last) or last in courtesies():
+        return says(prompt.language, "nothing_to_reform")
+    return reform(last, "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form)
+
+
+def reform(answer: str, form: str) -> str:
+    """The last answer in another form, with its citations."""
+    said = [point.removeprefix(AGAIN) for point in points(answer)]
+    rows = TABLE.search(answer)
+    if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):
+        return answer
+    if form == "list":
+        return "\n".join(f"- {point}" for point in said)
+    if form == "numbered list":
+        return "\n".join(f"{number}. {point}" for number, point in enumerate(said, 1))
+    if form == "table":
+        cells = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
+        body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in cells if row)
+        return f"| Point | Source |\n|---|---|\n{body}"
+    if form in ("shorter", "simpler"):
+        lines = answer.splitlines()
+        if rows:
+            return _first_of(lines, [line for line in rows[2].splitlines() if line], SHORT_TABLE_ROWS)
+        items = [line for line in lines if ITEM.match(line)]
+        if len(items) > 1:
+            return _first_of(lines, items, max(2, (len(items) + 1) // 2))
+        if form == "shorter":
+            return said[0] if said else answer
+        plain = set(sorted(said, key=len)[: max(1, (len(said) + 1) // 2)])
+        return "\n".join(f"- {point}" for point in said if point in plain) or answer
+    return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."
+
+
+def _first_of(lines: Sequence[str], items: Sequence[str], count: int) -> str:
+    """An answer with only the first rows of its table or items of its list."""
+    left_out = set(items[count:]) - set(items[:count])
+    return "\n".join(line for line in lines if line not in left_out)
