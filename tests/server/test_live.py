@@ -237,6 +237,31 @@ def test_a_turn_is_stopped_at_once(tmp_path: Path) -> None:
         assert client.send("DELETE", f"/api/streams/{stream}").status == 204
 
 
+def test_a_turn_that_is_stopped_while_it_ends_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    releasing, go_on = threading.Event(), threading.Event()
+    with serving(tmp_path, fails_midway) as client, ThreadPoolExecutor() as pool:
+        requests = client.engine.store.requests
+        release = requests.release
+
+        def slow_release(tenant: str, key: str) -> None:
+            releasing.set()
+            assert go_on.wait(60)
+            release(tenant, key)
+
+        monkeypatch.setattr(requests, "release", slow_release)
+        try:
+            with Following(client, "POST", "/api/chat", ASK, idempotency_key="k") as reader:
+                stream = reader.next()[1]["stream"]
+                assert releasing.wait(60)
+                stopped = pool.submit(client.send, "DELETE", f"/api/streams/{stream}")
+                rest = pool.submit(reader.rest)
+                assert stopped.result(60).status == 204
+                assert [read_event(each)[0] for each in rest.result(60)] == ["text", "error"]
+            assert "turnwise_live_streams 0.0" in client.get("/metrics").body.decode()
+        finally:
+            go_on.set()
+
+
 def test_streams_are_a_tenants_own(tmp_path: Path) -> None:
     script = Gated()
     with serving(tmp_path, script, Settings(access="keys")) as client:

@@ -374,13 +374,11 @@ class Live:
             stream.fail(UNEXPECTED, error)
         finally:
             seat.give_back()
-            if claimed is not None:
-                await claimed.release()
-            stream.end()
-            self._running.discard(stream)
-            self._keep(stream)
-            if stream.place and stream.turn:
-                self.hub.turn(stream.place, stream.turn.turn, status)
+            try:
+                if claimed is not None:
+                    await claimed.release()
+            finally:  # even if it is stopped just now
+                self._end(stream, status)
 
     async def _write(self, stream: Stream, event: TurnEvent, claimed: Claim | None) -> None:
         if isinstance(event, Failed) and not stream.count:
@@ -394,6 +392,13 @@ class Live:
             stream.turn = event
             if stream.place:
                 self.hub.turn(stream.place, event.turn, "pending", stream.id if stream.resumable else None)
+
+    def _end(self, stream: Stream, status: str) -> None:
+        stream.end()
+        self._running.discard(stream)
+        self._keep(stream)
+        if stream.place and stream.turn:
+            self.hub.turn(stream.place, stream.turn.turn, status)
 
     def _keep(self, stream: Stream) -> None:
         """Let a stream that is over be read for a while, as far as there is room."""
