@@ -56,8 +56,8 @@ class Form(Protocol):
 
 
 class Reader:
-    """One who follows a stream, from the frame after a number on. Ends with the stream; raises what the turn failed
-    with where nothing was sent of it."""
+    """One who follows a stream, from the frame after a number on. Ends with the stream. If the turn failed before it
+    wrote anything, raises that error, or gives it as a frame if the response has started."""
 
     def __init__(self, stream: Stream, after: int, key_id: str) -> None:
         self.key_id = key_id
@@ -65,7 +65,7 @@ class Reader:
         self._stream = stream
         self._read = after
         self._refusal: bytes | None = None
-        self._done = False
+        self._started = self._done = False
         stream.enter(self)
 
     def __aiter__(self) -> Reader:
@@ -81,11 +81,15 @@ class Reader:
                 self._read, frames = self._stream.after(self._read)
                 return frames
             if self._stream.over:
-                if self._stream.error is not None:
-                    raise self._stream.error
-                break
+                self._done = True
+                if self._stream.error is None:
+                    break
+                return self._error_frame(self._stream.error)
             await self.news.wait()
         raise StopAsyncIteration
+
+    def response_started(self) -> None:
+        self._started = True
 
     async def aclose(self) -> None:
         self._stream.leave(self)
@@ -94,6 +98,14 @@ class Reader:
         """Let this be the last that is read."""
         self._refusal = problem
         self.news.set()
+
+    def _error_frame(self, error: Exception) -> bytes:
+        if not self._started:
+            raise error
+        if isinstance(error, TurnwiseError):
+            return self._stream.form.write_problem(Problem.of_error(error))
+        log.error("A turn broke", exc_info=error)
+        return self._stream.form.write_problem(UNEXPECTED)
 
 
 class Stream:

@@ -13,6 +13,7 @@ from turnwise.server.problems import encode, log
 
 EVENTS = "text/event-stream"
 HEARTBEAT = 15.0  # seconds; proxies cut connections that stay silent for a minute
+START_SECONDS = 10.0  # how long a response waits for its first frame before it starts without one
 PATIENCE = 60.0  # seconds that a reader may leave an event untaken
 STILL_HERE = b": still here\n\n"
 
@@ -23,6 +24,10 @@ class Frames(Protocol):
     def __aiter__(self) -> Frames: ...
 
     async def __anext__(self) -> bytes: ...
+
+    def response_started(self) -> None:
+        """From now on an error is the last frame, and is no longer raised."""
+        ...
 
     async def aclose(self) -> None: ...
 
@@ -36,7 +41,9 @@ def frame(data: Any, event: str = "") -> bytes:
 class EventStream(StreamingResponse):
     """Sends frames as they come, with a comment as heartbeat. Whatever ends it, the frames are closed.
 
-    The response starts with the first frame, so an error raised before it still becomes an answer with its status.
+    The response starts with the first frame, so an error raised before it still becomes an answer with its status. A
+    turn that waits in a queue may take longer than proxies do: then the response starts without a frame, and an error
+    becomes the last one.
     """
 
     def __init__(self, frames: Frames) -> None:
@@ -58,7 +65,8 @@ class EventStream(StreamingResponse):
 
     async def _send_all(self, send: Send) -> None:
         async with aclosing(self.frames) as frames:
-            first = await anext(frames, b"")
+            first = await _first(frames)
+            frames.response_started()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             beating = asyncio.create_task(_beat(send))
             try:
@@ -91,6 +99,17 @@ class WholeAnswer(EventStream):
 
 class _ReaderStalled(Exception):
     pass
+
+
+async def _first(frames: Frames) -> bytes:
+    """The first frame, or a heartbeat where it does not come soon."""
+    try:
+        async with asyncio.timeout(START_SECONDS) as waiting:
+            return await anext(frames, b"")
+    except TimeoutError:
+        if not waiting.expired():  # an error of the turn
+            raise
+        return STILL_HERE
 
 
 async def _deliver(send: Send, body: bytes) -> None:
