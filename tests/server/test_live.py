@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,6 +31,7 @@ from tests.server.scripted import (
 )
 from turnwise.config import Settings
 from turnwise.server import live, sse
+from turnwise.server.access import Caller
 from turnwise.server.hub import Hub
 from turnwise.types import Accepted, Answered, Delta, StageDone, StageTrace, TurnEvent, TurnRequest
 
@@ -666,6 +667,22 @@ def test_pages_that_only_watch_are_closed_in_good_order(tmp_path: Path) -> None:
         assert page.recv(1000).startswith(b"HTTP/1.1 200")
     with page, page.makefile("rb") as rest:
         assert rest.read().endswith(b"0\r\n\r\n")  # the end of a whole response, not a cut
+
+
+def test_nothing_is_kept_of_a_page_that_left_before_it_was_answered(tmp_path: Path) -> None:
+    async def left(_: object) -> None:
+        raise OSError("the connection is closed")
+
+    async def watch_and_leave(hub: Hub) -> None:
+        watching = await hub.watch("c", Caller(), "", lambda _: None)
+        with pytest.raises(OSError, match="closed"):
+            await watching({}, cast(Any, None), left)
+
+    with serving(tmp_path) as client:
+        client.engine.store.accept("c", "one")
+        hub = Hub(client.engine.store, lambda: None)
+        asyncio.run(watch_and_leave(hub))
+    assert not hub._titles
 
 
 def test_turns_that_nobody_reads_get_to_end_too(tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ class Hub:
         known = self._known.get(place, version)
         known = version if version.is_after(known) else known
         told = known.status == "pending" or (seen and seen != str(known))
-        self._titles.setdefault(place, found.title)
-        return Watching(self, place, caller, known, _turn(known, stream(place)) if told else b"")
+        return Watching(self, place, caller, known, found.title, _turn(known, stream(place)) if told else b"")
 
     def turn(self, place: Place, number: int, status: str, stream: str | None = None) -> None:
         """A turn has begun or ended."""
@@ -112,6 +111,7 @@ class Hub:
     def add(self, watching: Watching) -> None:
         self._watchers[watching.place].add(watching)
         self._known.setdefault(watching.place, watching.version)
+        self._titles.setdefault(watching.place, watching.title)
         self._wake()
         if self._closed:
             watching.push(b"", last=True)
@@ -181,12 +181,13 @@ def _turn(version: Version, stream: str | None) -> bytes:
 class Watching(Response):
     """What a hub tells of one conversation, until the client leaves. While nothing is told, it only waits for that."""
 
-    def __init__(self, hub: Hub, place: Place, caller: Caller, version: Version, first: bytes) -> None:
+    def __init__(self, hub: Hub, place: Place, caller: Caller, version: Version, title: str, first: bytes) -> None:
         super().__init__(headers={"X-Accel-Buffering": "no", "Content-Type": EVENTS})
         del self.headers["content-length"]
         self.place = place
         self.caller = caller
         self.version = version  # when it began
+        self.title = title  # likewise
         self._hub = hub
         self._pending = deque([first or STILL_HERE])
         self._last = self._stalled = False
