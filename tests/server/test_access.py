@@ -12,7 +12,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from tests.patience import until
-from tests.server.scripted import Client, ScriptedEngine, answers, serving
+from tests.server.scripted import Client, Following, ScriptedEngine, answers, serving
 from turnwise.config import Settings
 from turnwise.errors import ConfigError, NotAllowed
 from turnwise.server import run
@@ -68,6 +68,27 @@ def test_from_the_first_key_on_nobody_comes_in_without_one(tmp_path: Path) -> No
         assert client.get("/api/me").status == 401
         me = client.get("/api/me", **bearer(secret)).json
     assert (me["open"], me["tenant"], me["may"], me["name"]) == (False, "acme", "manage", "manage of acme")
+
+
+def test_a_server_that_runs_closes_with_the_first_key(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        client.engine.store.accept("c", "one")
+        assert client.get("/api/me").json["open"]
+        with Following(client, "GET", "/api/conversations/c/events") as page:
+            assert page.next()[0] == "turn"
+            _, secret = made(client, "manage")
+            until(lambda: client.get("/api/me").status == 401)
+            assert client.get("/api/conversations").status == 401
+            assert client.get("/api/me", **bearer(secret)).json["open"] is False
+            told = page.until("error")
+            assert (told["status"], page.raw()) == (401, b""), "who was let in before is sent away"
+
+
+def test_a_server_that_is_open_by_choice_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwise.server.access.FRESH", 0.0)
+    with serving(tmp_path, settings=Settings(access="open")) as client:
+        made(client)
+        assert client.get("/api/me").json["open"]
 
 
 @pytest.mark.parametrize(

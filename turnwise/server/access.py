@@ -74,7 +74,8 @@ class Caller:
 
 
 class Access:
-    """Lets callers in by the keys of a store. `open` says that anyone may come in."""
+    """Lets callers in by the keys of a store. `open` says that anyone may come in: with access="auto", until there is a
+    key."""
 
     def __init__(self, engine: Engine) -> None:
         mode = engine.settings.access
@@ -83,9 +84,20 @@ class Access:
         self.settings: Settings = engine.settings
         self.keys = engine.store.keys
         self.open = mode == "open" or (mode == "auto" and not self.keys.all())
+        self._open_at = time.monotonic()
         self._known: dict[str, tuple[Key, float]] = {}  # by the digest of the secret, with when it was looked up
         self._valid: dict[str, tuple[bool, float]] = {}  # by id
         self._noted: dict[str, float] = {}
+
+    def check_open(self) -> bool:
+        """Whether anyone may come in, as it was within the last second. It may ask the store: not for an event loop."""
+        if self._open_is_stale():
+            self.open = not self.keys.all()
+            self._open_at = time.monotonic()
+        return self.open
+
+    def _open_is_stale(self) -> bool:
+        return self.open and self.settings.access == "auto" and time.monotonic() > self._open_at + FRESH
 
     def require_safe(self, host: str) -> None:
         """Raise ConfigError where anyone could come in from elsewhere, and nobody has said that they may."""
@@ -101,6 +113,8 @@ class Access:
         async def calling(request: Request, credentials: Credentials) -> Caller:
             address = address_of(request, self.settings.proxies)
             secret = credentials.credentials.strip() if credentials else ""
+            if self._open_is_stale():
+                await asyncio.to_thread(self.check_open)
             if self.open:
                 return Caller(key=secret, address=address)
             key = await self.let_in(secret, permission)
@@ -126,9 +140,9 @@ class Access:
 
     def valid(self, key_id: str) -> bool:
         """Whether a key still lets in, as it was within the last second. It may ask the store: not for an event loop.
-        The key of an open server, "", always does."""
+        Without a key, "", the server has to be open still."""
         if not key_id:
-            return self.open
+            return self.check_open()
         known, at = self._valid.get(key_id, (False, 0.0))
         if time.monotonic() <= at + FRESH and at:
             return known

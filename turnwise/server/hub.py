@@ -98,7 +98,7 @@ class Hub:
 
     def refuse(self, key_id: str) -> None:
         """Send away who came with a key that is no longer good."""
-        error = frame(Problem.of_error(revoked()).to_dict(), "error")
+        error = frame(Problem.of_error(revoked(key_id)).to_dict(), "error")
         for each in self._everyone():
             if each.caller.key_id == key_id:
                 each.push(error, last=True)
@@ -169,7 +169,10 @@ def _sees(caller: Caller, standing: Standing) -> bool:
     return caller.sees(replace(caller, collections=standing.collections))
 
 
-def revoked() -> NotAllowed:
+def revoked(key_id: str) -> NotAllowed:
+    """What who came in with this key is told; without one ("") they came in while the server was open."""
+    if not key_id:
+        return NotAllowed("This server now asks for a key.", "Send the header Authorization: Bearer KEY.")
     return NotAllowed("The key of this request is no longer good.", "Ask for another one.")
 
 

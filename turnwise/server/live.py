@@ -445,13 +445,13 @@ class Live:
         """End what was begun, is read or is watched with a key that is no longer good."""
         keys = self.hub.keys | {stream.key_id for stream in self._running}
         keys |= {reader.key_id for stream in self._running for reader in stream.readers}
-        for key_id in await asyncio.to_thread(self._no_longer_valid, keys - {""}):
+        for key_id in await asyncio.to_thread(self._no_longer_valid, keys):
             for stream in tuple(self._running):
                 if stream.key_id == key_id:
-                    stream.stop(revoked())
+                    stream.stop(revoked(key_id))
                 for reader in tuple(stream.readers):
                     if reader.key_id == key_id and stream.key_id != key_id:
-                        reader.refuse(stream.form.write_problem(Problem.of_error(revoked())))
+                        reader.refuse(stream.form.write_problem(Problem.of_error(revoked(key_id))))
             self.hub.refuse(key_id)
 
     def _no_longer_valid(self, keys: set[str]) -> list[str]:
