@@ -7,20 +7,17 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Request, Security
+from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, Field
-from starlette.responses import Response
 
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
 from turnwise.server.caller import address_of
 from turnwise.server.gate import is_loopback
-from turnwise.server.problems import PROBLEMS, Json, log
+from turnwise.server.problems import log
 from turnwise.types import ConversationStore, Key, Permission, Reach, TurnRequest
 
 MODES = ("auto", "keys", "open")
@@ -107,20 +104,15 @@ class Access:
                 "Make one with `turnwise keys create NAME`, or let anyone in with `turnwise serve --open`.",
             )
 
-    def caller(self, permission: Permission) -> Callable[..., Awaitable[Caller]]:
-        """A dependency of a route: the caller, where it has this permission. Raises NotAllowed."""
-
-        async def calling(request: Request, credentials: Credentials) -> Caller:
-            address = address_of(request, self.settings.proxies)
-            secret = credentials.credentials.strip() if credentials else ""
-            if self._open_is_stale():
-                await asyncio.to_thread(self.check_open)
-            if self.open:
-                return Caller(key=secret, address=address)
-            key = await self.let_in(secret, permission)
-            return Caller(key.tenant, key.collections, key.may, key.id, secret, address, key.name)
-
-        return calling
+    async def caller(self, request: Request, secret: str, permission: Permission) -> Caller:
+        """Who sent a request, where they have this permission. Raises NotAllowed."""
+        address = address_of(request, self.settings.proxies)
+        if self._open_is_stale():
+            await asyncio.to_thread(self.check_open)
+        if self.open:
+            return Caller(key=secret, address=address)
+        key = await self.let_in(secret, permission)
+        return Caller(key.tenant, key.collections, key.may, key.id, secret, address, key.name)
 
     async def let_in(self, secret: str, permission: Permission) -> Key:
         """The key of this secret, where it is valid and has the permission. Raises NotAllowed."""
@@ -168,23 +160,16 @@ class Access:
             log.warning("It could not be noted that a key was used: %s", error)
 
 
-class Me(BaseModel):
-    """Who the caller is to this server."""
+def _caller_who_may(permission: Permission) -> Callable[..., Awaitable[Caller]]:
+    """A dependency of a route: the caller, where they have this permission."""
 
-    open: bool = Field(description="Whether anyone may come in")
-    name: str = Field(description="Of the key")
-    tenant: str
-    collections: list[str] = Field(description="Those that can be seen; none: all of the tenant's")
-    may: Permission
-    version: str
+    async def caller(request: Request, credentials: Credentials) -> Caller:
+        access: Access = request.app.state.access
+        return await access.caller(request, credentials.credentials.strip() if credentials else "", permission)
+
+    return caller
 
 
-def me_router(access: Access) -> APIRouter:
-    router = APIRouter(prefix="/api", responses=PROBLEMS)
-
-    @router.get("/me", summary="Who I am here, and what I may do", responses={200: {"model": Me}})
-    async def me(caller: Caller = Depends(access.caller("ask"))) -> Response:  # noqa: B008
-        told = {"name": caller.name, "tenant": caller.tenant, "collections": caller.collections, "may": caller.may}
-        return Json({"open": access.open, **told, "version": version("turnwise")})
-
-    return router
+AskCaller = Annotated[Caller, Depends(_caller_who_may("ask"))]
+EditCaller = Annotated[Caller, Depends(_caller_who_may("edit"))]
+ManageCaller = Annotated[Caller, Depends(_caller_who_may("manage"))]

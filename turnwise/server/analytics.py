@@ -14,8 +14,11 @@ from starlette.responses import Response
 from turnwise.analytics import COLUMNS, Report, as_csv, report
 from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import Caller, ManageCaller
+from turnwise.server.dependencies import EngineDep
 from turnwise.server.problems import PROBLEMS, Json
+
+router = APIRouter(prefix="/api/analytics", responses=PROBLEMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +29,6 @@ class Span:
     until: float | None
     collection: str | None
     zone: tzinfo
-
-
-def analytics_router(engine: Engine, access: Access) -> APIRouter:
-    router = APIRouter(prefix="/api/analytics", responses=PROBLEMS)
-    manage = Depends(access.caller("manage"))
-    wanted = Depends(span)
-
-    def counted(caller: Caller, over: Span) -> Report:
-        turns = caller.view(engine.store).facts(over.since or 0.0, over.until)
-        shelf = engine.index.documents(caller.reach)
-        return report(turns, shelf, over.collection, over.since, over.until, over.zone)
-
-    @router.get("", summary="How people ask, where they get stuck, and what the library lacks")
-    def analytics(over: Span = wanted, caller: Caller = manage) -> Response:
-        names = sorted(engine.index.collections(caller.reach))
-        about = {"since": over.since, "until": over.until, "collection": over.collection, "zone": str(over.zone)}
-        return Json({**about, "collections": names, **counted(caller, over).to_dict()})
-
-    @router.get("/{table}.csv", summary="One table of it, for a spreadsheet")
-    def table(table: str, over: Span = wanted, caller: Caller = manage) -> Response:
-        if table not in Report.tables():
-            raise NotFound(f"There is no table {table!r}.", f"There are: {', '.join(Report.tables())}.")
-        made: Any = getattr(counted(caller, over), table)
-        text = as_csv([made] if isinstance(made, dict) else made, COLUMNS.get(table, ()))
-        named = {"Content-Disposition": f'attachment; filename="turnwise-{table}.csv"'}
-        # A mark at the beginning tells spreadsheets that it is UTF-8.
-        return Response(f"\ufeff{text}".encode("utf-8", "replace"), headers=named, media_type="text/csv; charset=utf-8")
-
-    return router
 
 
 def span(
@@ -75,6 +49,33 @@ def span(
     if start is not None and start >= (today if end is None else end):
         raise BadRequest("'since' is not before 'until', or lies ahead.", "Change one of them.")
     return Span(start, end, collection, where)
+
+
+SpanDep = Annotated[Span, Depends(span)]
+
+
+@router.get("", summary="How people ask, where they get stuck, and what the library lacks")
+def analytics(over: SpanDep, engine: EngineDep, caller: ManageCaller) -> Response:
+    names = sorted(engine.index.collections(caller.reach))
+    about = {"since": over.since, "until": over.until, "collection": over.collection, "zone": str(over.zone)}
+    return Json({**about, "collections": names, **_report(engine, caller, over).to_dict()})
+
+
+@router.get("/{table}.csv", summary="One table of it, for a spreadsheet")
+def table(table: str, over: SpanDep, engine: EngineDep, caller: ManageCaller) -> Response:
+    if table not in Report.tables():
+        raise NotFound(f"There is no table {table!r}.", f"There are: {', '.join(Report.tables())}.")
+    rows: Any = getattr(_report(engine, caller, over), table)
+    text = as_csv([rows] if isinstance(rows, dict) else rows, COLUMNS.get(table, ()))
+    headers = {"Content-Disposition": f'attachment; filename="turnwise-{table}.csv"'}
+    # A mark at the beginning tells spreadsheets that it is UTF-8.
+    return Response(f"\ufeff{text}".encode("utf-8", "replace"), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def _report(engine: Engine, caller: Caller, over: Span) -> Report:
+    turns = caller.view(engine.store).facts(over.since or 0.0, over.until)
+    documents = engine.index.documents(caller.reach)
+    return report(turns, documents, over.collection, over.since, over.until, over.zone)
 
 
 def _zone(name: str) -> tzinfo:

@@ -5,11 +5,39 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
 from turnwise.engine import Engine
+from turnwise.server.access import AskCaller
+from turnwise.server.dependencies import EngineDep
+from turnwise.server.problems import PROBLEMS, Json
 from turnwise.types import LIBRARY, Reach
 
 EXAMPLES = 4
 MOST_TITLES = 1000  # a library of more documents is too large to read all its titles for a few examples
+
+router = APIRouter(prefix="/api/library", tags=["documents"], responses=PROBLEMS)
+
+
+class LibraryDocument(BaseModel):
+    documents: int
+    passages: int
+    pending: int
+    collections: list[str]
+    model: str
+    offline: bool
+    local: bool
+    host: str = Field(description="Where the model is, if elsewhere")
+    examples: list[str] = Field(description="Questions to start with")
+
+
+@router.get("", summary="What the library holds, and who answers from it", responses={200: {"model": LibraryDocument}})
+def library(engine: EngineDep, caller: AskCaller) -> Response:
+    names = sorted(name for name in engine.index.collections(caller.reach) if name)
+    examples = example_questions(engine, caller.reach)
+    return Json({**describe_library(engine, caller.reach), "collections": names, "examples": examples})
 
 
 def describe_library(engine: Engine, reach: Reach | None = None) -> dict[str, Any]:

@@ -7,28 +7,30 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import AskCaller
 from turnwise.server.bodies import FilterBody, Text, read_sources
+from turnwise.server.dependencies import LiveDep
 from turnwise.server.images import read_images
-from turnwise.server.live import Live
 from turnwise.server.once import IdempotencyKey
 from turnwise.server.problems import Json, Problem, encode
 from turnwise.server.sse import EVENTS, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
 MODEL = "turnwise"
+MODEL_OBJECT = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
 # What is given beside OpenAI's fields.
 CONTEXT = ("conversation_id", "sources", "claims", "condensed_query", "follow_up", "state", "notice", "suggestions")
 DONE = b"data: [DONE]\n\n"
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
 }
+
+router = APIRouter(prefix="/v1", responses=ERRORS)
 
 
 class ImageUrl(BaseModel):
@@ -219,36 +221,32 @@ def _chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = Non
     return {**head, "object": "chat.completion.chunk", "choices": [choice]}
 
 
-def openai_router(engine: Engine, access: Access, live: Live) -> APIRouter:  # noqa: ARG001
-    router = APIRouter(prefix="/v1", responses=ERRORS)
-    ask = Depends(access.caller("ask"))
-    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+@router.get("/models", summary="The one model there is")
+def models(_: AskCaller) -> Response:
+    return Json({"object": "list", "data": [MODEL_OBJECT]})
 
-    @router.get("/models", summary="The one model there is")
-    def models(_: Caller = ask) -> Response:
-        return Json({"object": "list", "data": [model]})
 
-    @router.get("/models/{name}", summary="The same by its name")
-    def one_model(name: str, _: Caller = ask) -> Response:
-        if name != MODEL:
-            raise NotFound(f"There is no model {name!r}.", f"The one there is is called {MODEL}.")
-        return Json(model)
+@router.get("/models/{name}", summary="The same by its name")
+def one_model(name: str, _: AskCaller) -> Response:
+    if name != MODEL:
+        raise NotFound(f"There is no model {name!r}.", f"The one there is is called {MODEL}.")
+    return Json(MODEL_OBJECT)
 
-    @router.post(
-        "/chat/completions",
-        summary="Ask, as OpenAI's clients do",
-        responses={200: {"content": {"application/json": {}, EVENTS: {}}}},
-    )
-    async def completions(
-        body: CompletionBody,
-        sent: Request,
-        idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
-        caller: Caller = ask,
-    ) -> Response:
-        request = caller.sends(body.to_request(), body.user or "")
-        completion = Completion(body.model, request)
-        with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        form = CompletionChunks(completion, with_usage) if body.stream else CompletionObject(completion)
-        return await live.respond(request, caller, form, sent)
 
-    return router
+@router.post(
+    "/chat/completions",
+    summary="Ask, as OpenAI's clients do",
+    responses={200: {"content": {"application/json": {}, EVENTS: {}}}},
+)
+async def completions(
+    body: CompletionBody,
+    sent: Request,
+    live: LiveDep,
+    caller: AskCaller,
+    idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
+) -> Response:
+    request = caller.sends(body.to_request(), body.user or "")
+    completion = Completion(body.model, request)
+    with_usage = bool(body.stream_options and body.stream_options.include_usage)
+    form = CompletionChunks(completion, with_usage) if body.stream else CompletionObject(completion)
+    return await live.respond(request, caller, form, sent)

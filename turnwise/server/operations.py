@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import ManageCaller
 from turnwise.server.describe import page
 from turnwise.server.live import Events, Live
 from turnwise.server.metrics import Metrics
@@ -76,8 +76,8 @@ class Operations:
             missing.append("the library does not answer")
         return missing
 
-    def router(self, access: Access) -> APIRouter:
-        router, manage = APIRouter(responses=PROBLEMS), Depends(access.caller("manage"))
+    def router(self) -> APIRouter:
+        router = APIRouter(responses=PROBLEMS)
 
         @router.get("/healthz", summary="Whether the server is up")
         async def healthz(request: Request) -> Response:
@@ -94,7 +94,7 @@ class Operations:
             return Json(told, 503 if missing else 200)
 
         @router.get("/metrics", summary="What the server counts, for Prometheus", response_class=PlainTextResponse)
-        def metrics(caller: Caller = manage) -> Response:
+        def metrics(caller: ManageCaller) -> Response:
             if caller.tenant or caller.collections:
                 raise NotAllowed(
                     "The metrics are of the whole server, and this key is for a part of it.",
