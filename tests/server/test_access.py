@@ -16,7 +16,7 @@ from tests.server.scripted import Client, Following, ScriptedEngine, answers, se
 from turnwise.config import Settings
 from turnwise.errors import ConfigError, NotAllowed
 from turnwise.server import run
-from turnwise.server.access import FRESH, Access, Caller
+from turnwise.server.access import KEY_CACHE_SECONDS, Access, Caller
 from turnwise.server.app import create_app, origins_of
 from turnwise.server.gate import Gate
 from turnwise.types import Key, Permission, Reach
@@ -85,7 +85,7 @@ def test_a_server_that_runs_closes_with_the_first_key(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_open_by_choice_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.server.access.FRESH", 0.0)
+    monkeypatch.setattr("turnwise.server.access.KEY_CACHE_SECONDS", 0.0)
     with serving(tmp_path, settings=Settings(access="open")) as client:
         made(client)
         assert client.get("/api/me").json["open"]
@@ -132,7 +132,7 @@ def test_a_key_that_has_ended_opens_nothing(client: Client, ending: str) -> None
     assert client.get("/api/me", **bearer(secret)).status == 200
     if ending == "revoked":
         keys.revoke(key.id)
-    until(lambda: client.get("/api/me", **bearer(secret)).status == 401, 2 * FRESH + 3)
+    until(lambda: client.get("/api/me", **bearer(secret)).status == 401, 2 * KEY_CACHE_SECONDS + 3)
     assert client.get("/api/me", **bearer(secret)).status == 401
 
 
@@ -171,7 +171,7 @@ def test_whether_a_key_is_still_good_is_known_within_a_second(engine: ScriptedEn
     assert not access.valid("nobody")
     assert not access.valid(""), "nobody came in without a key"
     engine.store.keys.revoke(key.id)
-    until(lambda: not access.valid(key.id), FRESH + 2)
+    until(lambda: not access.valid(key.id), KEY_CACHE_SECONDS + 2)
     with pytest.raises(NotAllowed):
         asyncio.run(access.let_in(secret, "ask"))
 

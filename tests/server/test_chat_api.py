@@ -204,7 +204,7 @@ def test_a_client_that_leaves_closes_the_turn(tmp_path: Path, path: str, body: d
 
 
 def test_a_client_that_stops_reading_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "PATIENCE", 0.2)
+    monkeypatch.setattr(sse, "STALLED_SECONDS", 0.2)
     script = Endless("word " * 50_000, pause=0)
     with serving(tmp_path, script, Settings(resume_seconds=0.1)) as client:
         connection = client.connection()
@@ -214,7 +214,7 @@ def test_a_client_that_stops_reading_is_given_up(tmp_path: Path, monkeypatch: py
 
 
 def test_a_silent_stream_has_a_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.05)
 
     async def slow(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         yield Accepted(request.conversation_id, 1)
@@ -244,7 +244,7 @@ class Queued:
 def test_a_stream_whose_first_event_is_late_begins_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, then: Script, last: str
 ) -> None:
-    monkeypatch.setattr(sse, "HEARTBEAT", 0.02)
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.02)
     monkeypatch.setattr(sse, "START_SECONDS", 0.05)
     script = Queued(then)
     with serving(tmp_path, script) as client:
@@ -284,7 +284,7 @@ def test_a_late_error_is_one_of_openais_under_v1(tmp_path: Path, monkeypatch: py
 
 
 def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.server.run.GRACE", 0)
+    monkeypatch.setattr("turnwise.server.run.GRACE_SECONDS", 0)
     script = Endless()
     with serving(tmp_path, script) as client:
         connection = client.connection()

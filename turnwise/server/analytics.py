@@ -1,4 +1,4 @@
-"""What the turns say of the library, under /api/analytics: one object, or a table of it for a spreadsheet."""
+"""What the turns say about the library, under /api/analytics: one object, or one table of it for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Caller, ManageCaller
 from turnwise.server.dependencies import EngineDep
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 
-router = APIRouter(prefix="/api/analytics", responses=PROBLEMS)
+router = APIRouter(prefix="/api/analytics", responses=PROBLEM_RESPONSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def span(
     collection: Annotated[str | None, Query(description="Only turns that cite or searched this collection")] = None,
     zone: Annotated[str, Query(description="Whose days these are: Europe/Berlin")] = "UTC",
 ) -> Span:
-    """The turns that a request asks for: all, where it names no time."""
+    """The turns that a request asks for; all of them if it names no time."""
     where = _zone(zone)
     start, end = _moment("since", since, where), _moment("until", until, where, whole_day=True)
     if days is not None:

@@ -66,13 +66,13 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     live = operations.live = Live(engine, access.valid, operations.observed)
 
     @contextlib.asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         embedding.start()
         operations.start()
         try:
             yield
         finally:
-            await live.drain()  # where whoever runs the app has not done so
+            await live.drain()  # in case the server has not done so
             await asyncio.to_thread(embedding.stop)
             await asyncio.to_thread(operations.stop)
 
@@ -83,7 +83,7 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         middleware=[operations.middleware(), *middleware(engine.settings, host or engine.settings.host)],
-        lifespan=living,
+        lifespan=lifespan,
     )
     app.state.engine, app.state.access, app.state.live = engine, access, live
     app.state.uploads, app.state.embedding = uploads, embedding
@@ -104,15 +104,15 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
 
 
 def middleware(settings: Settings, host: str) -> list[Middleware]:
-    """What stands before every route. Pages of other sites may call only where they are named, and never with cookies:
-    there are none."""
+    """The middleware in front of every route. Pages of other sites may call only if they are named, and never with
+    cookies: there are none."""
     origins = origins_of(settings.cors)
     gate = Middleware(
         Gate, host=host, max_body=settings.max_body, max_upload=settings.max_upload, origins=frozenset(origins)
     )
     if not origins:
         return [gate]
-    # Outside of the gate, so that such a page can read why it was turned away.
+    # Outside the gate, so that such a page can read why it was turned away.
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

@@ -15,22 +15,22 @@ from turnwise.server.access import AskCaller
 from turnwise.server.bodies import ConversationId
 from turnwise.server.dependencies import EngineDep, StoreDep, UploadsDep
 from turnwise.server.documents import (
-    RAW,
+    FILE_BODY,
     DocumentId,
     Status,
     UploadedDocument,
     describe_documents,
     uploaded_response,
 )
-from turnwise.server.problems import PROBLEMS
+from turnwise.server.problems import PROBLEM_RESPONSES
 from turnwise.server.uploads import FileName
 from turnwise.types import ConversationStore, Reach
 
 router = APIRouter(
-    prefix="/api/conversations/{conversation_id}/attachments", tags=["conversations"], responses=PROBLEMS
+    prefix="/api/conversations/{conversation_id}/attachments", tags=["conversations"], responses=PROBLEM_RESPONSES
 )
 
-New = Annotated[ConversationId, Path(description="The id of the conversation, which need not have begun")]
+NewOrStoredId = Annotated[ConversationId, Path(description="The id of the conversation, which need not have begun")]
 
 
 class AttachedDocument(BaseModel):
@@ -49,10 +49,10 @@ class AttachedDocument(BaseModel):
     "/{document}",
     summary="Attach a document, which this conversation alone may use",
     responses={200: {"model": UploadedDocument}, 201: {"model": UploadedDocument}},
-    openapi_extra=RAW,
+    openapi_extra=FILE_BODY,
 )
 async def attach(
-    conversation_id: New,
+    conversation_id: NewOrStoredId,
     document: FileName,
     sent: Request,
     engine: EngineDep,
@@ -68,7 +68,7 @@ async def attach(
 
 @router.delete("/{document}", summary="Take an attached document out", status_code=204, response_class=Response)
 def detach(
-    conversation_id: New, document: DocumentId, engine: EngineDep, store: StoreDep, caller: AskCaller
+    conversation_id: NewOrStoredId, document: DocumentId, engine: EngineDep, store: StoreDep, caller: AskCaller
 ) -> Response:
     require_visible(store, conversation_id)
     reach = Reach(caller.tenant, conversations=(conversation_id,))
@@ -90,7 +90,7 @@ def describe_attachments(engine: Engine, reach: Reach) -> list[dict[str, Any]]:
 
 
 def require_visible(store: ConversationStore, conversation_id: str) -> None:
-    """Raise ConversationNotFound where there is such a conversation, and the caller may not see it."""
+    """Raise ConversationNotFound if there is such a conversation and the caller may not see it."""
     if store.hides(conversation_id):
         raise ConversationNotFound(
             f"There is no conversation {conversation_id!r}.", "Check its id, or start a new one."

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from turnwise.errors import NotFound
 from turnwise.server.access import AskCaller, EditCaller
 from turnwise.server.dependencies import EngineDep
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 
-router = APIRouter(prefix="/api/collections", tags=["documents"], responses=PROBLEMS)
+router = APIRouter(prefix="/api/collections", tags=["documents"], responses=PROBLEM_RESPONSES)
 
 
 class CollectionDocument(BaseModel):

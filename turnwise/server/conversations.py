@@ -17,18 +17,18 @@ from turnwise.server.access import AskCaller, Caller
 from turnwise.server.attachments import AttachedDocument, describe_attachments, require_visible
 from turnwise.server.bodies import whole_characters
 from turnwise.server.dependencies import EngineDep, LiveDep, StoreDep
-from turnwise.server.exchange import LONGEST_TITLE, ConversationBody, attachment, take_in
+from turnwise.server.exchange import MAX_TITLE_LENGTH, ConversationBody, attachment, take_in
 from turnwise.server.hub import Place
 from turnwise.server.memory import without_nul
-from turnwise.server.problems import PROBLEMS, Json
-from turnwise.server.turns import MOST, Kept, TurnDocument, describe_turn
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
+from turnwise.server.turns import MAX_TURN_NUMBER, StoredId, TurnDocument, describe_turn
 from turnwise.types import Reach
 
-EXPORTED: dict[int | str, dict[str, Any]] = {
+EXPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The conversation as a file", "content": {"application/json": {}, "text/markdown": {}}}
 }
 
-router = APIRouter(prefix="/api/conversations", tags=["conversations"], responses=PROBLEMS)
+router = APIRouter(prefix="/api/conversations", tags=["conversations"], responses=PROBLEM_RESPONSES)
 
 
 class Line(BaseModel):
@@ -70,7 +70,7 @@ class TitleBody(BaseModel):
 
     title: Annotated[
         str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TITLE),
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_LENGTH),
         AfterValidator(whole_characters),
         AfterValidator(without_nul),
     ]
@@ -84,7 +84,7 @@ class Titled(BaseModel):
 class BranchBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    turn: int = Field(ge=1, le=MOST, description="The new conversation has the turns before this one")
+    turn: int = Field(ge=1, le=MAX_TURN_NUMBER, description="The new conversation has the turns before this one")
 
 
 @router.get("", summary="The conversations kept here, latest first", responses={200: {"model": Lines}})
@@ -114,12 +114,12 @@ def take(body: ConversationBody, store: StoreDep) -> Response:
     responses={200: {"model": ConversationDocument}},
 )
 async def conversation(
-    conversation_id: Kept,
+    conversation_id: StoredId,
     engine: EngineDep,
     live: LiveDep,
     store: StoreDep,
     caller: AskCaller,
-    before: Annotated[int | None, Query(ge=0, le=MOST, description="Only turns before this number")] = None,
+    before: Annotated[int | None, Query(ge=0, le=MAX_TURN_NUMBER, description="Only turns before this number")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="The latest so many of them")] = 100,
 ) -> Response:
     def read() -> dict[str, Any]:
@@ -145,7 +145,9 @@ def _describe(engine: Engine, caller: Caller, found: Conversation) -> dict[str, 
 
 
 @router.patch("/{conversation_id}", summary="Rename a conversation", responses={200: {"model": Titled}})
-async def rename(conversation_id: Kept, body: TitleBody, live: LiveDep, store: StoreDep, caller: AskCaller) -> Response:
+async def rename(
+    conversation_id: StoredId, body: TitleBody, live: LiveDep, store: StoreDep, caller: AskCaller
+) -> Response:
     await asyncio.to_thread(store.rename, conversation_id, body.title)
     live.hub.renamed(Place(caller.tenant, conversation_id), body.title)
     return Json({"id": conversation_id, "title": body.title})
@@ -158,7 +160,7 @@ async def rename(conversation_id: Kept, body: TitleBody, live: LiveDep, store: S
     response_class=Response,
 )
 async def delete(
-    conversation_id: Kept, engine: EngineDep, live: LiveDep, store: StoreDep, caller: AskCaller
+    conversation_id: StoredId, engine: EngineDep, live: LiveDep, store: StoreDep, caller: AskCaller
 ) -> Response:
     place = Place(caller.tenant, conversation_id)
     await asyncio.to_thread(require_visible, store, conversation_id)
@@ -179,8 +181,8 @@ def _delete(engine: Engine, caller: Caller, conversation_id: str) -> None:
             raise
 
 
-@router.get("/{conversation_id}/export", summary="A conversation as a file", responses=EXPORTED)
-def export(conversation_id: Kept, store: StoreDep, format: Literal["json", "markdown"] = "json") -> Response:
+@router.get("/{conversation_id}/export", summary="A conversation as a file", responses=EXPORT_RESPONSES)
+def export(conversation_id: StoredId, store: StoreDep, format: Literal["json", "markdown"] = "json") -> Response:
     found = store.conversation(conversation_id)
     name = str(found.metadata.get("title") or found.id)
     if format == "json":
@@ -195,7 +197,7 @@ def export(conversation_id: Kept, store: StoreDep, format: Literal["json", "mark
     status_code=201,
     responses={201: {"model": Named}},
 )
-def branch(conversation_id: Kept, body: BranchBody, store: StoreDep) -> Response:
+def branch(conversation_id: StoredId, body: BranchBody, store: StoreDep) -> Response:
     new_id = uuid.uuid4().hex
     store.branch(conversation_id, body.turn, new_id)
     return Json({"id": new_id}, 201)

@@ -19,18 +19,18 @@ from turnwise.server.access import AskCaller, Caller, EditCaller
 from turnwise.server.bodies import Text
 from turnwise.server.dependencies import EmbeddingDep, EngineDep, UploadsDep
 from turnwise.server.memory import without_nul
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.server.uploads import FileName
 from turnwise.types import DocumentInfo, Outcome, Reach, Reference
 
-LARGEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 
-router = APIRouter(prefix="/api/documents", tags=["documents"], responses=PROBLEMS)
+router = APIRouter(prefix="/api/documents", tags=["documents"], responses=PROBLEM_RESPONSES)
 
-DocumentId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of the document")]
-Status = Literal["embedding", "checking", "ready"]  # checked for instructions to the assistant after its vectors
+DocumentId = Annotated[int, Path(ge=1, le=MAX_ID, description="The id of the document")]
+Status = Literal["embedding", "checking", "ready"]  # checked for instructions to the assistant once it has vectors
 Word = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
-RAW: dict[str, Any] = {
+FILE_BODY: dict[str, Any] = {
     "requestBody": {
         "description": "The file as it is",
         "required": True,
@@ -91,7 +91,7 @@ def documents(
     "/{document}",
     summary="Put a file into the library",
     responses={200: {"model": UploadedDocument}, 201: {"model": UploadedDocument}},
-    openapi_extra=RAW,
+    openapi_extra=FILE_BODY,
 )
 async def upload(
     document: FileName,

@@ -1,4 +1,4 @@
-"""The rails as an API: a message or an answer judged by itself, with what each rail found. Nothing is kept."""
+"""The rails as an API: a message or an answer is judged on its own, with what each rail found. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from turnwise.engine import Engine
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import Action, Fails, GuardResult, State
 from turnwise.server.access import AskCaller, Caller
-from turnwise.server.bodies import HIGHEST, ChatMessage, ConversationId, Text
+from turnwise.server.bodies import MAX_SOURCE_NUMBER, ChatMessage, ConversationId, Text
 from turnwise.server.dependencies import EngineDep
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import Source, TurnRequest
 
 
@@ -39,7 +39,7 @@ class InputBody(BaseModel):
 class JudgedSource(BaseModel):
     """What an answer cites: of the sources of a reply, what counts for a judgement."""
 
-    number: int = Field(ge=1, le=HIGHEST, description="As the answer cites it: 1 for [1]")
+    number: int = Field(ge=1, le=MAX_SOURCE_NUMBER, description="As the answer cites it: 1 for [1]")
     text: Text = Field(description="The passage")
     title: Text = ""
     source: Text = ""
@@ -98,7 +98,7 @@ class ResultDocument(BaseModel):
     retry_after: float | None = Field(description="Seconds, where a rate limit was the reason")
 
 
-router = APIRouter(prefix="/api/guard", responses={200: {"model": ResultDocument}, **PROBLEMS})
+router = APIRouter(prefix="/api/guard", responses={200: {"model": ResultDocument}, **PROBLEM_RESPONSES})
 
 
 @router.post("/input", summary="Whether a message would be taken, and what each rail found in it")

@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from turnwise.server.access import Access, AskCaller
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import Permission
 
-router = APIRouter(prefix="/api/me", responses=PROBLEMS)
+router = APIRouter(prefix="/api/me", responses=PROBLEM_RESPONSES)
 
 
 class Me(BaseModel):

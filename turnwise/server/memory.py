@@ -1,4 +1,4 @@
-"""What is remembered of a user across conversations, where they wish it: seen, changed and erased by them."""
+"""What is remembered about users across conversations, if they wish it; they can see, change and erase it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from starlette.responses import Response
 from turnwise.server.access import AskCaller
 from turnwise.server.bodies import Text
 from turnwise.server.dependencies import EngineDep
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import KnowledgeLevel
 
-router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEMS)
+router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEM_RESPONSES)
 
 
 def without_nul(text: str) -> str:

@@ -19,8 +19,8 @@ from turnwise.server.dependencies import EngineDep, LiveDep
 from turnwise.server.live import Reader
 from turnwise.server.markdown import render
 from turnwise.server.once import IdempotencyKey
-from turnwise.server.problems import PROBLEMS, Json, Problem, encode
-from turnwise.server.sse import EVENTS, EventStream, frame
+from turnwise.server.problems import PROBLEM_RESPONSES, Json, Problem, encode
+from turnwise.server.sse import EVENT_STREAM_TYPE, EventStream, frame
 from turnwise.types import (
     Accepted,
     Answered,
@@ -33,16 +33,16 @@ from turnwise.types import (
     TurnEvent,
 )
 
-_EVENTS: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {}}}}
+_EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM_TYPE: {}}}}
 
 
-router = APIRouter(prefix="/api", responses=PROBLEMS)
+router = APIRouter(prefix="/api", responses=PROBLEM_RESPONSES)
 
 
 @router.post(
     "/chat",
     summary="Ask, as server-sent events or one object",
-    responses={200: {"model": Reply, "content": {EVENTS: {}}}},
+    responses={200: {"model": Reply, "content": {EVENT_STREAM_TYPE: {}}}},
 )
 async def chat(
     body: ChatBody,
@@ -62,7 +62,7 @@ async def chat(
 @router.get(
     "/streams/{stream}",
     summary="Come back to an answer: the events that were missed",
-    responses={**_EVENTS, 204: {"description": "It is over, and nothing was missed"}},
+    responses={**_EVENT_RESPONSES, 204: {"description": "It is over, and nothing was missed"}},
 )
 async def follow(
     stream: str,
@@ -76,7 +76,7 @@ async def follow(
     if not found.has_after(seen):
         raise NotFound("What follows that event is not there any more.", "Load the conversation once it is over.")
     if found.over and seen == found.count:
-        return Response(status_code=204)  # by which a browser knows not to come back
+        return Response(status_code=204)  # which tells a browser not to come back
     return EventStream(Reader(found, seen, caller.key_id))
 
 
@@ -89,7 +89,7 @@ async def cancel(stream: str, live: LiveDep, caller: AskCaller) -> Response:
 @router.get(
     "/conversations/{conversation_id}/events",
     summary="What happens to a conversation: turns that begin and end, its title, its end",
-    responses=_EVENTS,
+    responses=_EVENT_RESPONSES,
 )
 async def events(
     conversation_id: str,
@@ -139,7 +139,7 @@ class ChatObject:
     async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
         if not isinstance(event, Answered):
             return b""
-        self.answer = await asyncio.to_thread(told, event.reply, self._style)
+        self.answer = await asyncio.to_thread(reply_document, event.reply, self._style)
         return encode(self.answer)
 
     def write_problem(self, problem: Problem) -> bytes:
@@ -152,7 +152,7 @@ class ChatObject:
 class ChatEvents:
     """A turn as typed events, the last with the reply, also as HTML."""
 
-    media_type = EVENTS
+    media_type = EVENT_STREAM_TYPE
 
     def __init__(self, style: Path | None = None) -> None:
         self.answer: dict[str, Any] | None = None
@@ -173,7 +173,7 @@ class ChatEvents:
             case Delta(text):
                 return frame({"text": text}, "text")
             case Answered(reply):
-                answer = await asyncio.to_thread(told, reply, self._style, True)
+                answer = await asyncio.to_thread(reply_document, reply, self._style, True)
                 self.answer = {"accepted": self._accepted, "answer": answer}
                 return frame(answer, "answer")
             case Failed():
@@ -186,8 +186,8 @@ class ChatEvents:
         return frame({**answer["accepted"], "stream": None}, "accepted") + frame(answer["answer"], "answer")
 
 
-def told(reply: Reply, style: Path | None, html: bool = False) -> dict[str, Any]:
-    """A reply as the API gives it: with a bibliography where a citation style was chosen, and its text as HTML."""
+def reply_document(reply: Reply, style: Path | None, html: bool = False) -> dict[str, Any]:
+    """A reply as the API gives it, with a bibliography if a citation style was chosen, and with HTML if asked for."""
     answer = reply.to_dict()
     if html:
         answer["html"] = render(reply.text, {source.number for source in reply.sources})

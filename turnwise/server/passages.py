@@ -14,15 +14,15 @@ from turnwise.errors import ConversationNotFound, NotFound
 from turnwise.server.access import AskCaller, Caller
 from turnwise.server.bodies import ConversationId
 from turnwise.server.dependencies import EngineDep
-from turnwise.server.documents import LARGEST_ID, DocumentDocument, describe_document
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.documents import MAX_ID, DocumentDocument, describe_document
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import Reach
 
-FAR = 20  # passages on each side of one that can be read with it
+MAX_NEIGHBOURS = 20  # passages on each side of one that can be read with it
 
-router = APIRouter(prefix="/api/passages", tags=["documents"], responses=PROBLEMS)
+router = APIRouter(prefix="/api/passages", tags=["documents"], responses=PROBLEM_RESPONSES)
 
-PassageId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of the passage, as a source has it")]
+PassageId = Annotated[int, Path(ge=1, le=MAX_ID, description="The id of the passage, as a source has it")]
 
 
 class PassageDocument(BaseModel):
@@ -46,7 +46,7 @@ def passage(
     passage: PassageId,
     engine: EngineDep,
     caller: AskCaller,
-    reach: Annotated[int, Query(ge=0, le=FAR, description="So many passages before and after it")] = 1,
+    reach: Annotated[int, Query(ge=0, le=MAX_NEIGHBOURS, description="So many passages before and after it")] = 1,
     conversation: Annotated[
         ConversationId | None, Query(description="Look at what is attached to this conversation too")
     ] = None,

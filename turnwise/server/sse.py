@@ -11,15 +11,15 @@ from starlette.types import Receive, Scope, Send
 
 from turnwise.server.problems import encode, log
 
-EVENTS = "text/event-stream"
-HEARTBEAT = 15.0  # seconds; proxies cut connections that stay silent for a minute
+EVENT_STREAM_TYPE = "text/event-stream"
+HEARTBEAT_SECONDS = 15.0  # proxies cut connections that stay silent for a minute
 START_SECONDS = 10.0  # how long a response waits for its first frame before it starts without one
-PATIENCE = 60.0  # seconds that a reader may leave an event untaken
+STALLED_SECONDS = 60.0  # that a reader may leave an event unread
 STILL_HERE = b": still here\n\n"
 
 
 class Frames(Protocol):
-    """What is to be sent, piece by piece. It is told when nobody takes more of it."""
+    """What to send, piece by piece; closed when nobody reads it any more."""
 
     def __aiter__(self) -> Frames: ...
 
@@ -47,7 +47,7 @@ class EventStream(StreamingResponse):
     """
 
     def __init__(self, frames: Frames) -> None:
-        super().__init__(frames, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
+        super().__init__(frames, headers={"X-Accel-Buffering": "no"}, media_type=EVENT_STREAM_TYPE)
         self.frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -61,7 +61,7 @@ class EventStream(StreamingResponse):
             sending.cancel()
             leaving.cancel()
             await asyncio.gather(sending, leaving, return_exceptions=True)
-            await self.frames.aclose()  # also where sending had not begun
+            await self.frames.aclose()  # even if sending had not begun
 
     async def _send_all(self, send: Send) -> None:
         async with aclosing(self.frames) as frames:
@@ -74,7 +74,7 @@ class EventStream(StreamingResponse):
                 async for following in frames:
                     await _deliver(send, following)
             except _ReaderStalled:
-                log.warning("A reader took nothing for %g seconds; its connection was closed.", PATIENCE)
+                log.warning("A reader took nothing for %g seconds; its connection was closed.", STALLED_SECONDS)
                 return
             finally:
                 beating.cancel()
@@ -83,7 +83,7 @@ class EventStream(StreamingResponse):
 
 
 class WholeAnswer(EventStream):
-    """Sends one JSON document, the first frame, when it is there; its client may leave before."""
+    """Sends one JSON document, the first frame, once it is there; its client may leave before that."""
 
     def __init__(self, frames: Frames) -> None:
         super().__init__(frames)
@@ -102,7 +102,7 @@ class _ReaderStalled(Exception):
 
 
 async def _first(frames: Frames) -> bytes:
-    """The first frame, or a heartbeat where it does not come soon."""
+    """The first frame, or a heartbeat if it does not come soon."""
     try:
         async with asyncio.timeout(START_SECONDS) as waiting:
             return await anext(frames, b"")
@@ -114,7 +114,7 @@ async def _first(frames: Frames) -> bytes:
 
 async def _deliver(send: Send, body: bytes) -> None:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(STALLED_SECONDS):
             await send({"type": "http.response.body", "body": body, "more_body": True})
     except TimeoutError as error:
         raise _ReaderStalled from error
@@ -122,7 +122,7 @@ async def _deliver(send: Send, body: bytes) -> None:
 
 async def _beat(send: Send) -> None:
     while True:
-        await asyncio.sleep(HEARTBEAT)
+        await asyncio.sleep(HEARTBEAT_SECONDS)
         await send({"type": "http.response.body", "body": STILL_HERE, "more_body": True})
 
 

@@ -15,15 +15,17 @@ from turnwise.server.bodies import Text
 from turnwise.server.dependencies import StoreDep
 from turnwise.server.markdown import render
 from turnwise.server.memory import without_nul
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import Source
 
-MOST = 2**31 - 1  # turns of a conversation
+MAX_TURN_NUMBER = 2**31 - 1
 
-router = APIRouter(prefix="/api/conversations/{conversation_id}/turns", tags=["conversations"], responses=PROBLEMS)
+router = APIRouter(
+    prefix="/api/conversations/{conversation_id}/turns", tags=["conversations"], responses=PROBLEM_RESPONSES
+)
 
-Kept = Annotated[Text, Path(description="The id of the conversation")]
-Number = Annotated[int, Path(ge=1, le=MOST, description="The number of the turn, from 1")]
+StoredId = Annotated[Text, Path(description="The id of the conversation")]
+TurnNumber = Annotated[int, Path(ge=1, le=MAX_TURN_NUMBER, description="The number of the turn, from 1")]
 
 
 class FeedbackBody(BaseModel):
@@ -57,19 +59,19 @@ class TurnDocument(BaseModel):
 
 
 @router.get("/{number}", summary="One turn of it", responses={200: {"model": TurnDocument}})
-def turn(conversation_id: Kept, number: Number, store: StoreDep) -> Response:
+def turn(conversation_id: StoredId, number: TurnNumber, store: StoreDep) -> Response:
     return Json(describe_turn(store.turn(conversation_id, number)))
 
 
 @router.put("/{number}/feedback", summary="Say whether an answer was good", responses={200: {"model": Feedback}})
-def rate(conversation_id: Kept, number: Number, body: FeedbackBody, store: StoreDep) -> Response:
+def rate(conversation_id: StoredId, number: TurnNumber, body: FeedbackBody, store: StoreDep) -> Response:
     feedback = {**body.model_dump(), "at": time.time()}
     store.rate(conversation_id, number, feedback)
     return Json(feedback)
 
 
 @router.delete("/{number}/feedback", summary="Take that back", status_code=204, response_class=Response)
-def unrate(conversation_id: Kept, number: Number, store: StoreDep) -> Response:
+def unrate(conversation_id: StoredId, number: TurnNumber, store: StoreDep) -> Response:
     store.rate(conversation_id, number, None)
     return Response(status_code=204)
 
