@@ -12,11 +12,11 @@ import pytest
 from starlette.datastructures import Headers
 
 from tests.patience import until
-from tests.server.scripted import Client, ScriptedEngine, answers, serving
+from tests.server.scripted import Client, Following, ScriptedEngine, answers, serving
 from turnwise.config import Settings
 from turnwise.errors import ConfigError, NotAllowed
 from turnwise.server import run
-from turnwise.server.access import FRESH, Access, Caller
+from turnwise.server.access import KEY_CACHE_SECONDS, Access, Caller
 from turnwise.server.app import create_app, origins_of
 from turnwise.server.gate import Gate
 from turnwise.types import Key, Permission, Reach
@@ -70,6 +70,27 @@ def test_from_the_first_key_on_nobody_comes_in_without_one(tmp_path: Path) -> No
     assert (me["open"], me["tenant"], me["may"], me["name"]) == (False, "acme", "manage", "manage of acme")
 
 
+def test_a_server_that_runs_closes_with_the_first_key(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        client.engine.store.accept("c", "one")
+        assert client.get("/api/me").json["open"]
+        with Following(client, "GET", "/api/conversations/c/events") as page:
+            assert page.next()[0] == "turn"
+            _, secret = made(client, "manage")
+            until(lambda: client.get("/api/me").status == 401)
+            assert client.get("/api/conversations").status == 401
+            assert client.get("/api/me", **bearer(secret)).json["open"] is False
+            told = page.until("error")
+            assert (told["status"], page.raw()) == (401, b""), "who was let in before is sent away"
+
+
+def test_a_server_that_is_open_by_choice_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwise.server.access.KEY_CACHE_SECONDS", 0.0)
+    with serving(tmp_path, settings=Settings(access="open")) as client:
+        made(client)
+        assert client.get("/api/me").json["open"]
+
+
 @pytest.mark.parametrize(
     "sent", ["", "Bearer", "Bearer ", "Bearer tw_wrong", "Basic dHdfOng=", "tw_", "Bearer \x7f", "bearer " + "x" * 5000]
 )
@@ -111,7 +132,7 @@ def test_a_key_that_has_ended_opens_nothing(client: Client, ending: str) -> None
     assert client.get("/api/me", **bearer(secret)).status == 200
     if ending == "revoked":
         keys.revoke(key.id)
-    until(lambda: client.get("/api/me", **bearer(secret)).status == 401, 2 * FRESH + 3)
+    until(lambda: client.get("/api/me", **bearer(secret)).status == 401, 2 * KEY_CACHE_SECONDS + 3)
     assert client.get("/api/me", **bearer(secret)).status == 401
 
 
@@ -150,7 +171,7 @@ def test_whether_a_key_is_still_good_is_known_within_a_second(engine: ScriptedEn
     assert not access.valid("nobody")
     assert not access.valid(""), "nobody came in without a key"
     engine.store.keys.revoke(key.id)
-    until(lambda: not access.valid(key.id), FRESH + 2)
+    until(lambda: not access.valid(key.id), KEY_CACHE_SECONDS + 2)
     with pytest.raises(NotAllowed):
         asyncio.run(access.let_in(secret, "ask"))
 

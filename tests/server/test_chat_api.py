@@ -14,7 +14,9 @@ import pytest
 from tests.server.scripted import (
     BERT,
     STAGE,
+    Answer,
     Client,
+    Script,
     answers,
     breaks,
     breaks_midway,
@@ -202,7 +204,7 @@ def test_a_client_that_leaves_closes_the_turn(tmp_path: Path, path: str, body: d
 
 
 def test_a_client_that_stops_reading_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "PATIENCE", 0.2)
+    monkeypatch.setattr(sse, "STALLED_SECONDS", 0.2)
     script = Endless("word " * 50_000, pause=0)
     with serving(tmp_path, script, Settings(resume_seconds=0.1)) as client:
         connection = client.connection()
@@ -212,7 +214,7 @@ def test_a_client_that_stops_reading_is_given_up(tmp_path: Path, monkeypatch: py
 
 
 def test_a_silent_stream_has_a_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.05)
 
     async def slow(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         yield Accepted(request.conversation_id, 1)
@@ -224,8 +226,65 @@ def test_a_silent_stream_has_a_heartbeat(tmp_path: Path, monkeypatch: pytest.Mon
     assert answer.body.count(b": still here\n\n") >= 2
 
 
+class Queued:
+    """A turn whose first event waits until it may come."""
+
+    def __init__(self, then: Script) -> None:
+        self.then = then
+        self.gate = threading.Event()
+
+    async def __call__(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+        while not self.gate.is_set():
+            await asyncio.sleep(0.005)
+        async for event in self.then(request):
+            yield event
+
+
+@pytest.mark.parametrize(("then", "last"), [(answers, "answer"), (refuses, "EmptyMessage"), (breaks, "Unexpected")])
+def test_a_stream_whose_first_event_is_late_begins_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, then: Script, last: str
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.02)
+    monkeypatch.setattr(sse, "START_SECONDS", 0.05)
+    script = Queued(then)
+    with serving(tmp_path, script) as client:
+        connection = client.connection()
+        connection.request("POST", "/api/chat", b'{"message": "go"}', {"content-type": "application/json"})
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        beats = [answer.readline() for _ in range(6)]
+        assert beats == [b": still here\n", b"\n"] * 3
+        script.gate.set()
+        event, data = Answer(200, {}, answer.read()).events[-1]
+        connection.close()
+    assert last in (event, data.get("code"))
+    assert [record.message for record in caplog.records] == (["A turn broke"] if then is breaks else [])
+
+
+@pytest.mark.parametrize(("then", "status"), [(refuses, 422), (breaks, 500)])
+def test_an_error_that_comes_soon_keeps_its_status(tmp_path: Path, then: Script, status: int) -> None:
+    with serving(tmp_path, then) as client:
+        assert client.post("/api/chat", {"message": "go"}).status == status
+
+
+def test_a_late_error_is_one_of_openais_under_v1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "START_SECONDS", 0.05)
+    script = Queued(refuses)
+    with serving(tmp_path, script) as client:
+        connection = client.connection()
+        body = {"messages": [{"role": "user", "content": "go"}], "stream": True}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        script.gate.set()
+        frames = answer.read().decode().split("\n\n")
+        connection.close()
+    assert answer.status == 200
+    assert json.loads(frames[-3].removeprefix("data: "))["error"]["code"] == "EmptyMessage"
+    assert frames[-2:] == ["data: [DONE]", ""]
+
+
 def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.server.run.GRACE", 0)
+    monkeypatch.setattr("turnwise.server.run.GRACE_SECONDS", 0)
     script = Endless()
     with serving(tmp_path, script) as client:
         connection = client.connection()

@@ -265,6 +265,14 @@ def test_a_key_for_some_collections_sees_and_changes_no_others(server: Server) -
     assert "5000" not in json.dumps(answer)
 
 
+def test_a_key_for_several_collections_is_told_each_way_to_upload(server: Server) -> None:
+    limited = server.with_key("several", ("birds", "field notes"), "edit")
+    hint = limited.upload("/api/documents/new.md", HERON).json["hint"]
+    assert hint == "Say so: ?collection=birds or ?collection=field%20notes"
+    for where in ("?collection=birds", "?collection=field%20notes"):
+        assert limited.upload(f"/api/documents/{where.split('=')[1]}.md{where}", HERON).status == 201
+
+
 def test_an_attached_document_is_used_in_its_conversation_only(own: Server) -> None:
     put = own.upload("/api/conversations/trip/attachments/plan.md", b"# Plan\n\nThe zeppelin leaves Tuesday at nine.")
     assert put.status == 201, put.body

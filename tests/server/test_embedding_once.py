@@ -41,7 +41,7 @@ class Waiting(ScriptedEngine):
 def test_a_server_leaves_them_to_another_that_is_at_it_and_makes_what_that_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "AGAIN", 0.05)
+    monkeypatch.setattr(embedding, "RETRY_SECONDS", 0.05)
     engine = Waiting(tmp_path)
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     making = Embedding(engine)

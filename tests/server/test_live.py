@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,6 +31,7 @@ from tests.server.scripted import (
 )
 from turnwise.config import Settings
 from turnwise.server import live, sse
+from turnwise.server.access import Caller
 from turnwise.server.hub import Hub
 from turnwise.types import Accepted, Answered, Delta, StageDone, StageTrace, TurnEvent, TurnRequest
 
@@ -163,12 +164,12 @@ def test_one_reader_is_enough_to_go_on(tmp_path: Path) -> None:
 
 
 def test_what_is_over_is_kept_for_a_while_and_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "KEPT", 2)
+    monkeypatch.setattr(live, "MAX_KEPT_STREAMS", 2)
     with serving(tmp_path) as client:
         streams = [client.post("/api/chat", ASK).events[0][1]["stream"] for _ in range(3)]
         eventually(lambda: client.get(f"/api/streams/{streams[0]}").status == 404)
         assert [client.get(f"/api/streams/{each}").status for each in streams] == [404, 200, 200]
-        monkeypatch.setattr(live, "KEPT_BYTES", 10)
+        monkeypatch.setattr(live, "MAX_KEPT_BYTES", 10)
         client.post("/api/chat", ASK)
         eventually(lambda: {client.get(f"/api/streams/{each}").status for each in streams} == {404})
 
@@ -211,7 +212,7 @@ def test_a_reader_who_takes_nothing_does_not_hold_up_the_turn(tmp_path: Path) ->
 
 
 def test_what_is_too_long_to_be_kept_is_not_given_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LARGEST", 2000)
+    monkeypatch.setattr(live, "MAX_STREAM_BYTES", 2000)
     script = Gated(before=0, after=50)
     with serving(tmp_path, script) as client, Following(client, "POST", "/api/chat", ASK) as first:
         stream = first.next()[1]["stream"]
@@ -235,6 +236,31 @@ def test_a_turn_is_stopped_at_once(tmp_path: Path) -> None:
         event, problem = read_event(reader.rest()[-1])
         assert (event, problem["code"]) == ("error", "Interrupted")
         assert client.send("DELETE", f"/api/streams/{stream}").status == 204
+
+
+def test_a_turn_that_is_stopped_while_it_ends_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    releasing, go_on = threading.Event(), threading.Event()
+    with serving(tmp_path, fails_midway) as client, ThreadPoolExecutor() as pool:
+        requests = client.engine.store.requests
+        release = requests.release
+
+        def slow_release(tenant: str, key: str) -> None:
+            releasing.set()
+            assert go_on.wait(60)
+            release(tenant, key)
+
+        monkeypatch.setattr(requests, "release", slow_release)
+        try:
+            with Following(client, "POST", "/api/chat", ASK, idempotency_key="k") as reader:
+                stream = reader.next()[1]["stream"]
+                assert releasing.wait(60)
+                stopped = pool.submit(client.send, "DELETE", f"/api/streams/{stream}")
+                rest = pool.submit(reader.rest)
+                assert stopped.result(60).status == 204
+                assert [read_event(each)[0] for each in rest.result(60)] == ["text", "error"]
+            assert "turnwise_live_streams 0.0" in client.get("/metrics").body.decode()
+        finally:
+            go_on.set()
 
 
 def test_streams_are_a_tenants_own(tmp_path: Path) -> None:
@@ -294,7 +320,7 @@ def test_a_revoked_key_ends_a_request_for_one_object_too(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
 def test_a_server_that_stops_tells_its_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    monkeypatch.setattr("turnwise.server.run.GRACE", 0.2)
+    monkeypatch.setattr("turnwise.server.run.GRACE_SECONDS", 0.2)
     script = Gated()
     body = ASK if path == "/api/chat" else {"messages": [{"role": "user", "content": "go"}], "stream": True}
     with serving(tmp_path, script) as client:
@@ -394,7 +420,7 @@ def test_who_waits_for_a_model_elsewhere_leaves_their_place_to_others(tmp_path: 
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_queue_that_is_too_long_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
-    monkeypatch.setattr(live, "MOST_WAITING", 2)
+    monkeypatch.setattr(live, "MAX_WAITING_TURNS", 2)
     script = Counted()
     with serving(tmp_path, script, Settings(turns_at_once=1)) as client, ExitStack() as open_:
         readers = []
@@ -549,7 +575,7 @@ def test_another_page_hears_of_a_turn_and_can_follow_it(tmp_path: Path) -> None:
 
 
 def test_what_another_process_does_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.server.hub.POLL", 0.1)
+    monkeypatch.setattr("turnwise.server.hub.POLL_SECONDS", 0.1)
     with serving(tmp_path) as client:
         store = client.engine.store  # beneath the server, as another process would
         number = store.accept("c", "one").turns[-1].number
@@ -567,7 +593,7 @@ def test_what_another_process_does_is_seen(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_one_look_at_the_store_is_for_all_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.server.hub.POLL", 0.1)
+    monkeypatch.setattr("turnwise.server.hub.POLL_SECONDS", 0.1)
     looked: list[set[tuple[str, str]]] = []
     with serving(tmp_path, settings=Settings(access="keys")) as client, ExitStack() as pages:
         store = client.engine.store
@@ -618,11 +644,11 @@ def test_a_page_whose_key_is_revoked_is_sent_away(tmp_path: Path) -> None:
 
 
 def test_a_page_that_takes_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.server.hub.POLL", 0.05)
+    monkeypatch.setattr("turnwise.server.hub.POLL_SECONDS", 0.05)
     monkeypatch.setattr("turnwise.server.hub.STILL_HERE", b": " + b"x" * 500_000 + b"\n\n")
-    monkeypatch.setattr("turnwise.server.hub.HEARTBEAT", 0.0)
-    monkeypatch.setattr("turnwise.server.hub.MOST_PENDING", 3)
-    monkeypatch.setattr(live, "TICK", 0.02)
+    monkeypatch.setattr("turnwise.server.hub.HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr("turnwise.server.hub.MAX_PENDING_FRAMES", 3)
+    monkeypatch.setattr(live, "TICK_SECONDS", 0.02)
     hubs: list[Hub] = []
     monkeypatch.setattr(live, "Hub", lambda *given: hubs.append(Hub(*given)) or hubs[-1])
     with serving(tmp_path) as client:
@@ -641,6 +667,22 @@ def test_pages_that_only_watch_are_closed_in_good_order(tmp_path: Path) -> None:
         assert page.recv(1000).startswith(b"HTTP/1.1 200")
     with page, page.makefile("rb") as rest:
         assert rest.read().endswith(b"0\r\n\r\n")  # the end of a whole response, not a cut
+
+
+def test_nothing_is_kept_of_a_page_that_left_before_it_was_answered(tmp_path: Path) -> None:
+    async def left(_: object) -> None:
+        raise OSError("the connection is closed")
+
+    async def watch_and_leave(hub: Hub) -> None:
+        watching = await hub.watch("c", Caller(), "", lambda _: None)
+        with pytest.raises(OSError, match="closed"):
+            await watching({}, cast(Any, None), left)
+
+    with serving(tmp_path) as client:
+        client.engine.store.accept("c", "one")
+        hub = Hub(client.engine.store, lambda: None)
+        asyncio.run(watch_and_leave(hub))
+    assert not hub._titles
 
 
 def test_turns_that_nobody_reads_get_to_end_too(tmp_path: Path) -> None:
@@ -706,7 +748,7 @@ def test_pictures_are_few(client: Client) -> None:
 
 
 def test_heartbeats_are_no_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "HEARTBEAT", 0.02)
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.02)
     script = Gated()
     with serving(tmp_path, script) as client:
         connection = client.connection()

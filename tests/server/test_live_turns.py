@@ -95,7 +95,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from tests.server.test_live_turns import Slow
 from turnwise.server import run
-run.GRACE = 1
+run.GRACE_SECONDS = 1
 with build(Settings(library={folder!r}, suggestions=0)) as engine:
     engine._parts = dataclasses.replace(engine._parts, models=(Slow(),))
     run.serve(engine, port=0)

@@ -232,7 +232,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, name: str) -> None:
         wait_until_nobody_listens(port)
         process.send_signal(signal.Signals[name])
         process.communicate(timeout=60)
-        assert process.returncode == run.FORCED
+        assert process.returncode == run.FORCED_EXIT_STATUS
         response.close()
         connection.close()
 

@@ -18,6 +18,7 @@ from turnwise.errors import ConversationNotFound
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.examine import analyze
+from turnwise.turn.remember import Memory
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Answered, Failed, Prompt, Reach, TurnRequest
 
@@ -151,6 +152,34 @@ def test_two_conversations_do_not_wait_for_each_other(make_parts: MakeParts, con
         await waiting.aclose()
 
     asyncio.run(talk())
+
+
+def test_who_waits_long_tries_less_and_less_often(
+    make_parts: MakeParts, conversation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    parts, sleep = make_parts(SlowChat()), asyncio.sleep
+    number = parts.store.accept(conversation, "What is BERT?").turns[-1].number
+
+    async def talk() -> None:
+        own = asyncio.get_running_loop()
+
+        async def noted(seconds: float) -> None:
+            if asyncio.get_running_loop() is not own:  # a server on another thread
+                return await sleep(seconds)
+            pauses.append(seconds)
+            if len(pauses) == 10:
+                parts.store.finish(conversation, number, "answered", "A model.")
+            return await sleep(0)
+
+        monkeypatch.setattr(asyncio, "sleep", noted)
+        await memory.accept("And GPT?")
+
+    memory = Memory(parts.store, TurnRequest("And GPT?", conversation_id=conversation))
+    asyncio.run(talk())
+    assert memory.number == 2
+    assert pauses == sorted(pauses)
+    assert (len(pauses), pauses[0], pauses[-1]) == (10, 0.05, 0.5)
 
 
 def test_one_that_gives_up_waiting_its_turn_leaves_no_trace(make_parts: MakeParts, conversation: str) -> None:

@@ -65,7 +65,7 @@ def create(
 ) -> None:
     """Make a key. It is shown once: only a hash of it is kept.
 
-    From the first key on, `turnwise serve` lets nobody in without one. It has to be started again for that.
+    From the first key on, `turnwise serve` lets nobody in without one. A running server notices within seconds.
     """
     for each in (name, tenant, *collections):
         if not each.isprintable() or len(each) > 200:

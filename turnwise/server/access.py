@@ -1,4 +1,4 @@
-"""Who calls, and what they may see and do: the keys of the server, and whom it lets in without one."""
+"""Who calls, and what they may see and do: the server's keys, and who is let in without one."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Request, Security
+from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, Field
-from starlette.responses import Response
 
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
 from turnwise.server.caller import address_of
 from turnwise.server.gate import is_loopback
-from turnwise.server.problems import PROBLEMS, Json, log
+from turnwise.server.problems import log
 from turnwise.types import ConversationStore, Key, Permission, Reach, TurnRequest
 
 MODES = ("auto", "keys", "open")
-FRESH = 1.0  # seconds that what is known of a key is believed: so soon it ends after it was revoked
-NOTED = 60.0  # seconds between two notes that a key was used
+KEY_CACHE_SECONDS = 1.0  # a revoked key stops working within this time
+LAST_USED_SECONDS = 60.0  # the last use of a key is recorded at most this often
 
 PERMISSIONS: tuple[Permission, ...] = get_args(Permission)  # each includes those before it
 
@@ -39,13 +36,13 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose request it is: the tenant and the collections that it may see, and what it may do. Where the server is
-    open, anyone is the library's own tenant and may do everything; `key` is what they sent, unchecked."""
+    """Who sent a request: their tenant, the collections they may see, and what they may do. On an open server anyone
+    acts as the library's own tenant and may do everything; `key` is then whatever they sent, unchecked."""
 
     tenant: str = ""
-    collections: tuple[str, ...] = ()  # none: all of the tenant's
+    collections: tuple[str, ...] = ()  # empty: all of the tenant's
     may: Permission = "manage"
-    key_id: str = ""  # "" where the server is open
+    key_id: str = ""  # "" if the server is open
     key: str = field(default="", repr=False)
     address: str = ""
     name: str = ""  # of the key
@@ -59,22 +56,23 @@ class Caller:
         return store.of(self.tenant, self.collections)
 
     def sees(self, other: Caller) -> bool:
-        """Whether the caller may see what another was answered: who may see all of what that one may."""
+        """Whether the caller may see another's answers: only if they may see everything that the other may."""
         own, theirs = set(self.collections), set(other.collections)
         return self.tenant == other.tenant and (not own or (bool(theirs) and theirs <= own))
 
     @property
     def counted(self) -> str:
-        """What the rate limit of a key counts by: the key that was verified, else what was sent in its place."""
+        """What a key's rate limit counts by: the verified key, or whatever was sent in its place."""
         return self.key_id or self.key
 
     def sends(self, request: TurnRequest, user: str) -> TurnRequest:
-        """The request of a turn, with who calls and what they may see."""
+        """The request for a turn, with the caller and what they may see filled in."""
         return replace(request, user=user, key=self.counted, address=self.address, reach=self.reach)
 
 
 class Access:
-    """Lets callers in by the keys of a store. `open` says that anyone may come in."""
+    """Lets callers in by the keys in a store. While it is `open`, anyone may come in; with access="auto" that ends with
+    the first key."""
 
     def __init__(self, engine: Engine) -> None:
         mode = engine.settings.access
@@ -83,38 +81,43 @@ class Access:
         self.settings: Settings = engine.settings
         self.keys = engine.store.keys
         self.open = mode == "open" or (mode == "auto" and not self.keys.all())
+        self._open_checked = time.monotonic()
         self._known: dict[str, tuple[Key, float]] = {}  # by the digest of the secret, with when it was looked up
         self._valid: dict[str, tuple[bool, float]] = {}  # by id
         self._noted: dict[str, float] = {}
 
+    def check_open(self) -> bool:
+        """Whether anyone may come in, at most a second out of date. May query the store: keep it off the event loop."""
+        if self._open_is_stale():
+            self.open = not self.keys.all()
+            self._open_checked = time.monotonic()
+        return self.open
+
     def require_safe(self, host: str) -> None:
-        """Raise ConfigError where anyone could come in from elsewhere, and nobody has said that they may."""
+        """Raise ConfigError if anyone could come in from another machine, and nobody has said that they may."""
         if self.open and self.settings.access != "open" and not is_loopback(host):
             raise ConfigError(
                 f"Anyone who can reach {host} could read the library and its conversations, for there is no key yet.",
                 "Make one with `turnwise keys create NAME`, or let anyone in with `turnwise serve --open`.",
             )
 
-    def caller(self, permission: Permission) -> Callable[..., Awaitable[Caller]]:
-        """A dependency of a route: the caller, where it has this permission. Raises NotAllowed."""
-
-        async def calling(request: Request, credentials: Credentials) -> Caller:
-            address = address_of(request, self.settings.proxies)
-            secret = credentials.credentials.strip() if credentials else ""
-            if self.open:
-                return Caller(key=secret, address=address)
-            key = await self.let_in(secret, permission)
-            return Caller(key.tenant, key.collections, key.may, key.id, secret, address, key.name)
-
-        return calling
+    async def caller(self, request: Request, secret: str, permission: Permission) -> Caller:
+        """Who sent a request, if they have this permission. Raises NotAllowed otherwise."""
+        address = address_of(request, self.settings.proxies)
+        if self._open_is_stale():
+            await asyncio.to_thread(self.check_open)
+        if self.open:
+            return Caller(key=secret, address=address)
+        key = await self.let_in(secret, permission)
+        return Caller(key.tenant, key.collections, key.may, key.id, secret, address, key.name)
 
     async def let_in(self, secret: str, permission: Permission) -> Key:
-        """The key of this secret, where it is valid and has the permission. Raises NotAllowed."""
+        """The key with this secret, if it is valid and has the permission. Raises NotAllowed otherwise."""
         if not secret:
             raise NotAllowed("This server asks for a key.", "Send the header Authorization: Bearer KEY.")
         digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
         key, at = self._known.get(digest, (None, 0.0))
-        if key is None or time.monotonic() > at + FRESH:
+        if key is None or time.monotonic() > at + KEY_CACHE_SECONDS:
             key = await asyncio.to_thread(self.keys.find, secret)
         if key is None or not key.is_valid(time.time()):
             self._known.pop(digest, None)
@@ -125,52 +128,50 @@ class Access:
         return key
 
     def valid(self, key_id: str) -> bool:
-        """Whether a key still lets in, as it was within the last second. It may ask the store: not for an event loop.
-        The key of an open server, "", always does."""
+        """Whether a key is still valid, at most a second out of date. "" stands for no key, which is valid while the
+        server is open. May query the store: keep it off the event loop."""
         if not key_id:
-            return self.open
+            return self.check_open()
         known, at = self._valid.get(key_id, (False, 0.0))
-        if time.monotonic() <= at + FRESH and at:
+        if time.monotonic() <= at + KEY_CACHE_SECONDS and at:
             return known
         key = self.keys.key(key_id)
         valid = key is not None and key.is_valid(time.time())
         self._valid[key_id] = (valid, time.monotonic())
         return valid
 
+    def _open_is_stale(self) -> bool:
+        return (
+            self.open and self.settings.access == "auto" and time.monotonic() > self._open_checked + KEY_CACHE_SECONDS
+        )
+
     def _remember(self, digest: str, key: Key) -> None:
-        """Keep what was looked up for a moment, and note now and then, aside, that the key was used."""
+        """Cache the key for a moment, and now and then record in the background that it was used."""
         now = time.monotonic()
         known = self._known.get(digest)
-        if known is None or now > known[1] + FRESH:
+        if known is None or now > known[1] + KEY_CACHE_SECONDS:
             self._known[digest] = (key, now)
-        if now > self._noted.get(key.id, -NOTED) + NOTED:
+        if now > self._noted.get(key.id, -LAST_USED_SECONDS) + LAST_USED_SECONDS:
             self._noted[key.id] = now
-            asyncio.get_running_loop().run_in_executor(None, self._note, key.id)
+            asyncio.get_running_loop().run_in_executor(None, self._record_use, key.id)
 
-    def _note(self, key_id: str) -> None:
+    def _record_use(self, key_id: str) -> None:
         try:
             self.keys.used(key_id)
         except TurnwiseError as error:
             log.warning("It could not be noted that a key was used: %s", error)
 
 
-class Me(BaseModel):
-    """Who the caller is to this server."""
+def _caller_who_may(permission: Permission) -> Callable[..., Awaitable[Caller]]:
+    """A dependency of a route: the caller, if they have this permission."""
 
-    open: bool = Field(description="Whether anyone may come in")
-    name: str = Field(description="Of the key")
-    tenant: str
-    collections: list[str] = Field(description="Those that can be seen; none: all of the tenant's")
-    may: Permission
-    version: str
+    async def caller(request: Request, credentials: Credentials) -> Caller:
+        access: Access = request.app.state.access
+        return await access.caller(request, credentials.credentials.strip() if credentials else "", permission)
+
+    return caller
 
 
-def me_router(access: Access) -> APIRouter:
-    router = APIRouter(prefix="/api", responses=PROBLEMS)
-
-    @router.get("/me", summary="Who I am here, and what I may do", responses={200: {"model": Me}})
-    async def me(caller: Caller = Depends(access.caller("ask"))) -> Response:  # noqa: B008
-        told = {"name": caller.name, "tenant": caller.tenant, "collections": caller.collections, "may": caller.may}
-        return Json({"open": access.open, **told, "version": version("turnwise")})
-
-    return router
+AskCaller = Annotated[Caller, Depends(_caller_who_may("ask"))]
+EditCaller = Annotated[Caller, Depends(_caller_who_may("edit"))]
+ManageCaller = Annotated[Caller, Depends(_caller_who_may("manage"))]

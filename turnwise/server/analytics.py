@@ -1,4 +1,4 @@
-"""What the turns say of the library, under /api/analytics: one object, or a table of it for a spreadsheet."""
+"""What the turns say about the library, under /api/analytics: one object, or one table of it for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from starlette.responses import Response
 from turnwise.analytics import COLUMNS, Report, as_csv, report
 from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
-from turnwise.server.access import Access, Caller
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.access import Caller, ManageCaller
+from turnwise.server.dependencies import EngineDep
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
+
+router = APIRouter(prefix="/api/analytics", responses=PROBLEM_RESPONSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +31,6 @@ class Span:
     zone: tzinfo
 
 
-def analytics_router(engine: Engine, access: Access) -> APIRouter:
-    router = APIRouter(prefix="/api/analytics", responses=PROBLEMS)
-    manage = Depends(access.caller("manage"))
-    wanted = Depends(span)
-
-    def counted(caller: Caller, over: Span) -> Report:
-        turns = caller.view(engine.store).facts(over.since or 0.0, over.until)
-        shelf = engine.index.documents(caller.reach)
-        return report(turns, shelf, over.collection, over.since, over.until, over.zone)
-
-    @router.get("", summary="How people ask, where they get stuck, and what the library lacks")
-    def analytics(over: Span = wanted, caller: Caller = manage) -> Response:
-        names = sorted(engine.index.collections(caller.reach))
-        about = {"since": over.since, "until": over.until, "collection": over.collection, "zone": str(over.zone)}
-        return Json({**about, "collections": names, **counted(caller, over).to_dict()})
-
-    @router.get("/{table}.csv", summary="One table of it, for a spreadsheet")
-    def table(table: str, over: Span = wanted, caller: Caller = manage) -> Response:
-        if table not in Report.tables():
-            raise NotFound(f"There is no table {table!r}.", f"There are: {', '.join(Report.tables())}.")
-        made: Any = getattr(counted(caller, over), table)
-        text = as_csv([made] if isinstance(made, dict) else made, COLUMNS.get(table, ()))
-        named = {"Content-Disposition": f'attachment; filename="turnwise-{table}.csv"'}
-        # A mark at the beginning tells spreadsheets that it is UTF-8.
-        return Response(f"\ufeff{text}".encode("utf-8", "replace"), headers=named, media_type="text/csv; charset=utf-8")
-
-    return router
-
-
 def span(
     since: Annotated[str, Query(description="From this day or time on (ISO 8601, or seconds since 1970)")] = "",
     until: Annotated[str, Query(description="Up to this time, or to the end of this day")] = "",
@@ -64,7 +38,7 @@ def span(
     collection: Annotated[str | None, Query(description="Only turns that cite or searched this collection")] = None,
     zone: Annotated[str, Query(description="Whose days these are: Europe/Berlin")] = "UTC",
 ) -> Span:
-    """The turns that a request asks for: all, where it names no time."""
+    """The turns that a request asks for; all of them if it names no time."""
     where = _zone(zone)
     start, end = _moment("since", since, where), _moment("until", until, where, whole_day=True)
     if days is not None:
@@ -75,6 +49,33 @@ def span(
     if start is not None and start >= (today if end is None else end):
         raise BadRequest("'since' is not before 'until', or lies ahead.", "Change one of them.")
     return Span(start, end, collection, where)
+
+
+SpanDep = Annotated[Span, Depends(span)]
+
+
+@router.get("", summary="How people ask, where they get stuck, and what the library lacks")
+def analytics(over: SpanDep, engine: EngineDep, caller: ManageCaller) -> Response:
+    names = sorted(engine.index.collections(caller.reach))
+    about = {"since": over.since, "until": over.until, "collection": over.collection, "zone": str(over.zone)}
+    return Json({**about, "collections": names, **_report(engine, caller, over).to_dict()})
+
+
+@router.get("/{table}.csv", summary="One table of it, for a spreadsheet")
+def table(table: str, over: SpanDep, engine: EngineDep, caller: ManageCaller) -> Response:
+    if table not in Report.tables():
+        raise NotFound(f"There is no table {table!r}.", f"There are: {', '.join(Report.tables())}.")
+    rows: Any = getattr(_report(engine, caller, over), table)
+    text = as_csv([rows] if isinstance(rows, dict) else rows, COLUMNS.get(table, ()))
+    headers = {"Content-Disposition": f'attachment; filename="turnwise-{table}.csv"'}
+    # A mark at the beginning tells spreadsheets that it is UTF-8.
+    return Response(f"\ufeff{text}".encode("utf-8", "replace"), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def _report(engine: Engine, caller: Caller, over: Span) -> Report:
+    turns = caller.view(engine.store).facts(over.since or 0.0, over.until)
+    documents = engine.index.documents(caller.reach)
+    return report(turns, documents, over.collection, over.since, over.until, over.zone)
 
 
 def _zone(name: str) -> tzinfo:

@@ -18,22 +18,45 @@ from starlette.staticfiles import StaticFiles
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError
-from turnwise.server import problems
-from turnwise.server.access import Access, me_router
-from turnwise.server.analytics import analytics_router
-from turnwise.server.conversations import conversations_router
-from turnwise.server.documents import documents_router
+from turnwise.server import (
+    analytics,
+    attachments,
+    collections,
+    conversations,
+    documents,
+    guard,
+    library,
+    me,
+    memory,
+    native,
+    openai,
+    passages,
+    problems,
+    turns,
+)
+from turnwise.server.access import Access
 from turnwise.server.embedding import Embedding
 from turnwise.server.gate import Gate
-from turnwise.server.guard import guard_router
 from turnwise.server.live import Live
-from turnwise.server.memory import memory_router
-from turnwise.server.native import native_router
-from turnwise.server.openai import openai_router
 from turnwise.server.operations import Operations
 from turnwise.server.uploads import Uploads
 
 WEB = Path(__file__).parent.parent / "web"
+ROUTERS = (
+    native.router,
+    conversations.router,
+    turns.router,
+    attachments.router,
+    collections.router,
+    documents.router,
+    passages.router,
+    library.router,
+    memory.router,
+    guard.router,
+    analytics.router,
+    openai.router,
+    me.router,
+)
 
 
 def create_app(engine: Engine, host: str | None = None) -> FastAPI:
@@ -43,13 +66,13 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     live = operations.live = Live(engine, access.valid, operations.observed)
 
     @contextlib.asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         embedding.start()
         operations.start()
         try:
             yield
         finally:
-            await live.drain()  # where whoever runs the app has not done so
+            await live.drain()  # in case the server has not done so
             await asyncio.to_thread(embedding.stop)
             await asyncio.to_thread(operations.stop)
 
@@ -60,20 +83,13 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         middleware=[operations.middleware(), *middleware(engine.settings, host or engine.settings.host)],
-        lifespan=living,
+        lifespan=lifespan,
     )
-    app.state.access, app.state.live = access, live
+    app.state.engine, app.state.access, app.state.live = engine, access, live
+    app.state.uploads, app.state.embedding = uploads, embedding
     problems.install(app)
-    app.include_router(native_router(engine, access, live))
-    app.include_router(conversations_router(engine, access, live, uploads))
-    app.include_router(documents_router(engine, access, uploads, embedding))
-    app.include_router(memory_router(engine, access))
-    app.include_router(guard_router(engine, access))
-    app.include_router(analytics_router(engine, access))
-    app.include_router(openai_router(engine, access, live))
-    app.include_router(me_router(access))
-
-    app.include_router(operations.router(access))
+    for router in (*ROUTERS, operations.router()):
+        app.include_router(router)
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -88,15 +104,15 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
 
 
 def middleware(settings: Settings, host: str) -> list[Middleware]:
-    """What stands before every route. Pages of other sites may call only where they are named, and never with cookies:
-    there are none."""
+    """The middleware in front of every route. Pages of other sites may call only if they are named, and never with
+    cookies: there are none."""
     origins = origins_of(settings.cors)
     gate = Middleware(
         Gate, host=host, max_body=settings.max_body, max_upload=settings.max_upload, origins=frozenset(origins)
     )
     if not origins:
         return [gate]
-    # Outside of the gate, so that such a page can read why it was turned away.
+    # Outside the gate, so that such a page can read why it was turned away.
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

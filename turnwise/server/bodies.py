@@ -19,12 +19,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from turnwise.server.images import MOST, read_images
+from turnwise.server.images import MAX_IMAGES, read_images
 from turnwise.types import Filter, Hit, Message, Role, Source, TurnRequest
 
-MILLISECONDS = 1e11  # a number above this counts those: as seconds it would lie in the year 5138
-MOST_FOUND = 50  # passages of one search
-HIGHEST = 9999  # number of a source: citations have no more digits
+MILLISECONDS_FROM = 1e11  # larger numbers are milliseconds: as seconds they would lie beyond the year 5138
+MAX_HITS = 50  # passages found by one search
+MAX_SOURCE_NUMBER = 9999  # citations have no more digits
 
 
 def whole_characters(text: str) -> str:
@@ -42,7 +42,7 @@ def plain_id(text: str) -> str:
 
 
 def moment(value: Any) -> float | None:
-    """A time as seconds since 1970; None where there is none, or none that can be: negative, endless, no number."""
+    """A time as seconds since 1970; None if there is none, or if it cannot be one: negative, infinite, not a number."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -53,9 +53,9 @@ def moment(value: Any) -> float | None:
             raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601") from error
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PydanticCustomError("moment", "should be a number of seconds or a time in ISO 8601")
-    if not 0 <= value < 1e15:  # also false for what is no number
+    if not 0 <= value < 1e15:  # also false for NaN
         return None
-    return value / 1000 if value > MILLISECONDS else float(value)
+    return value / 1000 if value > MILLISECONDS_FROM else float(value)
 
 
 Moment = Annotated[float | None, BeforeValidator(moment)]
@@ -119,7 +119,7 @@ class SearchBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: Text = Field(description="Words or a question, taken as they are: no conversation is looked at")
-    limit: int = Field(6, ge=1, le=MOST_FOUND, description="Most passages")
+    limit: int = Field(6, ge=1, le=MAX_HITS, description="Most passages")
     filter: FilterBody = FilterBody()
     user: Text = Field("", description="Who looks for it, for the rate limit of a user")
 
@@ -155,7 +155,7 @@ class ChatBody(BaseModel):
     filter: FilterBody = FilterBody()
     query_id: ConversationId | None = Field(None, description="The caller's name for this question, in its plan")
     user: Text = Field("", description="Whose message it is, for the rate limit of a user")
-    images: list[ImageBody] = Field([], description=f"At most {MOST}; all of the body has to keep to max_body")
+    images: list[ImageBody] = Field([], description=f"At most {MAX_IMAGES}; all of the body has to keep to max_body")
     style: Text = Field("", description="A citation style by its name, such as apa: then the reply has a bibliography")
     stream: StrictBool = True
 
@@ -180,14 +180,14 @@ class ChatBody(BaseModel):
 
 
 def read_sources(value: Any) -> tuple[Source, ...]:
-    """The sources a caller sent back to us; those that are not of our form are left out."""
+    """The sources that a caller sent back to us; those that are not in our format are left out."""
     sources: list[Source] = []
     for item in value if isinstance(value, list) else []:
         try:
             source = _source.validate_python(item)
         except ValidationError:
             continue
-        if 0 < source.number <= HIGHEST:
+        if 0 < source.number <= MAX_SOURCE_NUMBER:
             sources.append(source)
     return tuple(sources)
 

@@ -11,8 +11,8 @@ _WITH_PORT = re.compile(r"\[([0-9a-fA-F:.%]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d
 
 
 def address_of(sent: Request, proxies: int) -> str:
-    """The address that a request came from. What X-Forwarded-For says is believed only as far as proxies of ours wrote
-    it: each adds at the end whom it heard from, and anyone can have sent what stands before."""
+    """The address that a request came from. X-Forwarded-For is trusted only for what our own proxies wrote: each
+    appends the address it heard from, and anyone may have sent what stands before that."""
     peer = sent.client.host if sent.client else ""
     if proxies <= 0:
         return peer

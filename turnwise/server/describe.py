@@ -1,4 +1,4 @@
-"""The API as a page to read, made of its OpenAPI description: what can be asked, with what, and how by curl."""
+"""The API as a readable page, made from its OpenAPI description, with a curl command for each route."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from html import escape
 from typing import Any
 
 METHODS = ("get", "post", "put", "patch", "delete")
-DEEPEST = 3  # objects within objects whose fields are listed
-OPEN = ("/healthz", "/readyz")
+MAX_DEPTH = 3  # levels of nested objects whose fields are listed
+OPEN_PATHS = ("/healthz", "/readyz")
 
-HEAD = """<!doctype html>
+PAGE_HEAD = """<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
@@ -37,13 +37,13 @@ answer has an <code>X-Request-ID</code>, which is also in the server’s log. Th
 
 
 def page(description: Mapping[str, Any]) -> str:
-    """The whole page. Nothing on it is loaded from elsewhere, and nothing runs."""
+    """The whole page. It loads nothing from elsewhere and runs no scripts."""
     groups: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
     for path, operations in description["paths"].items():
         for method in METHODS:
             if method in operations:
                 groups.setdefault(_group(path), []).append((method, path, operations[method]))
-    parts = [HEAD, INTRODUCTION.format(version=escape(str(description["info"]["version"])))]
+    parts = [PAGE_HEAD, INTRODUCTION.format(version=escape(str(description["info"]["version"])))]
     parts.append('<nav aria-label="Routes">\n')
     for name, members in groups.items():
         links = "".join(
@@ -118,7 +118,7 @@ def _row(name: str, kind: str, where: str, needed: bool, about: str) -> str:
 
 
 def _parameters(operation: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [_resolved(each, whole) for each in operation.get("parameters", [])]
+    return [_resolve(each, whole) for each in operation.get("parameters", [])]
 
 
 def _about(parameter: Mapping[str, Any]) -> str:
@@ -128,7 +128,7 @@ def _about(parameter: Mapping[str, Any]) -> str:
     return f"{parameter.get('description') or schema.get('description') or ''}{given}".strip()
 
 
-def _resolved(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
     while "$ref" in schema:
         found: Any = whole
         for part in schema["$ref"].removeprefix("#/").split("/"):
@@ -140,7 +140,7 @@ def _resolved(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[st
 def _kind(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     """The kind of a value in a word or two."""
     named = schema.get("$ref", "").rpartition("/")[2]
-    schema = _resolved(schema, whole)
+    schema = _resolve(schema, whole)
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
             kinds = dict.fromkeys(_kind(each, whole) for each in schema[choice])
@@ -155,22 +155,22 @@ def _kind(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
 
 
 def _body(operation: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    content = _resolved(operation.get("requestBody", {}), whole).get("content", {})
+    content = _resolve(operation.get("requestBody", {}), whole).get("content", {})
     kind = "application/json" if "application/json" in content else next(iter(content), "")
-    return kind, _resolved(content.get(kind, {}).get("schema", {}), whole)
+    return kind, _resolve(content.get(kind, {}).get("schema", {}), whole)
 
 
 def _fields(
     schema: Mapping[str, Any], whole: Mapping[str, Any], before: str = "", depth: int = 1
 ) -> Iterator[tuple[str, str, bool, str]]:
-    """The fields of an object, and of the objects in it: name, kind, whether it is required, and what it is."""
+    """The fields of an object and of the objects in it: name, kind, whether it is required, and what it is."""
     for name, inner in schema.get("properties", {}).items():
         needed = name in schema.get("required", ())
         yield f"{before}{name}", _kind(inner, whole), needed, _about({"schema": inner})
-        resolved, listed = _resolved(inner, whole), ""
+        resolved, listed = _resolve(inner, whole), ""
         if resolved.get("type") == "array":
-            resolved, listed = _resolved(resolved.get("items", {}), whole), "[]"
-        if depth < DEEPEST and resolved.get("properties"):
+            resolved, listed = _resolve(resolved.get("items", {}), whole), "[]"
+        if depth < MAX_DEPTH and resolved.get("properties"):
             yield from _fields(resolved, whole, f"{before}{name}{listed}.", depth + 1)
 
 
@@ -183,7 +183,7 @@ def _curl(
     whole: Mapping[str, Any],
 ) -> str:
     lines = ["curl" if method == "get" else f"curl -X {method.upper()}"]
-    if path not in OPEN:
+    if path not in OPEN_PATHS:
         lines.append('-H "Authorization: Bearer $KEY"')
     if body_kind == "application/json":
         lines += ["-H 'Content-Type: application/json'", f"-d '{json.dumps(_example(path, body, whole))}'"]
@@ -197,7 +197,7 @@ def _curl(
 
 
 def _example(path: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
-    """A small body that is taken: what is required, and a question where one can be asked."""
+    """A small valid body: what is required, and a question where one can be asked."""
     if path == "/api/chat":
         return {"message": "What is BERT?"}
     needed = schema.get("required", ())
@@ -205,7 +205,7 @@ def _example(path: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> 
 
 
 def _value(name: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
-    schema = _resolved(schema, whole)
+    schema = _resolve(schema, whole)
     if name == "messages":
         return [{"role": "user", "content": "What is BERT?"}]
     for choice in ("anyOf", "oneOf", "allOf"):

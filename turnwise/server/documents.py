@@ -1,4 +1,4 @@
-"""The documents under /api: what the library holds, as far as the caller may see it, and how it changes."""
+"""The documents under /api/documents: what the library holds, as far as the caller may see it, and how it changes."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 from starlette.responses import Response
 
 from turnwise.engine import Engine
-from turnwise.errors import ConversationNotFound, NotAllowed, NotFound
-from turnwise.server.access import Access, Caller
-from turnwise.server.bodies import ConversationId, Text
-from turnwise.server.embedding import Embedding
-from turnwise.server.library import describe_library, example_questions
+from turnwise.errors import NotAllowed, NotFound
+from turnwise.server.access import AskCaller, Caller, EditCaller
+from turnwise.server.bodies import Text
+from turnwise.server.dependencies import EmbeddingDep, EngineDep, UploadsDep
 from turnwise.server.memory import without_nul
-from turnwise.server.problems import PROBLEMS, Json
-from turnwise.server.uploads import FileName, Uploads
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
+from turnwise.server.uploads import FileName
 from turnwise.types import DocumentInfo, Outcome, Reach, Reference
 
-LARGEST_ID = 2**63 - 1
-FAR = 20  # passages on each side of one that can be read with it
+MAX_ID = 2**63 - 1
 
-DocumentId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of the document")]
-PassageId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of the passage, as a source has it")]
-Status = Literal["embedding", "checking", "ready"]  # checked for instructions to the assistant after its vectors
+router = APIRouter(prefix="/api/documents", tags=["documents"], responses=PROBLEM_RESPONSES)
+
+DocumentId = Annotated[int, Path(ge=1, le=MAX_ID, description="The id of the document")]
+Status = Literal["embedding", "checking", "ready"]  # checked for instructions to the assistant once it has vectors
 Word = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
-RAW: dict[str, Any] = {
+FILE_BODY: dict[str, Any] = {
     "requestBody": {
         "description": "The file as it is",
         "required": True,
@@ -72,223 +72,121 @@ class Reindexed(BaseModel):
     read_again: bool = Field(description="Whether it was read again from where it came; else it gets new vectors")
 
 
-class CollectionDocument(BaseModel):
-    name: str = Field(description="Empty for the documents that are in none")
-    documents: int
-    passages: int
-    pending: int
+@router.get("", summary="The documents, in order of where they came from", responses={200: {"model": Documents}})
+def documents(
+    engine: EngineDep,
+    caller: AskCaller,
+    collection: Annotated[Word | None, Query(description="Only of this one; empty: those in none")] = None,
+    search: Annotated[Word, Query(description="Words of the title or the source")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str, Query(max_length=5000, description="The `next` of the last answer")] = "",
+) -> Response:
+    after = after.replace("\0", "\ufffd")
+    found = engine.index.find_documents(search, collection, after, limit + 1, caller.reach)
+    listed = describe_documents(engine, found[:limit])
+    return Json({"documents": listed, "next": found[limit - 1].source if len(found) > limit else None})
 
 
-class Collections(BaseModel):
-    collections: list[CollectionDocument]
+@router.put(
+    "/{document}",
+    summary="Put a file into the library",
+    responses={200: {"model": UploadedDocument}, 201: {"model": UploadedDocument}},
+    openapi_extra=FILE_BODY,
+)
+async def upload(
+    document: FileName,
+    sent: Request,
+    engine: EngineDep,
+    uploads: UploadsDep,
+    caller: EditCaller,
+    collection: Annotated[Word, Query(description="The collection it goes into")] = "",
+    tag: Annotated[list[Word], Query(max_length=50, description="What it is marked with; may be repeated")] = [],  # noqa: B006
+) -> Response:
+    if caller.collections and collection not in caller.collections:
+        names = ", ".join(caller.collections)
+        choices = " or ".join(f"?collection={quote(name)}" for name in caller.collections)
+        raise NotAllowed(f"This key may not put documents there, only into {names}.", f"Say so: {choices}", known=True)
+    found, outcome = await uploads.take(sent, document, caller, collection, tag)
+    return await uploaded_response(engine, found, outcome)
 
 
-class PassageDocument(BaseModel):
-    id: int
-    text: str
-    heading: str
-    page: int | None
-    position: int = Field(description="Among the passages of its document, from 0")
+@router.get("/{document}", summary="A document", responses={200: {"model": DocumentDocument}})
+def document(document: DocumentId, engine: EngineDep, caller: AskCaller) -> Response:
+    return Json(describe_document(engine, document, caller.reach))
 
 
-class Around(BaseModel):
-    """A passage with what stands before and after it."""
-
-    document: DocumentDocument
-    passages: list[PassageDocument]
-    passage: int
-
-
-class LibraryDocument(BaseModel):
-    documents: int
-    passages: int
-    pending: int
-    collections: list[str]
-    model: str
-    offline: bool
-    local: bool
-    host: str = Field(description="Where the model is, if elsewhere")
-    examples: list[str] = Field(description="Questions to start with")
+@router.delete("/{document}", summary="Delete a document", status_code=204, response_class=Response)
+def remove(document: DocumentId, engine: EngineDep, caller: EditCaller) -> Response:
+    if not engine.remove_document(document, caller.reach):
+        raise _not_found(document)
+    return Response(status_code=204)
 
 
-def documents_router(engine: Engine, access: Access, uploads: Uploads, embedding: Embedding) -> APIRouter:
-    router = APIRouter(prefix="/api", tags=["documents"], responses=PROBLEMS)
-    ask, edit = Depends(access.caller("ask")), Depends(access.caller("edit"))
-
-    def known(document_id: int, reach: Reach) -> DocumentInfo:
-        found = engine.index.document(document_id, reach)
-        if found is None:
-            raise unknown(document_id)
-        return found
-
-    def described(document_id: int, reach: Reach) -> dict[str, Any]:
-        return describe_documents(engine, [known(document_id, reach)])[0]
-
-    @router.get("/collections", summary="The collections there are", responses={200: {"model": Collections}})
-    def collections(caller: Caller = ask) -> Response:
-        found = engine.index.collections(caller.reach)
-        listed = [
-            {"name": name, "documents": each.documents, "passages": each.passages}
-            | {"pending": each.passages - each.vectors}
-            for name, each in sorted(found.items())
-        ]
-        return Json({"collections": listed})
-
-    @router.delete(
-        "/collections/{name}",
-        summary="Delete a collection and its documents",
-        status_code=204,
-        response_class=Response,
-    )
-    def remove_collection(name: Annotated[str, Path(max_length=200)], caller: Caller = edit) -> Response:
-        if not engine.remove_collection(name, caller.reach):
-            raise NotFound(f"There is no collection {name!r}.", "GET /api/collections lists them.")
-        return Response(status_code=204)
-
-    @router.get(
-        "/documents", summary="The documents, in order of where they came from", responses={200: {"model": Documents}}
-    )
-    def documents(
-        collection: Annotated[Word | None, Query(description="Only of this one; empty: those in none")] = None,
-        search: Annotated[Word, Query(description="Words of the title or the source")] = "",
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-        after: Annotated[str, Query(max_length=5000, description="The `next` of the last answer")] = "",
-        caller: Caller = ask,
-    ) -> Response:
-        after = after.replace("\0", "\ufffd")
-        found = engine.index.find_documents(search, collection, after, limit + 1, caller.reach)
-        listed = describe_documents(engine, found[:limit])
-        return Json({"documents": listed, "next": found[limit - 1].source if len(found) > limit else None})
-
-    @router.put(
-        "/documents/{document}",
-        summary="Put a file into the library",
-        responses={200: {"model": UploadedDocument}, 201: {"model": UploadedDocument}},
-        openapi_extra=RAW,
-    )
-    async def upload(
-        document: FileName,
-        sent: Request,
-        collection: Annotated[Word, Query(description="The collection it goes into")] = "",
-        tag: Annotated[list[Word], Query(max_length=50, description="What it is marked with; may be repeated")] = [],  # noqa: B006
-        caller: Caller = edit,
-    ) -> Response:
-        if caller.collections and collection not in caller.collections:
-            known = ", ".join(caller.collections)
-            raise NotAllowed(
-                f"This key may not put documents there, only into {known}.", f"Say so: ?collection={known}", known=True
-            )
-        found, outcome = await uploads.take(sent, document, caller, collection, tag)
-        (told,) = await asyncio.to_thread(describe_documents, engine, [found])
-        return Json({**told, "outcome": outcome}, 201 if outcome == "added" else 200)
-
-    @router.get("/documents/{document}", summary="A document", responses={200: {"model": DocumentDocument}})
-    def document(document: DocumentId, caller: Caller = ask) -> Response:
-        return Json(described(document, caller.reach))
-
-    @router.delete("/documents/{document}", summary="Delete a document", status_code=204, response_class=Response)
-    def remove(document: DocumentId, caller: Caller = edit) -> Response:
-        if not engine.remove_document(document, caller.reach):
-            raise unknown(document)
-        return Response(status_code=204)
-
-    @router.post(
-        "/documents/{document}/reindex",
-        summary="Read a file again, or make the vectors again of what was uploaded or fetched",
-        responses={200: {"model": Reindexed}},
-    )
-    def reindex(document: DocumentId, caller: Caller = edit) -> Response:
-        read_again = engine.reindex(document, caller.reach)
-        if read_again is None:
-            raise unknown(document)
-        embedding.wake()
-        return Json({"document": described(document, caller.reach), "read_again": read_again})
-
-    @router.put(
-        "/documents/{document}/trust",
-        summary="Say that a document is fine although it seems to instruct the assistant",
-        responses={200: {"model": DocumentDocument}},
-    )
-    def trust(document: DocumentId, caller: Caller = edit) -> Response:
-        return trusted(document, caller, True)
-
-    @router.delete(
-        "/documents/{document}/trust", summary="Take that back", responses={200: {"model": DocumentDocument}}
-    )
-    def distrust(document: DocumentId, caller: Caller = edit) -> Response:
-        return trusted(document, caller, False)
-
-    def trusted(document: int, caller: Caller, fine: bool) -> Response:
-        engine.trust(known(document, caller.reach).source, fine)
-        return Json(described(document, caller.reach))
-
-    @router.get(
-        "/passages/{passage}", summary="A passage, with what stands around it", responses={200: {"model": Around}}
-    )
-    def passage(
-        passage: PassageId,
-        reach: Annotated[int, Query(ge=0, le=FAR, description="So many passages before and after it")] = 1,
-        conversation: Annotated[
-            ConversationId | None, Query(description="Look at what is attached to this conversation too")
-        ] = None,
-        caller: Caller = ask,
-    ) -> Response:
-        seen = _with_attached(engine, caller, conversation) if conversation else caller.reach
-        found = engine.index.passage(passage, seen)
-        if found is None:
-            raise NotFound(f"There is no passage {passage}.", "Its document may have changed; ask again.")
-        around = engine.index.around(found, reach)
-        return Json(
-            {
-                "document": described(found.document_id, seen),
-                "passages": [
-                    {name: getattr(each, name) for name in PassageDocument.model_fields} for each in around or [found]
-                ],
-                "passage": found.id,
-            }
-        )
-
-    @router.get(
-        "/library",
-        summary="What the library holds, and who answers from it",
-        responses={200: {"model": LibraryDocument}},
-    )
-    def library(caller: Caller = ask) -> Response:
-        names = sorted(name for name in engine.index.collections(caller.reach) if name)
-        examples = example_questions(engine, caller.reach)
-        return Json({**describe_library(engine, caller.reach), "collections": names, "examples": examples})
-
-    return router
+@router.post(
+    "/{document}/reindex",
+    summary="Read a file again, or make the vectors again of what was uploaded or fetched",
+    responses={200: {"model": Reindexed}},
+)
+def reindex(document: DocumentId, engine: EngineDep, embedding: EmbeddingDep, caller: EditCaller) -> Response:
+    read_again = engine.reindex(document, caller.reach)
+    if read_again is None:
+        raise _not_found(document)
+    embedding.wake()
+    return Json({"document": describe_document(engine, document, caller.reach), "read_again": read_again})
 
 
-def unknown(document_id: int) -> NotFound:
+@router.put(
+    "/{document}/trust",
+    summary="Say that a document is fine although it seems to instruct the assistant",
+    responses={200: {"model": DocumentDocument}},
+)
+def trust(document: DocumentId, engine: EngineDep, caller: EditCaller) -> Response:
+    return _set_trust(engine, caller, document, True)
+
+
+@router.delete("/{document}/trust", summary="Take that back", responses={200: {"model": DocumentDocument}})
+def distrust(document: DocumentId, engine: EngineDep, caller: EditCaller) -> Response:
+    return _set_trust(engine, caller, document, False)
+
+
+def _set_trust(engine: Engine, caller: Caller, document_id: int, trusted: bool) -> Response:
+    engine.trust(_find(engine, document_id, caller.reach).source, trusted)
+    return Json(describe_document(engine, document_id, caller.reach))
+
+
+def _find(engine: Engine, document_id: int, reach: Reach) -> DocumentInfo:
+    found = engine.index.document(document_id, reach)
+    if found is None:
+        raise _not_found(document_id)
+    return found
+
+
+def _not_found(document_id: int) -> NotFound:
     return NotFound(f"There is no document {document_id}.", "GET /api/documents lists them.")
+
+
+async def uploaded_response(engine: Engine, found: DocumentInfo, outcome: Outcome) -> Response:
+    """The answer to an upload: the document, and what became of it."""
+    (description,) = await asyncio.to_thread(describe_documents, engine, [found])
+    return Json({**description, "outcome": outcome}, 201 if outcome == "added" else 200)
+
+
+def describe_document(engine: Engine, document_id: int, reach: Reach) -> dict[str, Any]:
+    """A document as the API gives it. Raises NotFound."""
+    return describe_documents(engine, [_find(engine, document_id, reach)])[0]
 
 
 def describe_documents(engine: Engine, found: Sequence[DocumentInfo]) -> list[dict[str, Any]]:
     """Documents as the API gives them."""
     unchecked, flagged = engine.unchecked(each.source for each in found), engine.flagged(found)
-    return [_described(each, each.source in unchecked, each.id in flagged) for each in found]
+    return [_describe(each, each.source in unchecked, each.id in flagged) for each in found]
 
 
-def _described(found: DocumentInfo, unchecked: bool, flagged: bool) -> dict[str, Any]:
-    told = dataclasses.asdict(found)
-    kept = {name: told[name] for name in DocumentDocument.model_fields if name in told}
+def _describe(found: DocumentInfo, unchecked: bool, flagged: bool) -> dict[str, Any]:
+    known = dataclasses.asdict(found)
     return {
-        **kept,
+        **{name: known[name] for name in DocumentDocument.model_fields if name in known},
         "name": re.split(r"[/\\]", found.source.removeprefix("upload:").rstrip("/"))[-1] or found.source,
         "status": "embedding" if found.pending else "checking" if unchecked else "ready",
         "suspect": flagged,
     }
-
-
-def _with_attached(engine: Engine, caller: Caller, conversation_id: str) -> Reach:
-    """What the caller may see, and what is attached to a conversation of theirs and those that it branched from."""
-    view = caller.view(engine.store)
-    try:
-        ancestors = view.page(conversation_id, limit=0)[0].metadata.get("ancestors", ())
-    except ConversationNotFound:
-        if view.hides(conversation_id):
-            return caller.reach
-        ancestors = ()
-    return dataclasses.replace(caller.reach, conversations=(conversation_id, *ancestors))

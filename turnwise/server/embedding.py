@@ -1,4 +1,4 @@
-"""Vectors made beside a server: of what waits for them when it starts, and of what is uploaded while it runs."""
+"""Vectors made in the background: for what lacks them when the server starts, and for uploads while it runs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from turnwise.engine import Engine
 from turnwise.errors import TurnwiseError
 from turnwise.server.problems import log
 
-AGAIN = 30.0  # seconds after which it is tried again where no vectors could be made, or another process makes them
-HELD = 30.0  # seconds after which it is said again that this process makes them
+RETRY_SECONDS = 30.0  # until the next try, after a failure or while another process makes them
+RENEW_SECONDS = 30.0  # between renewals of this process's claim to make them
 CHORE = "embedding"
 
 
 class Embedding:
-    """Makes missing vectors on a thread of its own, from `start` to `stop`; `wake` says that there may be some."""
+    """Makes missing vectors on its own thread, from `start` to `stop`; `wake` tells it that some may be missing."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._stop = threading.Event()
         self._woken = threading.Event()
         self._thread: threading.Thread | None = None
-        self._held = 0.0
+        self._renewed = 0.0
 
     def start(self) -> None:
         self._stop.clear()
@@ -34,7 +34,7 @@ class Embedding:
         self._woken.set()
 
     def stop(self) -> None:
-        """Return when no more are being made."""
+        """Return once no more are being made."""
         self._stop.set()
         self._woken.set()
         if self._thread is not None:
@@ -44,13 +44,13 @@ class Embedding:
     def _work(self) -> None:
         failed = False
         while not self._stop.is_set():
-            self._woken.wait(AGAIN if failed else None)
+            self._woken.wait(RETRY_SECONDS if failed else None)
             self._woken.clear()
             failed = not self._stop.is_set() and not self._embed(failed)
 
-    def _embed(self, said: bool) -> bool:
-        """Make what is missing. False where that could not be done, which is logged where it was not said before, and
-        while another process does it: what it leaves is made here."""
+    def _embed(self, logged: bool) -> bool:
+        """Make what is missing. False if that failed, which is logged unless it was already, and if another process
+        is making them: what it leaves is made here later."""
         chores = self._engine.store.chores
         try:
             if not self._engine.unfinished():
@@ -58,11 +58,11 @@ class Embedding:
             if not chores.take(CHORE):
                 return False
             try:
-                self._engine.embed(lambda *_: self._hold(), self._stop)
+                self._engine.embed(lambda *_: self._renew(), self._stop)
             finally:
                 chores.leave(CHORE)
         except TurnwiseError as error:
-            if not said:
+            if not logged:
                 log.error("Vectors are not being made: %s %s", error, error.hint)
             return False
         except Exception:
@@ -70,8 +70,8 @@ class Embedding:
             return False
         return True
 
-    def _hold(self) -> None:
-        """Say now and then that this process is at work on it."""
-        if time.monotonic() > self._held + HELD:
-            self._held = time.monotonic()
+    def _renew(self) -> None:
+        """Renew the claim now and then: a crashed or silent process loses it."""
+        if time.monotonic() > self._renewed + RENEW_SECONDS:
+            self._renewed = time.monotonic()
             self._engine.store.chores.take(CHORE)

@@ -1,4 +1,4 @@
-"""Conversations that come from elsewhere and go elsewhere: what is taken in, and what is written out."""
+"""Conversations that are imported from elsewhere, and exported as files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from turnwise.errors import BadRequest, ConversationError, NotText
 from turnwise.server.bodies import ChatMessage, Text, plain_id
 from turnwise.types import ConversationStore
 
-MOST_TURNS = 10_000
-DEEPEST = 64  # levels of what is taken in
-LONGEST_TITLE = 200
-OWN = ("title", "ancestors")  # of the metadata: what the store says of a conversation, and nobody else
+MAX_TURNS = 10_000
+MAX_DEPTH = 64  # nesting levels of an imported conversation
+MAX_TITLE_LENGTH = 200
+RESERVED_METADATA = ("title", "ancestors")  # set by the store alone
 
 
 class ConversationBody(BaseModel):
@@ -29,10 +29,10 @@ class ConversationBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: Text | None = Field(None, description="The id it should have; it gets another where that is taken")
-    title: Text = Field("", max_length=LONGEST_TITLE)
+    title: Text = Field("", max_length=MAX_TITLE_LENGTH)
     user_id: Text | None = None
-    turns: list[dict[str, Any]] | None = Field(None, max_length=MOST_TURNS, description="As an export has them")
-    messages: list[ChatMessage] | None = Field(None, max_length=2 * MOST_TURNS)
+    turns: list[dict[str, Any]] | None = Field(None, max_length=MAX_TURNS, description="As an export has them")
+    messages: list[ChatMessage] | None = Field(None, max_length=2 * MAX_TURNS)
     metadata: dict[str, Any] | None = None
     created_at: str | float | None = Field(None, description="ISO 8601, or seconds since 1970")
     last_activity: str | float | None = None
@@ -45,7 +45,7 @@ class ConversationBody(BaseModel):
         return self
 
     def to_conversation(self) -> tuple[Conversation, str]:
-        """The conversation as it can be kept, and its title. Raises BadRequest and NotText."""
+        """The conversation as it can be stored, and its title. Raises BadRequest or NotText."""
         told = self.model_dump(exclude={"title", "messages", "rate_limit"})
         _check(told)
         told["turns"] = told["turns"] or []
@@ -53,15 +53,15 @@ class ConversationBody(BaseModel):
         turns = found.turns if self.messages is None else turns_of(self.messages)
         if not turns:
             raise BadRequest("There is nothing in this conversation.", "Send one that has turns.")
-        kept = [_settled(turn, number) for number, turn in enumerate(turns, 1)]
-        noted = {name: value for name, value in found.metadata.items() if name not in OWN}
-        title = self.title or str(found.metadata.get("title") or "")[:LONGEST_TITLE]
+        kept = [_imported_turn(turn, number) for number, turn in enumerate(turns, 1)]
+        noted = {name: value for name, value in found.metadata.items() if name not in RESERVED_METADATA}
+        title = self.title or str(found.metadata.get("title") or "")[:MAX_TITLE_LENGTH]
         times = (found.created_at, found.last_activity) if self.messages is None else (None, None)
         return Conversation(found.id, found.user_id, noted, kept, *times), title
 
 
 def take_in(store: ConversationStore, body: ConversationBody) -> str:
-    """Keep a conversation that was written elsewhere; gives the id under which it is kept."""
+    """Store a conversation that was written elsewhere; returns the id that it is stored under."""
     conversation, title = body.to_conversation()
     if not _is_plain(conversation.id):
         conversation.id = uuid.uuid4().hex
@@ -74,7 +74,7 @@ def take_in(store: ConversationStore, body: ConversationBody) -> str:
 
 
 def turns_of(messages: list[ChatMessage]) -> list[Turn]:
-    """Messages as turns: each from the user begins one, and what the assistant says next belongs to it."""
+    """Messages as turns: each from the user begins one, and what the assistant says next is its answer."""
     turns: list[Turn] = []
     for message in messages:
         _check({"content": message.content, "metadata": message.metadata})
@@ -90,8 +90,8 @@ def turns_of(messages: list[ChatMessage]) -> list[Turn]:
     return turns
 
 
-def _settled(turn: Turn, number: int) -> Turn:
-    """A turn in its place. Nobody is at work on one that comes from elsewhere."""
+def _imported_turn(turn: Turn, number: int) -> Turn:
+    """A turn with its number here. Nobody is working on one that comes from elsewhere, so none is pending."""
     status = "interrupted" if turn.status == "pending" else turn.status
     return dataclasses.replace(turn, number=number, status=status)
 
@@ -105,8 +105,8 @@ def _is_plain(conversation_id: str) -> bool:
 
 
 def _check(value: Any, depth: int = 0) -> None:
-    """Raise where something in it cannot be kept: no text, no number, or too deep."""
-    if depth > DEEPEST:
+    """Raise if anything in it cannot be stored: invalid text, an infinite number, or nested too deeply."""
+    if depth > MAX_DEPTH:
         raise BadRequest("The conversation is nested too deeply.", "Send what an export gave.")
     if isinstance(value, str):
         if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
@@ -123,7 +123,7 @@ def _check(value: Any, depth: int = 0) -> None:
 
 
 def attachment(name: str, ending: str) -> dict[str, str]:
-    """The header that lets a browser keep an answer as a file of this name."""
+    """The header that makes a browser save a response as a file of this name."""
     stem = re.sub(r"[^\w .-]+", "", name).strip(" .")[:80] or "conversation"
     plain = stem.encode("ascii", "ignore").decode().strip() or "conversation"
     return {

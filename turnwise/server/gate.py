@@ -1,4 +1,4 @@
-"""What every request passes on its way in and every response on its way out."""
+"""Checks that every request passes on its way in, and headers for every response on its way out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnwise.server.problems import UNEXPECTED, Problem, log, of_status
 
-HEADERS = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
     ),
@@ -22,19 +22,19 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# A refused body is read to its end up to here: a connection closed on a client that still writes loses the answer.
-DRAINED = 64_000_000
-# A conversation that is taken in may be larger than other bodies: else what was exported here could not come back.
-EXPORTED = 32_000_000
+# A rejected body is read up to here: closing the connection on a client that is still sending loses the answer.
+MAX_DRAINED_BYTES = 64_000_000
+# An imported conversation may be larger than other bodies: otherwise an export could not be imported again.
+MAX_IMPORT_BYTES = 32_000_000
 
-# Where the body is a file, of whatever kind.
-UPLOADS = re.compile(r"/api/(documents|conversations/[^/]+/attachments)/[^/]+")
+# Where the body is a file of any kind.
+UPLOAD_PATHS = re.compile(r"/api/(documents|conversations/[^/]+/attachments)/[^/]+")
 
 
 class Gate:
-    """ASGI middleware: turns away foreign hosts, changes that another site's page asks for, and bodies that are too
-    large, packed or not JSON; adds the security headers; and answers a fault of our own with a problem and a line in
-    the log. `origins` are the sites whose pages may call."""
+    """ASGI middleware: rejects foreign hosts, changes that another site's page asks for, and bodies that are too large,
+    compressed or not JSON; adds the security headers; and answers an internal error with a problem and a log entry.
+    `origins` are the sites whose pages may call."""
 
     def __init__(
         self, app: ASGIApp, host: str, max_body: int, max_upload: int = 0, origins: Collection[str] = ()
@@ -81,7 +81,7 @@ class Gate:
         await problem.response(scope["path"])(scope, receive, send)
 
     def _refusal(self, method: str, path: str, headers: Headers) -> Problem | None:
-        """Why a request is turned away before its body is looked at; None when it may pass."""
+        """Why a request is rejected before its body is read; None if it may pass."""
         if not host_allowed(headers.get("host", ""), self.host):
             return Problem(421, "WrongHost", "This server does not answer under that name.", f"Call it as {self.host}.")
         if method in ("GET", "HEAD", "OPTIONS"):
@@ -101,11 +101,11 @@ class Gate:
     def _largest(self, method: str, path: str) -> int:
         if is_upload(method, path):
             return self.max_upload
-        return max(self.max_body, min(self.max_upload, EXPORTED)) if is_import(method, path) else self.max_body
+        return max(self.max_body, min(self.max_upload, MAX_IMPORT_BYTES)) if is_import(method, path) else self.max_body
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a page of another site sends this. Older browsers do not say so: then what they name must be this one."""
+    """Whether another site's page sends this. Older browsers only name their origin, which must then be this site."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None:
         return site in ("cross-site", "same-site")
@@ -113,12 +113,12 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def _without_port(name: str) -> str:
-    """The name of a site; the port only where it is not that of its scheme."""
+    """The name of a site, with its port only if that is not a default one."""
     return re.sub(r":(80|443)$", "", name.lower())
 
 
 def is_upload(method: str, path: str) -> bool:
-    return method == "PUT" and UPLOADS.fullmatch(path) is not None
+    return method == "PUT" and UPLOAD_PATHS.fullmatch(path) is not None
 
 
 def is_import(method: str, path: str) -> bool:
@@ -127,7 +127,7 @@ def is_import(method: str, path: str) -> bool:
 
 def host_allowed(header: str, host: str) -> bool:
     """Whether a Host header names this server. On loopback only loopback names do, so that no web page can reach the
-    library through a name it controls; a server that listens on every address cannot know all its names."""
+    library through a name that it controls; a server that listens on every address cannot know all its names."""
     if host in ("0.0.0.0", "::", ""):
         return True
     name = re.sub(r":\d*$", "", header).strip("[]").lower()
@@ -169,7 +169,7 @@ class _Body:
         return message
 
     async def drain(self) -> None:
-        """Read what is left of it, which nobody wants."""
+        """Read and discard the rest."""
         if self._more:
             self._more = False
             await _drain(self._receive)
@@ -177,7 +177,7 @@ class _Body:
 
 async def _drain(receive: Receive) -> None:
     """Read a body to its end without keeping it."""
-    left, more = DRAINED, True
+    left, more = MAX_DRAINED_BYTES, True
     while more and left > 0:
         message = await receive()
         left -= len(message.get("body", b""))
@@ -186,7 +186,7 @@ async def _drain(receive: Receive) -> None:
 
 def _protect(message: Message, path: str) -> None:
     headers = MutableHeaders(scope=message)
-    for name, value in HEADERS.items():
+    for name, value in SECURITY_HEADERS.items():
         headers[name] = value
     private = path.startswith(("/api/", "/v1/"))
-    headers["Cache-Control"] = "no-store" if private else "no-cache"  # the page is asked for again: upgrades show
+    headers["Cache-Control"] = "no-store" if private else "no-cache"  # pages are revalidated, so that upgrades show

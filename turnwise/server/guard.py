@@ -1,11 +1,11 @@
-"""The rails as an API: a message or an answer judged by itself, with what each rail found. Nothing is kept."""
+"""The rails as an API: a message or an answer is judged on its own, with what each rail found. Nothing is stored."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, Self
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
@@ -13,9 +13,10 @@ from turnwise.conversation import Conversation
 from turnwise.engine import Engine
 from turnwise.guard.shape import check_shape
 from turnwise.guard.verdict import Action, Fails, GuardResult, State
-from turnwise.server.access import Access, Caller
-from turnwise.server.bodies import HIGHEST, ChatMessage, ConversationId, Text
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.access import AskCaller, Caller
+from turnwise.server.bodies import MAX_SOURCE_NUMBER, ChatMessage, ConversationId, Text
+from turnwise.server.dependencies import EngineDep
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import Source, TurnRequest
 
 
@@ -38,7 +39,7 @@ class InputBody(BaseModel):
 class JudgedSource(BaseModel):
     """What an answer cites: of the sources of a reply, what counts for a judgement."""
 
-    number: int = Field(ge=1, le=HIGHEST, description="As the answer cites it: 1 for [1]")
+    number: int = Field(ge=1, le=MAX_SOURCE_NUMBER, description="As the answer cites it: 1 for [1]")
     text: Text = Field(description="The passage")
     title: Text = ""
     source: Text = ""
@@ -97,39 +98,39 @@ class ResultDocument(BaseModel):
     retry_after: float | None = Field(description="Seconds, where a rate limit was the reason")
 
 
-def guard_router(engine: Engine, access: Access) -> APIRouter:
-    router = APIRouter(prefix="/api/guard", responses={200: {"model": ResultDocument}, **PROBLEMS})
-    ask = Depends(access.caller("ask"))
+router = APIRouter(prefix="/api/guard", responses={200: {"model": ResultDocument}, **PROBLEM_RESPONSES})
 
-    def kept(conversation_id: str | None, caller: Caller) -> Conversation | None:
-        return caller.view(engine.store).conversation(conversation_id) if conversation_id is not None else None
 
-    def judge_input(body: InputBody, caller: Caller) -> GuardResult:
-        conversation = kept(body.conversation_id, caller)
-        if conversation is not None:
-            return engine.guard.check_input(body.content, conversation)
-        check_shape(body.content, engine.settings.max_message)
-        history = tuple(message.to_message() for message in body.messages)
-        return engine.guard.judge_input(body.content, history, trusted=False)
+@router.post("/input", summary="Whether a message would be taken, and what each rail found in it")
+async def check_input(body: InputBody, engine: EngineDep, caller: AskCaller) -> Response:
+    await engine.admit(caller.sends(TurnRequest(body.content, conversation_id=body.conversation_id), ""))
+    return Json((await asyncio.to_thread(_judge_input, engine, caller, body)).to_dict())
 
-    def judge_output(body: OutputBody, caller: Caller) -> GuardResult:
-        conversation = kept(body.conversation_id, caller)
-        return engine.guard.check_output(
-            body.content,
-            conversation,
-            sources=[each.to_source() for each in body.sources or ()],
-            system_prompt=body.system_prompt,
-            canaries=tuple(body.canaries),
-        )
 
-    @router.post("/input", summary="Whether a message would be taken, and what each rail found in it")
-    async def check_input(body: InputBody, caller: Caller = ask) -> Response:
-        await engine.admit(caller.sends(TurnRequest(body.content, conversation_id=body.conversation_id), ""))
-        return Json((await asyncio.to_thread(judge_input, body, caller)).to_dict())
+@router.post("/output", summary="Whether an answer may be shown, and what each rail found in it")
+async def check_output(body: OutputBody, engine: EngineDep, caller: AskCaller) -> Response:
+    await engine.admit(caller.sends(TurnRequest(body.content, conversation_id=body.conversation_id), ""))
+    return Json((await asyncio.to_thread(_judge_output, engine, caller, body)).to_dict())
 
-    @router.post("/output", summary="Whether an answer may be shown, and what each rail found in it")
-    async def check_output(body: OutputBody, caller: Caller = ask) -> Response:
-        await engine.admit(caller.sends(TurnRequest(body.content, conversation_id=body.conversation_id), ""))
-        return Json((await asyncio.to_thread(judge_output, body, caller)).to_dict())
 
-    return router
+def _judge_input(engine: Engine, caller: Caller, body: InputBody) -> GuardResult:
+    conversation = _conversation(engine, caller, body.conversation_id)
+    if conversation is not None:
+        return engine.guard.check_input(body.content, conversation)
+    check_shape(body.content, engine.settings.max_message)
+    history = tuple(message.to_message() for message in body.messages)
+    return engine.guard.judge_input(body.content, history, trusted=False)
+
+
+def _judge_output(engine: Engine, caller: Caller, body: OutputBody) -> GuardResult:
+    return engine.guard.check_output(
+        body.content,
+        _conversation(engine, caller, body.conversation_id),
+        sources=[each.to_source() for each in body.sources or ()],
+        system_prompt=body.system_prompt,
+        canaries=tuple(body.canaries),
+    )
+
+
+def _conversation(engine: Engine, caller: Caller, conversation_id: str | None) -> Conversation | None:
+    return None if conversation_id is None else caller.view(engine.store).conversation(conversation_id)

@@ -1,4 +1,4 @@
-"""Program code as HTML in which keywords, strings, comments and numbers can be told apart."""
+"""Code as HTML with classes for keywords, strings, comments and numbers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from markdown_it.common.utils import escapeHtml
 if TYPE_CHECKING:
     from pygments.token import _TokenType
 
-LONGEST = 10_000  # characters of code that are coloured in one answer; the rest is shown plain
-PATIENCE = 0.25  # seconds for a block: some readers need the square of its length for code made to harm; then plain too
+MAX_CODE_LENGTH = 10_000  # characters that are highlighted in one answer; the rest is shown plain
+BLOCK_SECONDS = 0.25  # for one block, then plain too: some lexers take quadratic time on malicious code
 
 LANGUAGES = {
     name: languages[0]
@@ -58,20 +58,20 @@ CLASSES = ("tok-comment", "tok-keyword", "tok-name", "tok-number", "tok-string",
 
 
 def highlighted(code: str, language: str) -> str | None:
-    """The code as HTML with a class for each kind of word; None where the language is not known."""
+    """The code as HTML with a class for each kind of token; None if the language is unknown or the code too long."""
     name = LANGUAGES.get(language.lower())
-    if name is None or len(code) > LONGEST:
+    if name is None or len(code) > MAX_CODE_LENGTH:
         return None
     from pygments.lexers import get_lexer_by_name
 
     lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
     read = ((_class_of(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(code))
-    return "".join(_marked(_in_time(read, code)))
+    return "".join(_spans(_pieces_in_time(read, code)))
 
 
-def _in_time(pieces: Iterable[tuple[str, str]], code: str) -> Iterator[tuple[str, str]]:
-    """The pieces as far as they come in time, and the rest of the code as one without a class."""
-    end, read = time.monotonic() + PATIENCE, 0
+def _pieces_in_time(pieces: Iterable[tuple[str, str]], code: str) -> Iterator[tuple[str, str]]:
+    """The pieces that come in time, then the rest of the code as one piece without a class."""
+    end, read = time.monotonic() + BLOCK_SECONDS, 0
     for kind, value in pieces:
         yield kind, value
         read += len(value)
@@ -80,8 +80,8 @@ def _in_time(pieces: Iterable[tuple[str, str]], code: str) -> Iterator[tuple[str
     yield "", code[read:]
 
 
-def _marked(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Neighbours of one class are put into one element."""
+def _spans(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Neighbours of the same class share an element."""
     for kind, group in groupby(pieces, key=itemgetter(0)):
         words = escapeHtml("".join(value for _, value in group))
         yield f'<span class="{kind}">{words}</span>' if kind else words

@@ -1,4 +1,5 @@
-"""What happens to conversations, told to the pages that have them open: here at once, elsewhere within seconds."""
+"""Tells pages what happens to the conversations that they have open: at once if it happens in this process, within
+seconds if in another."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from starlette.types import Receive, Scope, Send
 from turnwise.errors import ConversationNotFound, NotAllowed, TurnwiseError
 from turnwise.server.access import Caller
 from turnwise.server.problems import Problem, log
-from turnwise.server.sse import EVENTS, HEARTBEAT, STILL_HERE, frame
+from turnwise.server.sse import EVENT_STREAM_TYPE, HEARTBEAT_SECONDS, STILL_HERE, frame
 from turnwise.types import ConversationStore, Standing
 
-POLL = 2.0  # seconds between two looks at what other processes have done
-MOST_PENDING = 50  # frames that a watcher may leave untaken
+POLL_SECONDS = 2.0  # between two looks at what other processes have done
+MAX_PENDING_FRAMES = 50  # that a watcher may leave unread
 
 
 class Place(NamedTuple):
@@ -30,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Version(NamedTuple):
-    """How far a conversation is: its last turn, and what became of it."""
+    """How far a conversation has got: the number and status of its last turn."""
 
     number: int
     status: str
@@ -39,15 +40,15 @@ class Version(NamedTuple):
         return f"{self.number}-{self.status}"
 
     def is_after(self, other: Version) -> bool:
-        """Whether it is later. What was read from the store may be older than what has happened here since."""
+        """Whether it is later. What was read from the store may be older than what has happened in this process."""
         return (self.number, self.status != "pending") > (other.number, other.status != "pending")
 
 
 class Hub:
-    """The watchers of conversations. All share one heartbeat and one look at the store."""
+    """The watchers of conversations. All share one heartbeat and one poll of the store."""
 
     def __init__(self, store: ConversationStore, wake: Callable[[], None]) -> None:
-        """`wake` is called when somebody begins to watch: then `tick` has to be called every second or so."""
+        """`wake` is called when somebody starts to watch: from then on `tick` has to be called every second or so."""
         self._store = store
         self._wake = wake
         self._closed = False
@@ -66,8 +67,8 @@ class Hub:
     async def watch(
         self, conversation_id: str, caller: Caller, seen: str, stream: Callable[[Place], str | None]
     ) -> Watching:
-        """A response that tells what happens to a conversation. It begins with how far that is where a turn is under
-        way, or where the watcher has `seen` (its Last-Event-ID) something else. Raises ConversationNotFound."""
+        """A response that reports what happens to a conversation. It begins with the current version if a turn is under
+        way, or if the watcher last saw another (`seen`, its Last-Event-ID). Raises ConversationNotFound."""
         place = Place(caller.tenant, conversation_id)
         found = (await asyncio.to_thread(self._store.standings, [place])).get(place)
         if found is None or not _sees(caller, found):
@@ -78,15 +79,14 @@ class Hub:
         known = self._known.get(place, version)
         known = version if version.is_after(known) else known
         told = known.status == "pending" or (seen and seen != str(known))
-        self._titles.setdefault(place, found.title)
-        return Watching(self, place, caller, known, _turn(known, stream(place)) if told else b"")
+        return Watching(self, place, caller, known, found.title, _turn_frame(known, stream(place)) if told else b"")
 
     def turn(self, place: Place, number: int, status: str, stream: str | None = None) -> None:
         """A turn has begun or ended."""
         version = Version(number, status)
         if place in self._watchers:
             self._known[place] = version
-            self._tell(place, _turn(version, stream))
+            self._tell(place, _turn_frame(version, stream))
 
     def renamed(self, place: Place, title: str) -> None:
         if place in self._watchers:
@@ -98,8 +98,8 @@ class Hub:
             each.push(frame({}, "deleted"), last=True)
 
     def refuse(self, key_id: str) -> None:
-        """Send away who came with a key that is no longer good."""
-        error = frame(Problem.of_error(revoked()).to_dict(), "error")
+        """Disconnect everyone who came with a key that is no longer valid."""
+        error = frame(Problem.of_error(access_ended(key_id)).to_dict(), "error")
         for each in self._everyone():
             if each.caller.key_id == key_id:
                 each.push(error, last=True)
@@ -112,6 +112,7 @@ class Hub:
     def add(self, watching: Watching) -> None:
         self._watchers[watching.place].add(watching)
         self._known.setdefault(watching.place, watching.version)
+        self._titles.setdefault(watching.place, watching.title)
         self._wake()
         if self._closed:
             watching.push(b"", last=True)
@@ -125,18 +126,18 @@ class Hub:
             self._titles.pop(watching.place, None)
 
     async def tick(self) -> None:
-        """What is due: a heartbeat, a look at the store."""
+        """Do what is due: send a heartbeat, poll the store."""
         now = time.monotonic()
-        if now >= self._beaten + HEARTBEAT:
+        if now >= self._beaten + HEARTBEAT_SECONDS:
             self._beaten = now
             for each in self._everyone():
                 each.push(STILL_HERE)
-        if now >= self._polled + POLL:
+        if now >= self._polled + POLL_SECONDS:
             self._polled = now
             await self._poll()
 
     async def _poll(self) -> None:
-        """Look at all that is watched, of whatever tenants, at once."""
+        """Look up all watched conversations, of all tenants, in one query."""
         watching, titles = self._everyone(), dict(self._titles)
         try:
             found = await asyncio.to_thread(self._store.standings, {each.place for each in watching})
@@ -150,7 +151,7 @@ class Hub:
             self._compare(Place(*place), standing, titles.get(Place(*place)))
 
     def _compare(self, place: Place, standing: Standing, title: str | None) -> None:
-        """Tell what is new in what was read; `title` is what was known when that began."""
+        """Report what is new in what was read; `title` is the one that was known when reading began."""
         version = Version(standing.number, standing.status)
         if place in self._watchers and version.is_after(self._known.get(place, version)):
             self.turn(place, *version)
@@ -169,24 +170,28 @@ def _sees(caller: Caller, standing: Standing) -> bool:
     return caller.sees(replace(caller, collections=standing.collections))
 
 
-def revoked() -> NotAllowed:
+def access_ended(key_id: str) -> NotAllowed:
+    """The error for whoever was let in with this key, or without one ("") while the server was open."""
+    if not key_id:
+        return NotAllowed("This server now asks for a key.", "Send the header Authorization: Bearer KEY.")
     return NotAllowed("The key of this request is no longer good.", "Ask for another one.")
 
 
-def _turn(version: Version, stream: str | None) -> bytes:
+def _turn_frame(version: Version, stream: str | None) -> bytes:
     told = frame({"number": version.number, "status": version.status, "stream": stream}, "turn")
     return f"id: {version}\n".encode() + told
 
 
 class Watching(Response):
-    """What a hub tells of one conversation, until the client leaves. While nothing is told, it only waits for that."""
+    """Sends what a hub reports about one conversation until the client leaves. In between it only waits for that."""
 
-    def __init__(self, hub: Hub, place: Place, caller: Caller, version: Version, first: bytes) -> None:
-        super().__init__(headers={"X-Accel-Buffering": "no", "Content-Type": EVENTS})
+    def __init__(self, hub: Hub, place: Place, caller: Caller, version: Version, title: str, first: bytes) -> None:
+        super().__init__(headers={"X-Accel-Buffering": "no", "Content-Type": EVENT_STREAM_TYPE})
         del self.headers["content-length"]
         self.place = place
         self.caller = caller
-        self.version = version  # when it began
+        self.version = version  # when watching began
+        self.title = title  # likewise
         self._hub = hub
         self._pending = deque([first or STILL_HERE])
         self._last = self._stalled = False
@@ -204,19 +209,19 @@ class Watching(Response):
             if not (self._stalled and self._task):
                 raise
             self._task.uncancel()
-            log.warning("A page took none of %d events; its connection was closed.", MOST_PENDING)
+            log.warning("A page took none of %d events; its connection was closed.", MAX_PENDING_FRAMES)
         finally:
             self._hub.remove(self)
             if self._sending is not None:
                 self._sending.cancel()
 
     def push(self, told: bytes, last: bool = False) -> None:
-        """Send it without waiting: a client that takes nothing holds up nobody, and is sent away in the end."""
+        """Send it without waiting: a client that reads nothing delays nobody, and is disconnected in the end."""
         if self._last or self._stalled:
             return
         self._last = last
         self._pending.append(told)
-        if len(self._pending) > MOST_PENDING and self._task is not None:
+        if len(self._pending) > MAX_PENDING_FRAMES and self._task is not None:
             self._stalled = True
             self._task.cancel()
         elif self._sending is None:

@@ -1,4 +1,4 @@
-"""Turns as they happen. Each runs in a task of its own; any number of readers follow it, leave and come back."""
+"""Turns as they happen. Each runs in its own task; any number of readers may follow it, leave and come back."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from starlette.responses import Response
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import Interrupted, NotFound, Overloaded, ShuttingDown, TurnwiseError
 from turnwise.server.access import Caller
-from turnwise.server.hub import Hub, Place, Watching, revoked
+from turnwise.server.hub import Hub, Place, Watching, access_ended
 from turnwise.server.once import Claim, claim
 from turnwise.server.problems import UNEXPECTED, Problem, log
-from turnwise.server.sse import EVENTS, EventStream, WholeAnswer
+from turnwise.server.sse import EVENT_STREAM_TYPE, EventStream, WholeAnswer
 from turnwise.types import Accepted, Answered, Failed, StageDone, TurnEvent, TurnRequest
 
-MOST_WAITING = 200  # turns that may wait to be worked on
-RETRY = 5.0  # seconds after which who was turned away may try again
-LARGEST = 8_000_000  # bytes of a stream that are kept: who is further behind has lost it
-KEPT = 500  # streams that are over and can still be read, and
-KEPT_BYTES = 64_000_000  # how large they may be together
-AT_ONCE = 256_000  # bytes that a reader who is behind is given at once
-CLOSING = 5.0  # seconds that turns have to write down what they have when the server stops
-TICK = 1.0  # seconds between two looks at keys and at what else is due
-BLOCKED = ("MessageBlocked", "AnswerBlocked")
+MAX_WAITING_TURNS = 200  # that may wait to be worked on
+RETRY_SECONDS = 5.0  # after which a client that was turned away may try again
+MAX_STREAM_BYTES = 8_000_000  # kept of one stream: a reader further behind has lost it
+MAX_KEPT_STREAMS = 500  # that are over and can still be read, and
+MAX_KEPT_BYTES = 64_000_000  # how large these may be together
+MAX_READ_BYTES = 256_000  # given at once to a reader that is behind
+CLOSING_SECONDS = 5.0  # for turns to store what they have when the server stops
+TICK_SECONDS = 1.0  # between two looks at keys and at what else is due
+BLOCKED_CODES = ("MessageBlocked", "AnswerBlocked")
 
 Events = AsyncGenerator[TurnEvent, None]
 
 
 class Form(Protocol):
-    """How a turn is written for who asked for it. `answer` is what is kept for the same request sent again."""
+    """How a turn is written for its client. `answer` is what is kept in case the same request is sent again."""
 
     media_type: str
     answer: dict[str, Any] | None
 
     async def write(self, event: TurnEvent, stream: str) -> bytes:
-        """What is sent for an event of a stream; nothing for some."""
+        """The bytes to send for an event of a stream; empty for some."""
         ...
 
     def write_problem(self, problem: Problem) -> bytes:
-        """The same where the turn breaks off after something was sent."""
+        """The bytes to send if the turn breaks off after something was sent."""
         ...
 
     def again(self, answer: dict[str, Any]) -> bytes:
-        """All that is sent of an answer that was given before."""
+        """The bytes to send for an answer that was given before."""
         ...
 
 
 class Reader:
-    """One who follows a stream, from the frame after a number on. Ends with the stream; raises what the turn failed
-    with where nothing was sent of it."""
+    """Follows a stream, starting after the frame with a number, until it ends. If the turn failed before it wrote
+    anything, raises that error, or gives it as a frame once the response has started."""
 
     def __init__(self, stream: Stream, after: int, key_id: str) -> None:
         self.key_id = key_id
@@ -65,7 +65,7 @@ class Reader:
         self._stream = stream
         self._read = after
         self._refusal: bytes | None = None
-        self._done = False
+        self._started = self._done = False
         stream.enter(self)
 
     def __aiter__(self) -> Reader:
@@ -81,23 +81,35 @@ class Reader:
                 self._read, frames = self._stream.after(self._read)
                 return frames
             if self._stream.over:
-                if self._stream.error is not None:
-                    raise self._stream.error
-                break
+                self._done = True
+                if self._stream.error is None:
+                    break
+                return self._error_frame(self._stream.error)
             await self.news.wait()
         raise StopAsyncIteration
+
+    def response_started(self) -> None:
+        self._started = True
 
     async def aclose(self) -> None:
         self._stream.leave(self)
 
     def refuse(self, problem: bytes) -> None:
-        """Let this be the last that is read."""
+        """Make this the last frame that is read."""
         self._refusal = problem
         self.news.set()
 
+    def _error_frame(self, error: Exception) -> bytes:
+        if not self._started:
+            raise error
+        if isinstance(error, TurnwiseError):
+            return self._stream.form.write_problem(Problem.of_error(error))
+        log.error("A turn broke", exc_info=error)
+        return self._stream.form.write_problem(UNEXPECTED)
+
 
 class Stream:
-    """A turn, and what was written of it: frames, numbered from 1."""
+    """A turn and what it has written: frames, numbered from 1."""
 
     def __init__(self, caller: Caller, form: Form, linger: float, resumable: bool) -> None:
         self.id = uuid.uuid4().hex
@@ -106,7 +118,7 @@ class Stream:
         self.resumable = resumable
         self.turn: Accepted | None = None
         self.over = False
-        self.error: Exception | None = None  # what its reader is told where nothing was written
+        self.error: Exception | None = None  # raised to its reader if nothing was written
         self.count = 0
         self.size = 0
         self.readers: set[Reader] = set()
@@ -115,7 +127,7 @@ class Stream:
         self.stopped: TurnwiseError | None = None
         self._frames: deque[bytes] = deque()
         self._linger = linger  # seconds that it goes on without a reader
-        self._alone: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
 
     @property
     def place(self) -> Place | None:
@@ -130,12 +142,12 @@ class Stream:
             written = f"id: {self.id}-{self.count}\n".encode() + written
         self._frames.append(written)
         self.size += len(written)
-        while self.size > LARGEST and len(self._frames) > 1:
+        while self.size > MAX_STREAM_BYTES and len(self._frames) > 1:
             self.size -= len(self._frames.popleft())
         self._wake()
 
     def fail(self, problem: Problem, error: Exception) -> None:
-        """End in a problem: as a frame where something was written, else as an error for the reader."""
+        """End in a problem: as a frame if something was written, otherwise as an error for the reader."""
         if self.count:
             self.put(self.form.write_problem(problem))
         else:
@@ -143,53 +155,53 @@ class Stream:
 
     def end(self) -> None:
         self.over = True
-        self._stay()
+        self._cancel_timer()
         self._wake()
 
     def has_after(self, number: int) -> bool:
-        """Whether all that follows a frame is still there."""
+        """Whether everything that follows a frame is still kept."""
         return number >= self.count - len(self._frames)
 
     def after(self, number: int) -> tuple[int, bytes]:
-        """The frames that follow one, not too many at once, and the number of the last. Raises StopAsyncIteration where
-        they are there no more."""
+        """The frames that follow one, up to a limit, after the number of the last. Raises StopAsyncIteration if they
+        are no longer kept."""
         if not self.has_after(number):
             log.warning("A reader was too far behind a stream; its connection was closed.")
             raise StopAsyncIteration
         taken: list[bytes] = []
         size, first = 0, number - (self.count - len(self._frames))
-        while first + len(taken) < len(self._frames) and size < AT_ONCE:
+        while first + len(taken) < len(self._frames) and size < MAX_READ_BYTES:
             taken.append(self._frames[first + len(taken)])
             size += len(taken[-1])
         return number + len(taken), b"".join(taken)
 
     def enter(self, reader: Reader) -> None:
         self.readers.add(reader)
-        self._stay()
+        self._cancel_timer()
 
     def leave(self, reader: Reader) -> None:
-        """After the last reader, the turn goes on for a while in case one comes back."""
+        """Once the last reader has left, the turn goes on for a while in case one comes back."""
         if reader not in self.readers:
             return
         self.readers.discard(reader)
         if self.readers or self.over:
             return
         if self._linger > 0:
-            self._alone = asyncio.get_running_loop().call_later(self._linger, self.stop, Interrupted())
+            self._linger_timer = asyncio.get_running_loop().call_later(self._linger, self.stop, Interrupted())
         else:
             self.stop(Interrupted())
 
     def stop(self, why: TurnwiseError) -> None:
-        """Close the turn. What it has is kept, as interrupted."""
+        """Stop the turn. What it has is stored as interrupted."""
         if self.stopped is None and not self.over:
             self.stopped = why
-            if self.begun and self.task is not None:  # a task that has not begun would end without a word
+            if self.begun and self.task is not None:  # cancelled before it has begun, a task would skip its cleanup
                 self.task.cancel()
 
-    def _stay(self) -> None:
-        if self._alone is not None:
-            self._alone.cancel()
-            self._alone = None
+    def _cancel_timer(self) -> None:
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
+            self._linger_timer = None
 
     def _wake(self) -> None:
         for reader in self.readers:
@@ -197,7 +209,7 @@ class Stream:
 
 
 class Seats:
-    """Who is worked on: so many turns at a time, the others in the order in which they came."""
+    """Limits how many turns are worked on at a time; the others wait in the order in which they came."""
 
     def __init__(self, number: int) -> None:
         self.waiting = 0
@@ -208,7 +220,7 @@ class Seats:
 
 
 class Seat:
-    """A turn's place among those: it waits from the first, takes the place, and gives it back."""
+    """A turn's seat: the turn waits from the start, takes the seat, and gives it back."""
 
     def __init__(self, seats: Seats) -> None:
         self._seats = seats
@@ -232,7 +244,7 @@ class Seat:
 
 
 class Live:
-    """The turns of a server, those who follow them, and those who watch conversations."""
+    """The turns of a server, their readers, and the watchers of conversations."""
 
     def __init__(
         self,
@@ -240,8 +252,8 @@ class Live:
         valid: Callable[[str], bool] = lambda _: True,
         observed: Callable[[TurnRequest, Events], Events] = lambda _, events: events,
     ) -> None:
-        """`valid` says whether the key of an id is still good; it may ask a database. `observed` is given the events of
-        every turn, and gives them on."""
+        """`valid` says whether the key with an id is still valid; it may query a database. `observed` is given the
+        events of every turn and passes them on."""
         settings = engine.settings
         self.hub = Hub(engine.store, self._tick)
         self._engine = engine
@@ -252,7 +264,7 @@ class Live:
         self._resume = settings.resume_seconds
         self._running: set[Stream] = set()
         self._streams: dict[str, Stream] = {}  # those that can be read again, by id
-        self._kept: deque[Stream] = deque()  # of these those that are over, oldest first
+        self._kept: deque[Stream] = deque()  # those of them that are over, oldest first
         self._kept_bytes = 0
         self._ticking: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
@@ -274,8 +286,8 @@ class Live:
     async def respond(
         self, request: TurnRequest, caller: Caller, form: Form, sent: Request, resumable: bool = False
     ) -> Response:
-        """The response that a turn is answered with. With an Idempotency-Key it is held once only, and who sent it can
-        come for the answer: then it goes on without a reader too."""
+        """The response to a turn. With an Idempotency-Key the turn runs only once, and goes on without a reader too,
+        since its client can come back for the answer."""
         claimed = await claim(self._engine.store.requests, caller, sent)
         if claimed is not None and claimed.answer is not None:
             again = form.again(claimed.answer)
@@ -287,7 +299,7 @@ class Live:
                 await claimed.release()
             raise
         reader = Reader(stream, 0, caller.key_id)
-        return EventStream(reader) if form.media_type == EVENTS else WholeAnswer(reader)
+        return EventStream(reader) if form.media_type == EVENT_STREAM_TYPE else WholeAnswer(reader)
 
     def begin(
         self,
@@ -297,11 +309,11 @@ class Live:
         resumable: bool = False,
         claimed: Claim | None = None,
     ) -> Stream:
-        """Start a turn. Raises Overloaded where too many wait, ShuttingDown while the server stops."""
+        """Start a turn. Raises Overloaded if too many are waiting, ShuttingDown while the server stops."""
         if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Send it again in a moment.")
-        if self._seats.waiting >= MOST_WAITING:
-            raise Overloaded(f"{self._seats.waiting} messages wait to be answered already.", RETRY)
+        if self._seats.waiting >= MAX_WAITING_TURNS:
+            raise Overloaded(f"{self._seats.waiting} messages wait to be answered already.", RETRY_SECONDS)
         stream = Stream(caller, form, self._resume if resumable or claimed else 0.0, resumable)
         self._running.add(stream)
         if resumable:
@@ -311,14 +323,14 @@ class Live:
         return stream
 
     def stream(self, stream_id: str, caller: Caller) -> Stream:
-        """The stream of an id, running or over not long ago. Raises NotFound."""
+        """The stream with an id, running or recently over. Raises NotFound."""
         stream = self._streams.get(stream_id)
         if stream is None or not caller.sees(stream.caller):
             raise NotFound("There is no such stream, or it is over.", "Load the conversation: its turns are kept.")
         return stream
 
     def stream_of(self, place: Place) -> str | None:
-        """The id of the stream in which a conversation is being answered, where it can be followed."""
+        """The id of the stream in which a conversation is being answered, if it can be followed."""
         return next((each.id for each in self._running if each.resumable and each.place == place), None)
 
     async def cancel(self, stream: Stream) -> None:
@@ -328,14 +340,14 @@ class Live:
             await asyncio.wait({stream.task})
 
     async def watch(self, conversation_id: str, caller: Caller, seen: str = "") -> Watching:
-        """A response that tells what happens to a conversation. Raises ConversationNotFound."""
+        """A response that reports what happens to a conversation. Raises ConversationNotFound."""
         if self._draining is not None:
             raise ShuttingDown("The server is being stopped.", "Come back in a moment.")
         return await self.hub.watch(conversation_id, caller, seen, self.stream_of)
 
     async def drain(self, seconds: float = 0.0) -> None:
-        """Take no more turns, let those that run end for so long, and close the others, which are kept as they are.
-        Once begun, it is the same for all who call it."""
+        """Accept no more turns, give those that run this long to end, then stop the rest, which are stored as they
+        are. All callers share one drain."""
         if self._draining is None:
             self._draining = asyncio.create_task(self._drain(seconds))
         await self._draining
@@ -346,7 +358,7 @@ class Live:
             await asyncio.wait(running, timeout=seconds)
             for stream in tuple(self._running):
                 stream.stop(ShuttingDown("The server was stopped before the answer was complete."))
-            await asyncio.wait(running, timeout=CLOSING)
+            await asyncio.wait(running, timeout=CLOSING_SECONDS)
         if self._ticking is not None:
             self._ticking.cancel()
 
@@ -356,7 +368,7 @@ class Live:
         try:
             if stream.stopped:
                 raise asyncio.CancelledError
-            request = dataclasses.replace(request, crowded=lambda: self.waiting > 0)  # then what can be left out is
+            request = dataclasses.replace(request, crowded=lambda: self.waiting > 0)  # then optional work is left out
             async with aclosing(self._observed(request, self._engine.stream(request))) as events:
                 async for event in events:
                     status = _status(event) or status
@@ -374,13 +386,11 @@ class Live:
             stream.fail(UNEXPECTED, error)
         finally:
             seat.give_back()
-            if claimed is not None:
-                await claimed.release()
-            stream.end()
-            self._running.discard(stream)
-            self._keep(stream)
-            if stream.place and stream.turn:
-                self.hub.turn(stream.place, stream.turn.turn, status)
+            try:
+                if claimed is not None:
+                    await claimed.release()
+            finally:  # even if it is stopped just now
+                self._end(stream, status)
 
     async def _write(self, stream: Stream, event: TurnEvent, claimed: Claim | None) -> None:
         if isinstance(event, Failed) and not stream.count:
@@ -388,21 +398,28 @@ class Live:
             return
         written = await stream.form.write(event, stream.id)
         if isinstance(event, Answered) and claimed is not None and stream.form.answer is not None:
-            await claimed.complete(stream.form.answer)  # before anyone can have read it and ask again
+            await claimed.complete(stream.form.answer)  # before anyone can read it and ask again
         stream.put(written)
         if isinstance(event, Accepted):
             stream.turn = event
             if stream.place:
                 self.hub.turn(stream.place, event.turn, "pending", stream.id if stream.resumable else None)
 
+    def _end(self, stream: Stream, status: str) -> None:
+        stream.end()
+        self._running.discard(stream)
+        self._keep(stream)
+        if stream.place and stream.turn:
+            self.hub.turn(stream.place, stream.turn.turn, status)
+
     def _keep(self, stream: Stream) -> None:
-        """Let a stream that is over be read for a while, as far as there is room."""
+        """Let a stream that is over be read for a while, if there is room."""
         if not stream.resumable:
             return
         self._kept.append(stream)
         self._kept_bytes += stream.size
         asyncio.get_running_loop().call_later(self._resume, self._forget, stream)
-        while len(self._kept) > KEPT or self._kept_bytes > KEPT_BYTES:
+        while len(self._kept) > MAX_KEPT_STREAMS or self._kept_bytes > MAX_KEPT_BYTES:
             self._forget(self._kept[0])
 
     def _forget(self, stream: Stream) -> None:
@@ -415,9 +432,9 @@ class Live:
             self._ticking = asyncio.create_task(self._tick_on())
 
     async def _tick_on(self) -> None:
-        """One clock for all, while there is anyone to look after."""
+        """One clock for everything, while there is anyone to look after."""
         while self._running or len(self.hub):
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(TICK_SECONDS)
             try:
                 await self._check_keys()
                 await self.hub.tick()
@@ -425,16 +442,16 @@ class Live:
                 log.exception("Looking after streams failed")
 
     async def _check_keys(self) -> None:
-        """End what was begun, is read or is watched with a key that is no longer good."""
+        """End what was begun, is read or is watched with a key that is no longer valid."""
         keys = self.hub.keys | {stream.key_id for stream in self._running}
         keys |= {reader.key_id for stream in self._running for reader in stream.readers}
-        for key_id in await asyncio.to_thread(self._no_longer_valid, keys - {""}):
+        for key_id in await asyncio.to_thread(self._no_longer_valid, keys):
             for stream in tuple(self._running):
                 if stream.key_id == key_id:
-                    stream.stop(revoked())
+                    stream.stop(access_ended(key_id))
                 for reader in tuple(stream.readers):
                     if reader.key_id == key_id and stream.key_id != key_id:
-                        reader.refuse(stream.form.write_problem(Problem.of_error(revoked())))
+                        reader.refuse(stream.form.write_problem(Problem.of_error(access_ended(key_id))))
             self.hub.refuse(key_id)
 
     def _no_longer_valid(self, keys: set[str]) -> list[str]:
@@ -442,9 +459,9 @@ class Live:
 
 
 def _status(event: TurnEvent) -> str:
-    """What becomes of a turn with an event, where it ends with it."""
+    """The status of a turn that ends with this event; empty if it goes on."""
     if isinstance(event, Answered):
         return "answered"
     if isinstance(event, Failed):
-        return "blocked" if event.error["code"] in BLOCKED else "failed"
+        return "blocked" if event.error["code"] in BLOCKED_CODES else "failed"
     return ""

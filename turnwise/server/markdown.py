@@ -1,6 +1,6 @@
-"""Answers as HTML that is safe to put on a page: no raw HTML, no images, links only to where a person would follow.
+"""Answers as HTML that is safe to put on a page: no raw HTML, no images, links only to web and mail addresses.
 
-Formulas become MathML and code gets classes for its colours, both here: the page runs nothing for them.
+Formulas become MathML and code is highlighted here on the server: the page runs no scripts for them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mdit_py_plugins.dollarmath.index import math_inline_dollar
 from turnwise.server import highlighting, maths
 from turnwise.text import CITATION
 
-LONGEST_HUGGED = 24  # characters before a citation that stay on its line
-MOST_LINES = 60  # of a formula between \\[ and \\]
-MOST_FORMULAS = 20_000  # characters of formulas in one answer; further ones are shown as they were written
+MAX_HUGGED_LENGTH = 24  # characters before a citation that stay on its line
+MAX_FORMULA_LINES = 60  # between \\[ and \\]
+MAX_FORMULAS_LENGTH = 20_000  # characters of all formulas in one answer; further ones are shown as written
 
 # An amount of money and then words, up to the next dollar sign: "$5 (about 4$".
 _MONEY = re.compile(r"[\d.,]+ [^=^_\\{}<>]*[a-zA-Z]{2}[^=^_\\{}<>]*")
@@ -33,7 +33,9 @@ _MONEY = re.compile(r"[\d.,]+ [^=^_\\{}<>]*[a-zA-Z]{2}[^=^_\\{}<>]*")
 def render(text: str, cited: Collection[int] = ()) -> str:
     """The HTML of a Markdown text; [n] becomes a button where n is one of the cited numbers."""
     return str(
-        _markdown.render(text, {"cited": frozenset(cited), "maths": MOST_FORMULAS, "code": highlighting.LONGEST})
+        _markdown.render(
+            text, {"cited": frozenset(cited), "maths": MAX_FORMULAS_LENGTH, "code": highlighting.MAX_CODE_LENGTH}
+        )
     )
 
 
@@ -59,7 +61,7 @@ def _split(text: str, cited: Collection[int]) -> Iterator[Token]:
         if int(mark[1]) not in cited:
             continue
         before = text[start : mark.start()].rstrip(" ")
-        word = before[before.rfind(" ") + 1 :][-LONGEST_HUGGED:]
+        word = before[before.rfind(" ") + 1 :][-MAX_HUGGED_LENGTH:]
         yield Token("text", "", 0, content=before[: len(before) - len(word)])
         yield Token("citation", "", 0, content=word, info=str(int(mark[1])))
         start = mark.end()
@@ -74,7 +76,7 @@ def _citation(_: RendererHTML, tokens: Sequence[Token], position: int, *__: Any)
 
 
 def _cell(renderer: RendererHTML, tokens: Sequence[Token], position: int, options: Any, env: Any) -> str:
-    """A cell with its alignment as a class: a style of its own is not let onto the page."""
+    """A cell with its alignment as a class: the page's policy allows no inline styles."""
     align = str(tokens[position].attrs.pop("style", "")).removeprefix("text-align:")
     if align:
         tokens[position].attrSet("class", f"align-{align}")
@@ -96,13 +98,13 @@ def _math_in_dollars(state: StateInline, silent: bool) -> bool:
     if state.src[start] != "$" or (start and state.src[start - 1].isalnum()):
         return False
     end = state.src.find("$", start + 1)
-    return not _MONEY.fullmatch(state.src[start + 1 : end][: maths.LONGEST]) and _dollars(state, silent)
+    return not _MONEY.fullmatch(state.src[start + 1 : end][: maths.MAX_FORMULA_LENGTH]) and _dollars(state, silent)
 
 
 def _math_in_brackets(state: StateInline, silent: bool) -> bool:
     """Formulas between \\( and \\), \\[ and \\]."""
     close = {"\\(": "\\)", "\\[": "\\]"}.get(state.src[state.pos : state.pos + 2])
-    end = state.src.find(close, state.pos + 2, state.pos + maths.LONGEST) if close else -1
+    end = state.src.find(close, state.pos + 2, state.pos + maths.MAX_FORMULA_LENGTH) if close else -1
     if end < 0:
         return False
     if not silent:
@@ -113,10 +115,12 @@ def _math_in_brackets(state: StateInline, silent: bool) -> bool:
 
 
 def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A formula that stands on lines of its own between \\[ and \\], so that a line of it is no list."""
+    """A formula on its own lines between \\[ and \\], so that none of its lines is read as a list."""
     if not _line(state, start).startswith("\\["):
         return False
-    last = next((at for at in range(start, min(end, start + MOST_LINES)) if _line(state, at).endswith("\\]")), None)
+    last = next(
+        (at for at in range(start, min(end, start + MAX_FORMULA_LINES)) if _line(state, at).endswith("\\]")), None
+    )
     if last is None:
         return False
     if not silent:
@@ -135,8 +139,8 @@ def _formula(display: bool) -> Callable[..., str]:
     def rendered(_: RendererHTML, tokens: Sequence[Token], position: int, __: Any, env: Any) -> str:
         source = tokens[position].content
         env["maths"] -= len(source)
-        known = maths.mathml(source, display) if env["maths"] >= 0 else f"<code>{escapeHtml(source)}</code>"
-        return f"<p>{known}</p>\n" if tokens[position].block else known
+        html = maths.mathml(source, display) if env["maths"] >= 0 else f"<code>{escapeHtml(source)}</code>"
+        return f"<p>{html}</p>\n" if tokens[position].block else html
 
     return rendered
 

@@ -12,8 +12,8 @@ from markdown_it.common.utils import escapeHtml
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-LONGEST = 2000  # characters of a formula; a longer one is shown as it was written
-DEEPEST = 40  # braces within braces
+MAX_FORMULA_LENGTH = 2000  # characters; a longer formula is shown as written
+MAX_DEPTH = 40  # of nested braces
 
 TAGS = frozenset(
     "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt"
@@ -22,7 +22,7 @@ TAGS = frozenset(
 _WORD = re.compile(r"[a-z][a-z -]{0,60}")
 _LENGTH = re.compile(r"[+-]?(?:\d{1,2}(?:\.\d{1,4})?|\.\d{1,4})(?:em|ex|pt|px|mm|cm|pc|in|%)?")
 _LENGTHS = re.compile(rf"{_LENGTH.pattern}(?: {_LENGTH.pattern}){{0,30}}")
-_FORMS = {
+_ATTRIBUTE_PATTERNS = {
     **dict.fromkeys(
         "accent accentunder columnalign columnlines display displaystyle fence form frame largeop linebreak mathvariant"
         " movablelimits notation rowalign rowlines separator stretchy symmetric".split(),
@@ -34,54 +34,62 @@ _FORMS = {
         _LENGTHS,
     ),
 }
-ATTRIBUTES = frozenset(_FORMS)
+ATTRIBUTES = frozenset(_ATTRIBUTE_PATTERNS)
 
-# What lets a formula make others out of itself grows without end, and none of it is needed for one formula.
-_DEFINES = re.compile(r"\\(?:(?:re)?new|provide|[egx]?def|let|Declare|require|input|include|catcode|csname|loop)")
+# Definitions can make a formula expand without end, and a single formula needs none.
+_DEFINITION = re.compile(r"\\(?:(?:re)?new|provide|[egx]?def|let|Declare|require|input|include|catcode|csname|loop)")
 
 
 def mathml(tex: str, display: bool) -> str:
-    """The formula as a <math> element; as it was written, in <code>, where it cannot be read."""
+    """The formula as a <math> element; if it cannot be parsed, as it was written, in <code>."""
     source = tex.strip()
-    element = _read(source, display)
+    element = _parse(source, display)
     if element is None:
         return f'<code class="tex">{escapeHtml(source)}</code>'
-    return "".join(_written(element))
+    return "".join(_to_html(element))
 
 
-def _read(source: str, display: bool) -> Element | None:
-    if not source or len(source) > LONGEST or source.count("{") > 400 or _deep(source) or _DEFINES.search(source):
+def _parse(source: str, display: bool) -> Element | None:
+    if (
+        not source
+        or len(source) > MAX_FORMULA_LENGTH
+        or source.count("{") > 400
+        or _is_too_deep(source)
+        or _DEFINITION.search(source)
+    ):
         return None
     from latex2mathml.converter import convert_to_element
 
     try:
         return convert_to_element(source, display="block" if display else "inline")
-    except Exception:  # the reader has no one error for what it cannot read
+    except Exception:  # the parser has no common class of errors
         return None
 
 
-def _deep(source: str) -> bool:
+def _is_too_deep(source: str) -> bool:
     """Whether a formula is nested deeper than anyone writes, by braces, \\left or environments."""
     depth = 0
     for mark in re.finditer(r"\\begin|\\left|\\end|\\right|\\.|[{}]", source):
         depth += {"{": 1, "\\begin": 1, "\\left": 1, "}": -1, "\\end": -1, "\\right": -1}.get(mark[0], 0)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             return True
     return False
 
 
-def _written(element: Element) -> Iterator[str]:
-    """The element as HTML. The reader leaves character references in its texts, and whatever the formula said."""
+def _to_html(element: Element) -> Iterator[str]:
+    """The element as HTML. The parser leaves character references in its texts, and whatever the formula held."""
     known = element.tag in TAGS
     if known:
-        fits = {name: value for name, value in element.attrib.items() if name in _FORMS}
+        fits = {name: value for name, value in element.attrib.items() if name in _ATTRIBUTE_PATTERNS}
         given = "".join(
-            f' {name}="{value}"' for name, value in sorted(fits.items()) if _FORMS[name].fullmatch(str(value))
+            f' {name}="{value}"'
+            for name, value in sorted(fits.items())
+            if _ATTRIBUTE_PATTERNS[name].fullmatch(str(value))
         )
         yield f"<{element.tag}{given}>"
     yield _text(element.text)
     for child in element:
-        yield from _written(child)
+        yield from _to_html(child)
         yield _text(child.tail)
     if known:
         yield f"</{element.tag}>"

@@ -1,19 +1,21 @@
-"""What is remembered of a user across conversations, where they wish it: seen, changed and erased by them."""
+"""What is remembered about users across conversations, if they wish it; they can see, change and erase it."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
-from turnwise.engine import Engine
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import AskCaller
 from turnwise.server.bodies import Text
-from turnwise.server.problems import PROBLEMS, Json
+from turnwise.server.dependencies import EngineDep
+from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import KnowledgeLevel
+
+router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEM_RESPONSES)
 
 
 def without_nul(text: str) -> str:
@@ -47,23 +49,17 @@ class MemoryBody(BaseModel):
     topics: list[TopicBody] = Field([], max_length=200)
 
 
-def memory_router(engine: Engine, access: Access) -> APIRouter:
-    router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEMS)
-    ask = Depends(access.caller("ask"))
+@router.get("", summary="What is remembered of a user", responses={200: {"model": MemoryBody}})
+def memory(engine: EngineDep, caller: AskCaller, user: User = "") -> Response:
+    return Json(engine.memory(user, caller.tenant).to_dict())
 
-    @router.get("", summary="What is remembered of a user", responses={200: {"model": MemoryBody}})
-    def memory(user: User = "", caller: Caller = ask) -> Response:
-        return Json(engine.memory(user, caller.tenant).to_dict())
 
-    @router.put(
-        "", summary="Say what is to be remembered, in place of what was", responses={200: {"model": MemoryBody}}
-    )
-    def remember(body: MemoryBody, user: User = "", caller: Caller = ask) -> Response:
-        return Json(engine.set_memory(body.model_dump(), user, caller.tenant).to_dict())
+@router.put("", summary="Say what is to be remembered, in place of what was", responses={200: {"model": MemoryBody}})
+def remember(body: MemoryBody, engine: EngineDep, caller: AskCaller, user: User = "") -> Response:
+    return Json(engine.set_memory(body.model_dump(), user, caller.tenant).to_dict())
 
-    @router.delete("", summary="Forget all of it", status_code=204, response_class=Response)
-    def forget(user: User = "", caller: Caller = ask) -> Response:
-        engine.forget(user, caller.tenant)
-        return Response(status_code=204)
 
-    return router
+@router.delete("", summary="Forget all of it", status_code=204, response_class=Response)
+def forget(engine: EngineDep, caller: AskCaller, user: User = "") -> Response:
+    engine.forget(user, caller.tenant)
+    return Response(status_code=204)

@@ -20,10 +20,10 @@ from turnwise.server.live import Live
 from turnwise.types import Accepted, Answered, Delta, Failed, StageDone, StageTrace, TurnEvent
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)  # seconds
-LONG = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
-BLOCKED = ("MessageBlocked", "AnswerBlocked")
-MOST_RAILS = 50  # that are told apart
+SHORT_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)  # seconds
+LONG_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
+BLOCKED_CODES = ("MessageBlocked", "AnswerBlocked")
+MAX_RAIL_LABELS = 50  # rails beyond this are counted together
 
 Events = AsyncGenerator[TurnEvent, None]
 
@@ -34,22 +34,28 @@ class Metrics:
     def __init__(self, engine: Engine, live: Callable[[], Live]) -> None:
         self.registry = CollectorRegistry()
         own: dict[str, Any] = {"namespace": "turnwise", "registry": self.registry}
-        told = ["route", "method", "status"]
-        self.requests = Counter("http_requests", "Requests that were answered.", told, **own)
+        labels = ["route", "method", "status"]
+        self.requests = Counter("http_requests", "Requests that were answered.", labels, **own)
         self.latency = Histogram(
-            "http_request_duration_seconds", "Until the answer to a request began.", told[:2], buckets=QUICK, **own
+            "http_request_duration_seconds",
+            "Until the answer to a request began.",
+            labels[:2],
+            buckets=SHORT_BUCKETS,
+            **own,
         )
         self.connections = Gauge("sse_connections", "Event streams that are open.", **own)
         self.turns = Counter(
             "turns", "Turns that ended: answered, blocked, failed, refused or interrupted.", ["outcome"], **own
         )
         self.stages = Histogram(
-            "stage_duration_seconds", "What a stage of a turn took.", ["stage"], buckets=QUICK, **own
+            "stage_duration_seconds", "What a stage of a turn took.", ["stage"], buckets=SHORT_BUCKETS, **own
         )
-        self.duration = Histogram("turn_duration_seconds", "What a turn took.", buckets=LONG, **own)
-        self.first_event = Histogram("turn_first_event_seconds", "Until a turn was taken in.", buckets=QUICK, **own)
+        self.duration = Histogram("turn_duration_seconds", "What a turn took.", buckets=LONG_BUCKETS, **own)
+        self.first_event = Histogram(
+            "turn_first_event_seconds", "Until a turn was taken in.", buckets=SHORT_BUCKETS, **own
+        )
         self.first_text = Histogram(
-            "turn_first_text_seconds", "Until the first words of an answer.", buckets=LONG, **own
+            "turn_first_text_seconds", "Until the first words of an answer.", buckets=LONG_BUCKETS, **own
         )
         self.tokens = Counter("tokens", "Tokens of prompts and answers, as estimated.", ["kind"], **own)
         self.blocks = Counter("guard_blocks", "Messages and answers that a rail stopped.", ["rail"], **own)
@@ -59,12 +65,12 @@ class Metrics:
         self.registry.register(_Now(engine, live))
         self._rails: set[str] = set()
 
-    def written(self) -> bytes:
-        """All counts as Prometheus reads them. It asks the library: not for an event loop."""
+    def render(self) -> bytes:
+        """All metrics in Prometheus's format. Queries the library: keep it off the event loop."""
         return generate_latest(self.registry)
 
-    def answered(self, scope: Scope, status: int, seconds: float, length: str = "") -> None:
-        """Count a request."""
+    def count_request(self, scope: Scope, status: int, seconds: float, length: str = "") -> None:
+        """Count a request that was answered."""
         route, method = template_of(scope), scope["method"] if scope["method"] in METHODS else "other"
         self.requests.labels(route, method, str(status)).inc()
         self.latency.labels(route, method).observe(seconds)
@@ -95,7 +101,7 @@ class Metrics:
                             self._count(reply.trace[seen:])
                             self.tokens.labels("answer").inc(len(reply.text) // 4 + 1)
                         case Failed(error, _, trace):
-                            blocked = error["code"] in BLOCKED
+                            blocked = error["code"] in BLOCKED_CODES
                             outcome = "blocked" if blocked else "failed" if accepted else "refused"
                             self._count(trace[seen:])
                             if blocked:
@@ -115,20 +121,20 @@ class Metrics:
         for stage in trace:
             for name, found in (stage.details.get("rails") or {}).items():
                 if isinstance(found, dict) and found.get("action") == "block":
-                    if len(self._rails) < MOST_RAILS:
+                    if len(self._rails) < MAX_RAIL_LABELS:
                         self._rails.add(name)
                     self.blocks.labels(name if name in self._rails else "other").inc()
 
 
 def template_of(scope: Scope) -> str:
-    """The route that a request was for, as it is written in the description; "none" where there is none."""
+    """The path of the route that a request was for, with its parameters' names; "none" if there is none."""
     if scope["path"].startswith("/web/"):
         return "/web"
     return str(getattr(scope.get("route"), "path", "") or "none")
 
 
 class _Now(Collector):
-    """What is so at the moment of asking."""
+    """Values that are read when the metrics are asked for."""
 
     def __init__(self, engine: Engine, live: Callable[[], Live]) -> None:
         self._engine = engine

@@ -7,20 +7,20 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from turnwise.citations import bibliography, find_style
-from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
 from turnwise.guard.shape import check_shape
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import AskCaller
 from turnwise.server.bodies import AnalyzeBody, ChatBody, Found, SearchBody
-from turnwise.server.live import Live, Reader
+from turnwise.server.dependencies import EngineDep, LiveDep
+from turnwise.server.live import Reader
 from turnwise.server.markdown import render
 from turnwise.server.once import IdempotencyKey
-from turnwise.server.problems import PROBLEMS, Json, Problem, encode
-from turnwise.server.sse import EVENTS, EventStream, frame
+from turnwise.server.problems import PROBLEM_RESPONSES, Json, Problem, encode
+from turnwise.server.sse import EVENT_STREAM_TYPE, EventStream, frame
 from turnwise.types import (
     Accepted,
     Answered,
@@ -33,84 +33,90 @@ from turnwise.types import (
     TurnEvent,
 )
 
-_EVENTS: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {}}}}
+_EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM_TYPE: {}}}}
 
 
-def native_router(engine: Engine, access: Access, live: Live) -> APIRouter:
-    router = APIRouter(prefix="/api", responses=PROBLEMS)
-    ask = Depends(access.caller("ask"))
+router = APIRouter(prefix="/api", responses=PROBLEM_RESPONSES)
 
-    @router.post(
-        "/chat",
-        summary="Ask, as server-sent events or one object",
-        responses={200: {"model": Reply, "content": {EVENTS: {}}}},
-    )
-    async def chat(
-        body: ChatBody,
-        sent: Request,
-        idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
-        caller: Caller = ask,
-    ) -> Response:
-        request = caller.sends(body.to_request(), body.user)
-        chosen = body.style or engine.settings.style
-        style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
-        form = ChatEvents(style) if body.stream else ChatObject(style)
-        return await live.respond(request, caller, form, sent, resumable=body.stream)
 
-    @router.get(
-        "/streams/{stream}",
-        summary="Come back to an answer: the events that were missed",
-        responses={**_EVENTS, 204: {"description": "It is over, and nothing was missed"}},
-    )
-    async def follow(
-        stream: str,
-        after: Annotated[int, Query(ge=0, description="The number of the last event that was seen")] = 0,
-        last_event_id: Annotated[str | None, Header(description="The same, as the id of that event")] = None,
-        caller: Caller = ask,
-    ) -> Response:
-        found = live.stream(stream, caller)
-        seen = min(after if last_event_id is None else _number(last_event_id, stream), found.count)
-        if not found.has_after(seen):
-            raise NotFound("What follows that event is not there any more.", "Load the conversation once it is over.")
-        if found.over and seen == found.count:
-            return Response(status_code=204)  # by which a browser knows not to come back
-        return EventStream(Reader(found, seen, caller.key_id))
+@router.post(
+    "/chat",
+    summary="Ask, as server-sent events or one object",
+    responses={200: {"model": Reply, "content": {EVENT_STREAM_TYPE: {}}}},
+)
+async def chat(
+    body: ChatBody,
+    sent: Request,
+    engine: EngineDep,
+    live: LiveDep,
+    caller: AskCaller,
+    idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
+) -> Response:
+    request = caller.sends(body.to_request(), body.user)
+    chosen = body.style or engine.settings.style
+    style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
+    form = ChatEvents(style) if body.stream else ChatObject(style)
+    return await live.respond(request, caller, form, sent, resumable=body.stream)
 
-    @router.delete("/streams/{stream}", summary="Stop an answer; what there is of it is kept", status_code=204)
-    async def cancel(stream: str, caller: Caller = ask) -> Response:
-        await live.cancel(live.stream(stream, caller))
-        return Response(status_code=204)
 
-    @router.get(
-        "/conversations/{conversation_id}/events",
-        summary="What happens to a conversation: turns that begin and end, its title, its end",
-        responses=_EVENTS,
-    )
-    async def events(
-        conversation_id: str,
-        last_event_id: Annotated[str, Header(description="The last event that was seen")] = "",
-        caller: Caller = ask,
-    ) -> Response:
-        return await live.watch(conversation_id, caller, last_event_id)
+@router.get(
+    "/streams/{stream}",
+    summary="Come back to an answer: the events that were missed",
+    responses={**_EVENT_RESPONSES, 204: {"description": "It is over, and nothing was missed"}},
+)
+async def follow(
+    stream: str,
+    live: LiveDep,
+    caller: AskCaller,
+    after: Annotated[int, Query(ge=0, description="The number of the last event that was seen")] = 0,
+    last_event_id: Annotated[str | None, Header(description="The same, as the id of that event")] = None,
+) -> Response:
+    found = live.stream(stream, caller)
+    seen = min(after if last_event_id is None else _number(last_event_id, stream), found.count)
+    if not found.has_after(seen):
+        raise NotFound("What follows that event is not there any more.", "Load the conversation once it is over.")
+    if found.over and seen == found.count:
+        return Response(status_code=204)  # which tells a browser not to come back
+    return EventStream(Reader(found, seen, caller.key_id))
 
-    @router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
-    async def analyze(body: AnalyzeBody, caller: Caller = ask) -> Response:
-        request = caller.sends(body.to_request(), "")
-        await engine.admit(request)
-        return Json((await asyncio.to_thread(engine.analyze, request)).to_dict())
 
-    @router.post(
-        "/search", summary="Find passages as a turn does: no answer, nothing is kept", responses={200: {"model": Found}}
-    )
-    async def search(body: SearchBody, caller: Caller = ask) -> Response:
-        request = caller.sends(body.to_request(), body.user)
-        check_shape(body.query, engine.settings.max_message, "query")
-        await engine.admit(request)
-        hits = await asyncio.to_thread(engine.search, body.query, body.limit, request.where, request.reach)
-        fine = [dataclasses.asdict(hit) for hit in hits if not engine.is_suspect(hit.passage)]
-        return Json({"hits": fine, "left_out": len(hits) - len(fine)})
+@router.delete("/streams/{stream}", summary="Stop an answer; what there is of it is kept", status_code=204)
+async def cancel(stream: str, live: LiveDep, caller: AskCaller) -> Response:
+    await live.cancel(live.stream(stream, caller))
+    return Response(status_code=204)
 
-    return router
+
+@router.get(
+    "/conversations/{conversation_id}/events",
+    summary="What happens to a conversation: turns that begin and end, its title, its end",
+    responses=_EVENT_RESPONSES,
+)
+async def events(
+    conversation_id: str,
+    live: LiveDep,
+    caller: AskCaller,
+    last_event_id: Annotated[str, Header(description="The last event that was seen")] = "",
+) -> Response:
+    return await live.watch(conversation_id, caller, last_event_id)
+
+
+@router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
+async def analyze(body: AnalyzeBody, engine: EngineDep, caller: AskCaller) -> Response:
+    request = caller.sends(body.to_request(), "")
+    await engine.admit(request)
+    return Json((await asyncio.to_thread(engine.analyze, request)).to_dict())
+
+
+@router.post(
+    "/search", summary="Find passages as a turn does: no answer, nothing is kept", responses={200: {"model": Found}}
+)
+async def search(body: SearchBody, engine: EngineDep, caller: AskCaller) -> Response:
+    request = caller.sends(body.to_request(), body.user)
+    check_shape(body.query, engine.settings.max_message, "query")
+    await engine.admit(request)
+    hits = await asyncio.to_thread(engine.search, body.query, body.limit, request.where, request.reach)
+    fine = [dataclasses.asdict(hit) for hit in hits if not engine.is_suspect(hit.passage)]
+    return Json({"hits": fine, "left_out": len(hits) - len(fine)})
 
 
 def _number(event_id: str, stream: str) -> int:
@@ -133,7 +139,7 @@ class ChatObject:
     async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
         if not isinstance(event, Answered):
             return b""
-        self.answer = await asyncio.to_thread(told, event.reply, self._style)
+        self.answer = await asyncio.to_thread(reply_document, event.reply, self._style)
         return encode(self.answer)
 
     def write_problem(self, problem: Problem) -> bytes:
@@ -146,7 +152,7 @@ class ChatObject:
 class ChatEvents:
     """A turn as typed events, the last with the reply, also as HTML."""
 
-    media_type = EVENTS
+    media_type = EVENT_STREAM_TYPE
 
     def __init__(self, style: Path | None = None) -> None:
         self.answer: dict[str, Any] | None = None
@@ -167,7 +173,7 @@ class ChatEvents:
             case Delta(text):
                 return frame({"text": text}, "text")
             case Answered(reply):
-                answer = await asyncio.to_thread(told, reply, self._style, True)
+                answer = await asyncio.to_thread(reply_document, reply, self._style, True)
                 self.answer = {"accepted": self._accepted, "answer": answer}
                 return frame(answer, "answer")
             case Failed():
@@ -180,8 +186,8 @@ class ChatEvents:
         return frame({**answer["accepted"], "stream": None}, "accepted") + frame(answer["answer"], "answer")
 
 
-def told(reply: Reply, style: Path | None, html: bool = False) -> dict[str, Any]:
-    """A reply as the API gives it: with a bibliography where a citation style was chosen, and its text as HTML."""
+def reply_document(reply: Reply, style: Path | None, html: bool = False) -> dict[str, Any]:
+    """A reply as the API gives it, with a bibliography if a citation style was chosen, and with HTML if asked for."""
     answer = reply.to_dict()
     if html:
         answer["html"] = render(reply.text, {source.number for source in reply.sources})

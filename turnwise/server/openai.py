@@ -7,28 +7,39 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from turnwise.engine import Engine
 from turnwise.errors import BadRequest, NotFound
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import AskCaller
 from turnwise.server.bodies import FilterBody, Text, read_sources
+from turnwise.server.dependencies import LiveDep
 from turnwise.server.images import read_images
-from turnwise.server.live import Live
 from turnwise.server.once import IdempotencyKey
 from turnwise.server.problems import Json, Problem, encode
-from turnwise.server.sse import EVENTS, frame
+from turnwise.server.sse import EVENT_STREAM_TYPE, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
-MODEL = "turnwise"
-# What is given beside OpenAI's fields.
-CONTEXT = ("conversation_id", "sources", "claims", "condensed_query", "follow_up", "state", "notice", "suggestions")
-DONE = b"data: [DONE]\n\n"
-ERRORS: dict[int | str, dict[str, Any]] = {
+MODEL_NAME = "turnwise"
+MODEL_OBJECT = {"id": MODEL_NAME, "object": "model", "created": 0, "owned_by": MODEL_NAME}
+# Given in addition to OpenAI's own fields.
+CONTEXT_FIELDS = (
+    "conversation_id",
+    "sources",
+    "claims",
+    "condensed_query",
+    "follow_up",
+    "state",
+    "notice",
+    "suggestions",
+)
+DONE_FRAME = b"data: [DONE]\n\n"
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
 }
+
+router = APIRouter(prefix="/v1", responses=ERROR_RESPONSES)
 
 
 class ImageUrl(BaseModel):
@@ -88,7 +99,7 @@ class CompletionBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     messages: list[CompletionMessage]
-    model: str = MODEL
+    model: str = MODEL_NAME
     stream: bool = False
     stream_options: StreamOptions | None = None
     condensed_query: Text | None = None
@@ -105,11 +116,11 @@ class CompletionBody(BaseModel):
             raise BadRequest("The last of 'messages' must be from the user.", "Put the question last.")
         *history, last = (message for message, _ in sent)
         query, where = self.condensed_query or None, self.filter.to_filter()
-        images = read_images(sent[-1][1].images)  # those of earlier messages were seen then
+        images = read_images(sent[-1][1].images)  # those of earlier messages were seen with them
         return TurnRequest(last.content, tuple(history), condensed_query=query, where=where, images=images)
 
     def _refuse(self) -> None:
-        """Raise BadRequest for what a client must not believe to have got."""
+        """Raise BadRequest for options that a client would wrongly believe were followed."""
         if self.n is not None and self.n != 1:
             raise BadRequest("One answer is given at a time.", "Leave 'n' out, or ask again for another.")
         if self.tool_choice not in (None, "none", "auto"):
@@ -122,7 +133,7 @@ class CompletionBody(BaseModel):
 
 
 class Completion:
-    """One answer in OpenAI's words."""
+    """One answer in OpenAI's format."""
 
     def __init__(self, model: str, request: TurnRequest) -> None:
         self.head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
@@ -146,7 +157,7 @@ class Completion:
 
 def _context(reply: Reply) -> dict[str, Any]:
     known = reply.to_dict()
-    return {name: known[name] for name in CONTEXT}
+    return {name: known[name] for name in CONTEXT_FIELDS}
 
 
 class CompletionObject:
@@ -174,7 +185,7 @@ class CompletionObject:
 class CompletionChunks:
     """A turn's text in chunks, ending in [DONE]."""
 
-    media_type = EVENTS
+    media_type = EVENT_STREAM_TYPE
 
     def __init__(self, completion: Completion, with_usage: bool) -> None:
         self.answer: dict[str, Any] | None = None
@@ -185,7 +196,7 @@ class CompletionChunks:
     async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
         match event:
             case Delta(text):
-                return self._words(self._completion.head, text)
+                return self._text_chunk(self._completion.head, text)
             case Answered(reply):
                 self.answer = self._completion.whole(reply)
                 return self._rest(self.answer)
@@ -194,21 +205,21 @@ class CompletionChunks:
         return b""
 
     def write_problem(self, problem: Problem) -> bytes:
-        return frame(problem.to_openai()) + DONE
+        return frame(problem.to_openai()) + DONE_FRAME
 
     def again(self, answer: dict[str, Any]) -> bytes:
         return self._rest(answer)
 
     def _rest(self, whole: dict[str, Any]) -> bytes:
-        """What follows the words, and the words where there were none yet."""
+        """The chunks that follow the text, and the text before them if none was sent yet."""
         head = {name: whole[name] for name in ("id", "created", "model")}
-        words = b"" if self._begun else self._words(head, whole["choices"][0]["message"]["content"])
-        context = {name: whole[name] for name in CONTEXT}
+        words = b"" if self._begun else self._text_chunk(head, whole["choices"][0]["message"]["content"])
+        context = {name: whole[name] for name in CONTEXT_FIELDS}
         usage = {**head, "object": "chat.completion.chunk", "choices": [], "usage": whole["usage"]}
         last = frame({**_chunk(head, {}, "stop"), **context})
-        return words + last + (frame(usage) if self._with_usage else b"") + DONE
+        return words + last + (frame(usage) if self._with_usage else b"") + DONE_FRAME
 
-    def _words(self, head: dict[str, Any], text: str) -> bytes:
+    def _text_chunk(self, head: dict[str, Any], text: str) -> bytes:
         role = {} if self._begun else {"role": "assistant"}
         self._begun = True
         return frame(_chunk(head, {**role, "content": text}))
@@ -219,36 +230,32 @@ def _chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = Non
     return {**head, "object": "chat.completion.chunk", "choices": [choice]}
 
 
-def openai_router(engine: Engine, access: Access, live: Live) -> APIRouter:  # noqa: ARG001
-    router = APIRouter(prefix="/v1", responses=ERRORS)
-    ask = Depends(access.caller("ask"))
-    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+@router.get("/models", summary="The one model there is")
+def models(_: AskCaller) -> Response:
+    return Json({"object": "list", "data": [MODEL_OBJECT]})
 
-    @router.get("/models", summary="The one model there is")
-    def models(_: Caller = ask) -> Response:
-        return Json({"object": "list", "data": [model]})
 
-    @router.get("/models/{name}", summary="The same by its name")
-    def one_model(name: str, _: Caller = ask) -> Response:
-        if name != MODEL:
-            raise NotFound(f"There is no model {name!r}.", f"The one there is is called {MODEL}.")
-        return Json(model)
+@router.get("/models/{name}", summary="The same by its name")
+def one_model(name: str, _: AskCaller) -> Response:
+    if name != MODEL_NAME:
+        raise NotFound(f"There is no model {name!r}.", f"The one there is is called {MODEL_NAME}.")
+    return Json(MODEL_OBJECT)
 
-    @router.post(
-        "/chat/completions",
-        summary="Ask, as OpenAI's clients do",
-        responses={200: {"content": {"application/json": {}, EVENTS: {}}}},
-    )
-    async def completions(
-        body: CompletionBody,
-        sent: Request,
-        idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
-        caller: Caller = ask,
-    ) -> Response:
-        request = caller.sends(body.to_request(), body.user or "")
-        completion = Completion(body.model, request)
-        with_usage = bool(body.stream_options and body.stream_options.include_usage)
-        form = CompletionChunks(completion, with_usage) if body.stream else CompletionObject(completion)
-        return await live.respond(request, caller, form, sent)
 
-    return router
+@router.post(
+    "/chat/completions",
+    summary="Ask, as OpenAI's clients do",
+    responses={200: {"content": {"application/json": {}, EVENT_STREAM_TYPE: {}}}},
+)
+async def completions(
+    body: CompletionBody,
+    sent: Request,
+    live: LiveDep,
+    caller: AskCaller,
+    idempotency_key: IdempotencyKey = None,  # noqa: ARG001  (read where it is claimed)
+) -> Response:
+    request = caller.sends(body.to_request(), body.user or "")
+    completion = Completion(body.model, request)
+    with_usage = bool(body.stream_options and body.stream_options.include_usage)
+    form = CompletionChunks(completion, with_usage) if body.stream else CompletionObject(completion)
+    return await live.respond(request, caller, form, sent)

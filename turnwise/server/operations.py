@@ -1,22 +1,22 @@
-"""What those who run a server ask of it: whether it is up and ready, what it counts, and what its API is."""
+"""What operators ask of a server: whether it is up and ready, what it counts, and what its API is."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, NotAllowed, TurnwiseError
-from turnwise.server.access import Access, Caller
+from turnwise.server.access import ManageCaller
 from turnwise.server.describe import page
 from turnwise.server.live import Events, Live
 from turnwise.server.metrics import Metrics
-from turnwise.server.problems import PROBLEMS, Json, log
+from turnwise.server.problems import PROBLEM_RESPONSES, Json, log
 from turnwise.server.telemetry import Telemetry, telemetry_of
 from turnwise.server.watch import Watch
 from turnwise.types import TurnRequest
@@ -25,14 +25,14 @@ from turnwise.types import TurnRequest
 class Operations:
     """Looks after one server, from `start` to `stop`."""
 
-    live: Live  # given to it when there is one
+    live: Live  # set once there is one
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._preparing: threading.Thread | None = None
         self._missing = "models are being loaded"
         self._telemetry = _telemetry(engine.settings.trace_text)
-        self._described = ""
+        self._api_page = ""
         self.metrics = Metrics(engine, lambda: self.live)
 
     def middleware(self) -> Middleware:
@@ -44,7 +44,7 @@ class Operations:
         return self._telemetry.of_turn(request, counted) if self._telemetry else counted
 
     def start(self) -> None:
-        """Beside this, the models get ready for the first question."""
+        """Load the models in the background, for the first question."""
         self._preparing = threading.Thread(target=self._prepare, name="preparing")
         self._preparing.start()
 
@@ -58,13 +58,13 @@ class Operations:
         try:
             self._engine.prepare()
         except TurnwiseError as error:
-            log.warning("%s %s", error, error.hint)  # then sentences of the documents answer
+            log.warning("%s %s", error, error.hint)  # then answers are sentences of the documents
         except Exception:
             log.exception("The models could not be made ready")
         self._missing = ""
 
     def missing(self) -> list[str]:
-        """What keeps the server from answering now. It asks the library: not for an event loop."""
+        """What keeps the server from answering now. Queries the library: keep it off the event loop."""
         missing = [self._missing] if self._missing else []
         if self.live.closing:
             missing.append("the server is being stopped")
@@ -76,8 +76,8 @@ class Operations:
             missing.append("the library does not answer")
         return missing
 
-    def router(self, access: Access) -> APIRouter:
-        router, manage = APIRouter(responses=PROBLEMS), Depends(access.caller("manage"))
+    def router(self) -> APIRouter:
+        router = APIRouter(responses=PROBLEM_RESPONSES)
 
         @router.get("/healthz", summary="Whether the server is up")
         async def healthz(request: Request) -> Response:
@@ -94,19 +94,19 @@ class Operations:
             return Json(told, 503 if missing else 200)
 
         @router.get("/metrics", summary="What the server counts, for Prometheus", response_class=PlainTextResponse)
-        def metrics(caller: Caller = manage) -> Response:
+        def metrics(caller: ManageCaller) -> Response:
             if caller.tenant or caller.collections:
                 raise NotAllowed(
                     "The metrics are of the whole server, and this key is for a part of it.",
                     "Ask who runs the server.",
                     known=True,
                 )
-            return Response(self.metrics.written(), media_type=CONTENT_TYPE_LATEST)
+            return Response(self.metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
         @router.get("/docs", include_in_schema=False)
         def docs(request: Request) -> Response:
-            self._described = self._described or page(request.app.openapi())
-            return HTMLResponse(self._described)
+            self._api_page = self._api_page or page(request.app.openapi())
+            return HTMLResponse(self._api_page)
 
         return router
 

@@ -1,4 +1,4 @@
-"""Errors as people and programs read them: RFC 9457 problems, and OpenAI's form under /v1."""
+"""Errors as people and programs read them: RFC 9457 problems, and OpenAI's format under /v1."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class ProblemDocument(BaseModel):
     retry_after: float | None = None
 
 
-def _documented(description: str) -> dict[str, Any]:
+def _problem_response(description: str) -> dict[str, Any]:
     content = {"application/problem+json": {"schema": ProblemDocument.model_json_schema()}}
     return {"description": description, "content": content}
 
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    401: _documented("No key, or one that is not good (any more)"),
-    403: _documented("The key is not for this"),
-    404: _documented("There is no such thing that the caller may see"),
-    "4XX": _documented("A problem with the request (RFC 9457)"),
-    "5XX": _documented("A problem of the server (RFC 9457)"),
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    401: _problem_response("No key, or one that is not good (any more)"),
+    403: _problem_response("The key is not for this"),
+    404: _problem_response("There is no such thing that the caller may see"),
+    "4XX": _problem_response("A problem with the request (RFC 9457)"),
+    "5XX": _problem_response("A problem of the server (RFC 9457)"),
 }
 
 
@@ -69,7 +69,7 @@ class Problem:
     code: str
     detail: str
     hint: str = ""
-    retry_after: float | None = None  # seconds, where a rate limit was reached
+    retry_after: float | None = None  # seconds, if a rate limit was reached
 
     @classmethod
     def of_turn(cls, failed: Failed) -> Problem:
@@ -138,7 +138,7 @@ def install(app: FastAPI) -> None:
 
 
 def of_status(status: int, method: str, path: str, largest: int = 0) -> Problem:
-    """The problem behind a bare HTTP status; `largest` is how many bytes a body may have, where that is known."""
+    """The problem behind a bare HTTP status; `largest` is how many bytes a body may have, if that is known."""
     if status == 404:
         return Problem(404, "NotFound", f"There is nothing at {path}.", "/openapi.json lists every address.")
     if status == 405:

@@ -1,4 +1,4 @@
-"""The server as a process: listening, saying where, and stopping in good order."""
+"""The server as a process: it listens, says where, and shuts down cleanly."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from turnwise.server.gate import is_loopback
 from turnwise.server.library import describe_library
 from turnwise.server.live import Live
 
-GRACE = 10  # seconds that turns have to end when the server is stopped
-FAREWELL = 3  # seconds more in which their readers are told
-FORCED = 130  # the exit status where it was told twice to stop
-FORMS = ("text", "json")  # of the log
+GRACE_SECONDS = 10  # for turns to end when the server is stopped
+FAREWELL_SECONDS = 3  # more for their readers to be told
+FORCED_EXIT_STATUS = 130  # after a second signal to stop
+LOG_FORMATS = ("text", "json")
 
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None, debug: bool = False) -> None:
-    """Serve until Ctrl-C or SIGTERM, saying where, with a log on stderr; answers that have begun are completed. A
-    second such signal ends the process at once. Raises ConfigError where the address cannot be had. With `debug` the
-    log also tells what errors say, which may quote what somebody wrote."""
-    if engine.settings.logs not in FORMS:
-        raise ConfigError(f"'logs' cannot be {engine.settings.logs!r}.", f"Set it to {' or '.join(FORMS)}.")
+    """Serve until Ctrl-C or SIGTERM, printing the address, with a log on stderr; answers that have begun are completed.
+    A second such signal ends the process at once. Raises ConfigError if the address cannot be used. With `debug` the
+    log includes the messages of errors, which may quote what somebody wrote."""
+    if engine.settings.logs not in LOG_FORMATS:
+        raise ConfigError(f"'logs' cannot be {engine.settings.logs!r}.", f"Set it to {' or '.join(LOG_FORMATS)}.")
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
     level = logging.DEBUG if debug else logging.INFO
@@ -47,12 +47,13 @@ def serve(engine: Engine, host: str | None = None, port: int | None = None, debu
         with contextlib.suppress(KeyboardInterrupt), _stopped_by_signals():
             server.run(sockets=[listening])
         if server.force_exit:
-            os._exit(FORCED)  # threads at work are not waited for; what they had not written is as after a crash
+            # Without waiting for threads at work: what they have not written is lost, as in a crash.
+            os._exit(FORCED_EXIT_STATUS)
 
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """The server raises a signal again once it has stopped for it; one that it was asked to stop by is no failure."""
+    """Ignore the signal that uvicorn raises again once it has stopped: being asked to stop is no failure."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -65,7 +66,7 @@ def _stopped_by_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """The address of a server on a thread of its own, for tests, scripts and notebooks. It stops with the block."""
+    """A server on its own thread, for tests, scripts and notebooks: gives its address, and stops with the block."""
     server, _ = _server(engine, host)
     with _listen(host, port) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server")
@@ -80,7 +81,7 @@ def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[
 
 
 class _Server(uvicorn.Server):
-    """Lets turns end, and those who read them know, before connections are cut."""
+    """Lets turns end, and tells their readers, before connections are cut."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
@@ -89,7 +90,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         live: Live = self.config.app.state.live  # type: ignore[union-attr]
-        draining = asyncio.create_task(live.drain(GRACE))
+        draining = asyncio.create_task(live.drain(GRACE_SECONDS))
         await super().shutdown(sockets)
         if self.force_exit:
             draining.cancel()
@@ -98,19 +99,19 @@ class _Server(uvicorn.Server):
 
 
 def _server(engine: Engine, host: str) -> tuple[_Server, Access]:
-    """The server, and whom it lets in. Raises ConfigError where that would be anyone from elsewhere."""
+    """The server, and whom it lets in. Raises ConfigError if that would be anyone from other machines."""
     app = create_app(engine, host)
     access: Access = app.state.access
     access.require_safe(host)
     server = _Server(
         uvicorn.Config(
             app,
-            log_config=None,  # its lines are written like ours
+            log_config=None,  # its lines are formatted like ours
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # whoever is believed is a setting of ours; see caller.py
+            proxy_headers=False,  # our own setting says which proxies are trusted; see caller.py
             ws="none",
-            timeout_graceful_shutdown=GRACE + FAREWELL,
+            timeout_graceful_shutdown=GRACE_SECONDS + FAREWELL_SECONDS,
         )
     )
     return server, access
@@ -118,7 +119,7 @@ def _server(engine: Engine, host: str) -> tuple[_Server, Access]:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # by which answers are not held back
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio sets TCP_NODELAY
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

@@ -1,4 +1,4 @@
-"""A span for each turn and one for each of its stages, sent by OpenTelemetry where an endpoint for it is set."""
+"""A span for each turn and one for each of its stages, sent by OpenTelemetry if an endpoint for it is set."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
 
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 INSTALL = "pip install 'turnwise[telemetry]'"
 
 Events = AsyncGenerator[TurnEvent, None]
 
 
 def endpoint_of(environment: Mapping[str, str]) -> str:
-    """Where traces are sent, by the variables that every OpenTelemetry program knows; empty where nowhere."""
+    """Where traces are sent, according to OpenTelemetry's standard variables; empty if nowhere."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return ""
-    return next((value for name in ENDPOINTS if (value := environment.get(name, "").strip())), "")
+    return next((value for name in ENDPOINT_VARIABLES if (value := environment.get(name, "").strip())), "")
 
 
 def installed() -> bool:
-    """Whether traces can be sent."""
+    """Whether the packages that send traces are installed."""
     try:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None and bool(find_spec("opentelemetry.sdk"))
     except ModuleNotFoundError:
@@ -39,7 +39,7 @@ def installed() -> bool:
 
 
 def telemetry_of(environment: Mapping[str, str] = os.environ, with_text: bool = False) -> Telemetry | None:
-    """Who sends traces, where an endpoint is set. Raises ConfigError where the packages for it are missing."""
+    """What sends traces; None if no endpoint is set. Raises ConfigError if the packages for it are missing."""
     if not endpoint_of(environment):
         return None
     if not installed():
@@ -56,7 +56,7 @@ def telemetry_of(environment: Mapping[str, str] = os.environ, with_text: bool = 
 
 
 class Telemetry:
-    """Makes spans of turns. With `with_text`, they hold what was asked, decided and why, and answered."""
+    """Makes spans of turns. With `with_text`, they include the message, the reasons for decisions, and the answer."""
 
     def __init__(self, provider: TracerProvider, with_text: bool = False) -> None:
         self._provider = provider
@@ -64,12 +64,12 @@ class Telemetry:
         self._with_text = with_text
 
     async def of_turn(self, request: TurnRequest, events: Events) -> Events:
-        """The same events; of each stage a span is made, and around them one of the turn, which goes on with the trace
-        that the request came with."""
+        """The same events. Each stage becomes a span, inside one for the turn, which continues the trace that the
+        request came with."""
         from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
         known = {"turnwise.conversation_id": request.conversation_id, **self._text("message", request.message)}
-        span = self._tracer.start_span("turn", _continued(), attributes=_given(known))
+        span = self._tracer.start_span("turn", _parent_context(), attributes=_without_none(known))
         inside, seen, ended = set_span_in_context(span), 0, False
         try:
             async with aclosing(events):
@@ -77,7 +77,7 @@ class Telemetry:
                     match event:
                         case Accepted(conversation_id, turn):
                             span.set_attributes(
-                                _given({"turnwise.conversation_id": conversation_id, "turnwise.turn": turn})
+                                _without_none({"turnwise.conversation_id": conversation_id, "turnwise.turn": turn})
                             )
                         case StageDone(stage):
                             seen += 1
@@ -88,7 +88,7 @@ class Telemetry:
                             ended = True
                             for stage in reply.trace[seen:]:
                                 self._stage(stage, inside)
-                            span.set_attributes(_given(self._text("answer", reply.text)))
+                            span.set_attributes(_without_none(self._text("answer", reply.text)))
                             span.set_attribute("turnwise.outcome", "answered")
                         case Failed(error, _, trace):
                             ended = True
@@ -107,7 +107,7 @@ class Telemetry:
         now = time.time_ns()
         known = {"turnwise.decision": stage.decision, **self._text("reason", stage.reason)}
         span = self._tracer.start_span(
-            stage.stage, inside, attributes=_given(known), start_time=now - int(stage.ms * 1e6)
+            stage.stage, inside, attributes=_without_none(known), start_time=now - int(stage.ms * 1e6)
         )
         span.end(now)
 
@@ -115,12 +115,12 @@ class Telemetry:
         return {f"turnwise.{name}": text} if self._with_text else {}
 
     def close(self) -> None:
-        """Send what is not sent yet, and no more."""
+        """Send what is still unsent, then no more."""
         self._provider.shutdown()
 
 
-def _continued() -> Context:
-    """The trace that the request says it is part of; one of its own where it says nothing."""
+def _parent_context() -> Context:
+    """The trace that the request says it belongs to; a new one if it names none."""
     from opentelemetry.context import Context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -128,5 +128,5 @@ def _continued() -> Context:
     return TraceContextTextMapPropagator().extract(asked.headers if asked else {}, Context())
 
 
-def _given(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None}

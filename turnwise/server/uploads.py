@@ -1,4 +1,4 @@
-"""Files that are sent: kept aside while they come in, then read a few at a time."""
+"""Uploaded files: buffered while they arrive, then read a few at a time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from turnwise.server.access import Caller
 from turnwise.server.embedding import Embedding
 from turnwise.types import DocumentInfo, Outcome
 
-AT_ONCE = 2  # files that are read at the same time
-IN_MEMORY = 1_000_000  # bytes of a file that are kept there before it goes to disk
+MAX_PARALLEL_READS = 2  # files read at the same time
+MAX_MEMORY_BYTES = 1_000_000  # of a file that is held in memory; a larger one goes to disk
 
 
 def file_name(text: str) -> str:
@@ -36,12 +36,12 @@ FileName = Annotated[
 
 
 class Uploads:
-    """Takes files into the library of an engine. Their vectors are made in the background."""
+    """Adds files to the library of an engine. Their vectors are made in the background."""
 
     def __init__(self, engine: Engine, embedding: Embedding) -> None:
         self._engine = engine
         self._embedding = embedding
-        self._free = asyncio.Semaphore(AT_ONCE)
+        self._free = asyncio.Semaphore(MAX_PARALLEL_READS)
 
     async def take(
         self,
@@ -52,9 +52,9 @@ class Uploads:
         tags: Sequence[str] = (),
         attached: str = "",
     ) -> tuple[DocumentInfo, Outcome]:
-        """The document that the body of a request is, and what became of it. It goes into a collection, or is attached
-        to a conversation. Raises DocumentError where it cannot be read."""
-        with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+        """Add the body of a request to a collection, or attach it to a conversation: returns the document, and what
+        became of it. Raises DocumentError if it cannot be read."""
+        with tempfile.SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
             try:
                 async for piece in sent.stream():
                     file.write(piece)
@@ -63,11 +63,11 @@ class Uploads:
             async with self._free:
                 file.seek(0)
                 data = await asyncio.to_thread(file.read)
-                taken = await asyncio.to_thread(self._read, name, data, caller, collection, tags, attached)
+                taken = await asyncio.to_thread(self._add, name, data, caller, collection, tags, attached)
         self._embedding.wake()
         return taken
 
-    def _read(
+    def _add(
         self, name: str, data: bytes, caller: Caller, collection: str, tags: Sequence[str], attached: str
     ) -> tuple[DocumentInfo, Outcome]:
         before = self._engine.uploaded(name, caller.tenant, attached)

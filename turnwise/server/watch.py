@@ -1,4 +1,4 @@
-"""What is noted of every request: an id, a line in the log, and how often and how quickly it was answered."""
+"""What is recorded about every request: an id, a line in the log, and metrics."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from turnwise.logs import Label, Request, requested
 if TYPE_CHECKING:
     from turnwise.server.metrics import Metrics
 
-QUIET = ("/healthz", "/readyz", "/metrics")  # asked every few seconds by machines: told only where they fail
-PAGES = "/web/"  # the parts of a page, a score at a time: likewise
-LONGEST = 200  # characters of a path in a line
-CLIENT_LEFT = 499  # the status of a request whose client left before it was answered
+QUIET_PATHS = ("/healthz", "/readyz", "/metrics")  # polled every few seconds: logged only if they fail
+PAGE_PREFIX = "/web/"  # a page loads many of these at a time: likewise
+MAX_PATH_LENGTH = 200  # characters in a line of the log
+CLIENT_LEFT_STATUS = 499  # of a request whose client left before it was answered
 
 _OWN_ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 
@@ -27,8 +27,8 @@ log = logging.getLogger("turnwise.access")
 
 
 class Watch:
-    """ASGI middleware, outside of all others: gives a request its id (X-Request-ID, the caller's own where it is one),
-    and when it is over writes a line and counts it. Neither holds a header, a query or a body."""
+    """ASGI middleware, outside all others: gives a request its id (X-Request-ID, the caller's own if that is valid),
+    and when it is over logs a line and counts it. Neither includes a header, a query or a body."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -44,7 +44,7 @@ class Watch:
         request = Request(
             own if _OWN_ID.fullmatch(own) else uuid.uuid4().hex, scope["method"], shown(scope["path"]), headers=trace
         )
-        status, started, streams = CLIENT_LEFT, 0.0, False
+        status, started, streams = CLIENT_LEFT_STATUS, 0.0, False
 
         async def send_watched(message: Message) -> None:
             nonlocal status, started, streams
@@ -64,21 +64,21 @@ class Watch:
                 now = time.perf_counter()
                 if streams:
                     self.metrics.connections.dec()
-                _note_place(request, scope)
-                self.metrics.answered(scope, status, (started or now) - begun, headers.get("content-length", ""))
-                _write(request, status, now - begun)
+                _label(request, scope)
+                self.metrics.count_request(scope, status, (started or now) - begun, headers.get("content-length", ""))
+                _log(request, status, now - begun)
 
 
-def _write(request: Request, status: int, seconds: float) -> None:
-    quiet = request.path in QUIET or request.path.startswith(PAGES)
+def _log(request: Request, status: int, seconds: float) -> None:
+    quiet = request.path in QUIET_PATHS or request.path.startswith(PAGE_PREFIX)
     level = logging.DEBUG if quiet and status < 400 else logging.INFO
     ms = round(seconds * 1000, 1)
     told = {"method": request.method, "path": request.path, "status": status, "ms": ms}
     log.log(level, "%s %s %s in %g ms", request.method, request.path, status, ms, extra=told)
 
 
-def _note_place(request: Request, scope: Scope) -> None:
-    """A request that names a conversation in its path is one of it, also where there was no turn."""
+def _label(request: Request, scope: Scope) -> None:
+    """Label a request with the conversation that its path names, also if there was no turn."""
     place: dict[str, Any] = scope.get("path_params") or {}
     if request.label is None and (named := place.get("conversation_id")):
         number = str(place.get("number", place.get("turn", "")))
@@ -86,6 +86,6 @@ def _note_place(request: Request, scope: Scope) -> None:
 
 
 def shown(path: str) -> str:
-    """A path as it may stand in a line of a log: it cannot end the line, nor fill the disk."""
+    """A path that is safe to log: it can neither end the line nor fill the disk."""
     plain = "".join(sign if sign.isprintable() and sign != " " else "_" for sign in path)
-    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
+    return plain if len(plain) <= MAX_PATH_LENGTH else plain[: MAX_PATH_LENGTH - 1] + "…"

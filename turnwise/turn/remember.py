@@ -19,6 +19,7 @@ from turnwise.types import ConversationState, ConversationStore, Message, Reply,
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
+RETRY_SECONDS = (0.05, 0.5)  # between two tries to accept it, at first and at most: each takes the store's write lock
 _INTERRUPTED = {
     "code": "Interrupted",
     "message": "The answer was stopped before it was complete.",
@@ -63,14 +64,15 @@ class Memory:
         A history that the caller keeps is returned as it was sent."""
         if self.conversation_id is None:
             return Past(self._request.history, trusted=False)
-        deadline = time.monotonic() + PATIENCE
+        deadline, (pause, longest) = time.monotonic() + PATIENCE, RETRY_SECONDS
         while True:
             try:
                 return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id, message))
             except ConversationBusy:
                 if time.monotonic() > deadline:
                     raise
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(pause)
+                pause = min(longest, pause * 1.5)
 
     def _accept(self, conversation_id: str, message: str) -> Past:
         accepted = self._store.accept(conversation_id, message, self._request.user)
