@@ -277,13 +277,13 @@ class EmbeddedIndex:
     def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None:
         return self._passages([passage_id], reach).get(passage_id)
 
-    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
-        """The passage with its neighbours in the document, as many on each side, in order."""
+    def around(self, passage: Passage, each_side: int = 1) -> list[Passage]:
+        """The passage with up to `each_side` neighbours before and after it in the document, in order."""
         rows = self._rows(
             f"{PASSAGES} WHERE document_id = ? AND position BETWEEN ? AND ? ORDER BY position",
             passage.document_id,
-            passage.position - reach,
-            passage.position + reach,
+            passage.position - each_side,
+            passage.position + each_side,
         )
         return [to_passage(row) for row in rows]
 

@@ -368,13 +368,13 @@ class PostgresIndex:
     def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None:
         return next(iter(self._passages([passage_id], reach)), None)
 
-    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
-        """The passage with its neighbours in the document, as many on each side, in order."""
+    def around(self, passage: Passage, each_side: int = 1) -> list[Passage]:
+        """The passage with up to `each_side` neighbours before and after it in the document, in order."""
         rows = self._database.rows(
             f"{PASSAGES} WHERE document_id = %s AND position BETWEEN %s AND %s ORDER BY position",
             passage.document_id,
-            passage.position - reach,
-            passage.position + reach,
+            passage.position - each_side,
+            passage.position + each_side,
         )
         return [to_passage(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""The protocols that the parts of Turnwise fulfil: models and tools, the index, and the store."""
+"""The protocols that the parts of Turnwise implement: models and tools, the index, and the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from turnwise.conversation import Conversation, Turn, TurnStatus
 
-    Vectors = npt.NDArray[np.float32]  # one row a text, each of length 1
+    Vectors = npt.NDArray[np.float32]  # one row per text, each of length 1
+
+
+# --- models and tools --------------------------------------------------------------------------------------------
 
 
 class Embedder(Protocol):
@@ -32,7 +35,7 @@ class Embedder(Protocol):
 
 
 class Inspector(Protocol):
-    """Looks for instructions to the assistant in texts; a score from `threshold` on counts. `by` names it."""
+    """Looks for instructions to the assistant in texts. A score of `threshold` or more counts. `by` is its name."""
 
     by: str
     threshold: float
@@ -52,34 +55,35 @@ class Rewriter(Protocol):
     name: str
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
-        """The reply to these messages; it stops reading soon after `limit` characters."""
+        """The reply to these messages. It stops reading soon after `limit` characters."""
         ...
 
 
 class Tool(Protocol):
-    """Something a plan may call besides the search. Both calls are quick to give up: a turn waits for them.
+    """Something a plan may call besides the search. Both calls must give up quickly, because a turn waits for them.
 
-    One whose `takes_any` is true is given what a language model plans for it, read or not.
-    One whose `reads_history` is true is given a follow-up as it was written before it is given the whole question.
-    One whose `of_library` is true reads what is the library's own, and is not given to other tenants.
+    A tool may also set these attributes:
+    - `takes_any`: if true, it is given whatever a language model plans for it, whether `read` accepts it or not.
+    - `reads_history`: if true, it is given a follow-up as written before it is given the whole question.
+    - `of_library`: if true, it reads data of the library's own, and other tenants cannot use it.
     """
 
     name: str
     about: str  # what it is for, in a sentence that a language model reads when it plans
 
     async def read(self, question: str, history: Sequence[Message]) -> str:
-        """The question as this tool takes it (a sum, a query), empty where it is not for this tool."""
+        """The question in the form this tool takes (a sum, a query), or "" if it is not for this tool."""
         ...
 
     async def run(self, given: str) -> StepResult:
-        """What comes of it. What goes wrong is said in the result's `error`, never raised."""
+        """The result. Failures are reported in its `error` and never raised."""
         ...
 
 
 class Reranker(Protocol):
     """A model that reads a question and a passage together. `reads` is how many passages of a search it is given, the
-    best first; `trust` is what a point of its scores counts beside the score of a search, which is a cosine and a
-    little."""
+    best first. `trust` is the weight of its scores relative to the score of a search, which is a cosine plus a little
+    for the words."""
 
     name: str
     reads: int
@@ -94,126 +98,161 @@ class Judge(Protocol):
     """A model that reads a question and a single sentence together."""
 
     def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
-        """How likely each sentence, as the text of a passage, answers the question (log-odds)."""
+        """How likely each sentence, given as the text of a passage, answers the question (log-odds)."""
         ...
 
 
-class Index(Protocol):
-    """A library: documents in and out, and what a search of them finds. Safe for several threads and processes."""
+class ChatModel(Protocol):
+    """The model that writes an answer. An answer that was cut short may end in a `Cut`.
 
-    embedder: Embedder
+    A model that knows them may also have these attributes, which are read on every turn:
+    - `window: int`: the tokens it can take, its answer included (0: unknown)
+    - `max_tokens: int`: the longest answer it gives (0: as set)
+    - `count(text: str) -> int`: the tokens of a text
+    - `sees: bool`: whether it can be shown images
+    """
 
-    def put(self, documents: Iterable[Document]) -> list[Outcome]:
-        """Put documents in, each in place of the one of its source unless the digest is the same; where the title and
-        the chunks are, the vectors stay. Those of one call are on disk and searchable by their words when it
-        returns."""
-        ...
+    name: str
 
-    def digest(self, source: str) -> str | None:
-        """The digest of the document of that source, None where there is none."""
-        ...
+    def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
 
-    def remove(self, source: str) -> bool:
-        """Take a document out, everywhere. False where there is none of that source."""
-        ...
+
+# --- the index ---------------------------------------------------------------------------------------------------
+
+
+class IndexSearch(Protocol):
+    """Finding passages, and reading them."""
 
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
         ...
 
     def locate(self, sentence: str, reach: Reach = LIBRARY) -> Passage | None:
-        """The passage that holds this sentence: word for word, else all its words."""
+        """The passage that contains this sentence word for word, or else all its words."""
         ...
 
     def held(self, words: Sequence[str], reach: Reach = LIBRARY) -> dict[str, int]:
-        """Of these words those that a passage within reach has in some form; and in how many passages, of anybody's,
-        that is."""
+        """The words that occur in some form in a passage within reach, each with the number of passages it occurs in,
+        within reach or not."""
         ...
 
     def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None: ...
 
-    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
-        """The passage with its neighbours in the document, as many on each side, in order."""
+    def around(self, passage: Passage, each_side: int = 1) -> list[Passage]:
+        """The passage with up to `each_side` neighbours before and after it in the document, in order."""
+        ...
+
+    def terms(self, reach: Reach = LIBRARY) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The titles of the documents and the headings in them, up to a limit."""
+        ...
+
+
+class IndexDocuments(Protocol):
+    """Adding, removing, listing and counting documents."""
+
+    def put(self, documents: Iterable[Document]) -> list[Outcome]:
+        """Add documents. Each replaces the one with the same source unless the digest is the same; if the title and
+        the chunks are the same, the vectors are kept. When this returns, all of them are on disk and searchable by
+        their words."""
+        ...
+
+    def digest(self, source: str) -> str | None:
+        """The digest of the document with that source, or None if there is none."""
+        ...
+
+    def remove(self, source: str) -> bool:
+        """Remove a document and everything made from it. Returns False if no document has that source."""
         ...
 
     def documents(self, reach: Reach | None = LIBRARY) -> list[DocumentInfo]:
-        """The documents within reach, in order of source; every document there is where the reach is None."""
+        """The documents within reach, ordered by source; all of them if the reach is None."""
         ...
 
     def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
-        """The document of that id or of that source, None where there is none within reach."""
+        """The document with that id or that source, or None if there is none within reach."""
         ...
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:
-        """The documents that are attached to the conversations of the reach, in order of source."""
+        """The documents attached to the conversations of the reach, ordered by source."""
         ...
 
     def find_documents(
         self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
     ) -> list[DocumentInfo]:
-        """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        """Documents within reach whose title or source contains the words, ordered by source, starting after the
+        source `after`."""
         ...
 
     def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
-        """The collections within reach, "" among them where documents are in none, and what each holds."""
-        ...
-
-    def terms(self, reach: Reach = LIBRARY) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The titles of the documents and the headings in them, as far as a library has few."""
+        """The collections within reach and what each contains; "" stands for the documents in no collection."""
         ...
 
     def counts(self, reach: Reach | None = None) -> Counts:
-        """What there is within reach; all of it where the reach is None."""
+        """The totals within reach, or of the whole index if the reach is None."""
         ...
 
-    def forget_vectors(self, document_id: int) -> None:
-        """Let the vectors of a document be made again."""
-        ...
+
+class IndexFlags(Protocol):
+    """What a check for instructions to the assistant found in passages, and which documents are trusted anyway."""
 
     def put_flags(self, flags: Mapping[int, Flag]) -> None:
-        """Keep what a check found in passages, by their ids."""
+        """Store what a check found in passages, by passage id."""
         ...
 
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
-        """Passages that this check has not looked at, in order of their ids, from the one after: their ids, and their
-        headings and texts. Without a name (""), those that none has looked at, which is quick to tell."""
+        """Passages that this check has not read, ordered by id, starting after the id `after`: their ids, and their
+        headings and texts. If `by` is "", passages that no check has read, which is a quick lookup."""
         ...
 
     def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
-        """How many passages no check has looked at, by the sources of their documents: all, or these. Those that have
-        none are left out."""
+        """The number of passages that no check has read, by the source of their document, for all documents or those
+        given. Documents without such passages are left out."""
         ...
 
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
-        """What a check found in the passages of documents, by the ids of those and the positions of these."""
+        """What a check found in the passages of documents: by document id, pairs of passage position and flag."""
         ...
 
     def suspects(self) -> list[Suspect]:
-        """The documents in which a check found something, those that are trusted too, in order of source."""
+        """The documents in which a check found something, trusted ones included, ordered by source."""
         ...
 
     def trust(self, source: str, trusted: bool = True) -> bool:
-        """Say that a document is fine as it is, or no more. It holds for the same content, added again or elsewhere.
-        False where there is none of that source."""
+        """Mark a document as trusted, or no longer. This applies to its content, also when that is added again or from
+        elsewhere. Returns False if no document has that source."""
         ...
 
     def trusts(self, content: str) -> bool:
-        """Whether somebody has said that a document of this content is fine."""
+        """Whether a document with this content is marked as trusted."""
         ...
+
+
+class IndexVectors(Protocol):
+    """Making the vectors of passages."""
+
+    embedder: Embedder
 
     def unembedded(self, limit: int) -> list[tuple[int, str]]:
         """Passages that have no vector yet, longest first: their ids, and the text to embed."""
         ...
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
-        """Keep the vectors of passages that are still there and have none. Gives how many."""
+        """Store the vectors of passages that still exist and have none. Returns how many were stored."""
         ...
+
+    def forget_vectors(self, document_id: int) -> None:
+        """Delete the vectors of a document, so that they are made again."""
+        ...
+
+
+class Index(IndexSearch, IndexDocuments, IndexFlags, IndexVectors, Protocol):
+    """A library of documents. Safe for several threads and processes."""
 
     def close(self) -> None: ...
 
 
 class Library(Protocol):
-    """What a turn may ask of an index, or of a part of it."""
+    """The part of an index that a turn may use, with its reach already applied."""
 
     def search(self, query: SearchQuery, k: int) -> list[Hit]: ...
 
@@ -223,41 +262,22 @@ class Library(Protocol):
 
     def passage(self, passage_id: int) -> Passage | None: ...
 
-    def around(self, passage: Passage, reach: int = 1) -> list[Passage]: ...
+    def around(self, passage: Passage, each_side: int = 1) -> list[Passage]: ...
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]: ...
 
     def titles(self, limit: int, where: Filter = EVERYTHING) -> tuple[list[str], int]:
-        """What the first documents of the collections that are looked at are called, and how many there are."""
+        """The titles of the first documents in the collections that are searched, and how many documents there are."""
         ...
 
 
-class ChatModel(Protocol):
-    """Who writes an answer. One that knows may also have `window: int`, the tokens it takes with its answer (0: it does
-    not know), `max_tokens: int`, the longest answer it gives (0: as set), `count(text: str) -> int`, the tokens of a
-    text, and `sees: bool`, whether it can be shown images. All are asked for every turn. An answer that did not come to
-    its end may end in a `Cut`."""
-
-    name: str
-
-    def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
-
-
-class ChoreList(Protocol):
-    """Work on the library that one process does at a time."""
-
-    def take(self, name: str) -> bool:
-        """Whether the work is this process's from now on, for a while. False where another is at it."""
-        ...
-
-    def leave(self, name: str) -> None:
-        """Let others have the work."""
-        ...
+# --- the store ---------------------------------------------------------------------------------------------------
 
 
 class ConversationStore(Protocol):
-    """Conversations and what belongs to them. Ids are a tenant's own: what another tenant keeps under the same id is
-    another conversation, of which nothing can be seen. The store itself is that of the library's own tenant, ""."""
+    """Conversations and what belongs to them. Conversation ids are local to a tenant: another tenant's conversation
+    with the same id is a different one and cannot be seen. The store itself is the view of the library's own tenant,
+    ""."""
 
     keys: KeyRing
     requests: RequestLog
@@ -265,17 +285,18 @@ class ConversationStore(Protocol):
     chores: ChoreList
 
     def of(self, tenant: str, collections: Iterable[str] = ()) -> ConversationStore:
-        """The same store as another tenant sees it; where collections are named, only those of its conversations whose
-        turns could draw on no others. A turn of a wider view takes a conversation out of the narrower ones."""
+        """The same store as another tenant sees it. If collections are given, only the tenant's conversations whose
+        turns could not draw on any others. A turn taken in a wider view removes its conversation from the narrower
+        ones."""
         ...
 
     def begin(self, conversation_id: str) -> None:
-        """Have a conversation, without a title, that has no turn yet; nothing where there is one."""
+        """Create a conversation with no title and no turns. Does nothing if there is one already."""
         ...
 
     def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
-        """Append the prompt as a pending turn, on disk when this returns; it is the last turn of what comes back. Its
-        metadata has `ancestors`, the ids of the conversations that it branched from, nearest first."""
+        """Append the prompt as a pending turn. It is on disk when this returns, and the last turn of the conversation
+        returned, whose metadata has `ancestors`: the ids of the conversations it branched from, nearest first."""
         ...
 
     def finish(
@@ -295,46 +316,47 @@ class ConversationStore(Protocol):
         ...
 
     def conversation(self, conversation_id: str, records: bool = True) -> Conversation:
-        """The conversation with the records of its turns and its `user_id`; its metadata has `title` and `ancestors`,
-        and that of a turn `feedback` where somebody gave it. Without `records`, neither these nor the feedback."""
+        """The conversation with the records of its turns and its `user_id`. Its metadata has `title` and `ancestors`,
+        and that of a turn `feedback` if there is any. Without `records`, records and feedback are left out."""
         ...
 
     def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
-        """The same with the latest so many of its turns, or of those before a number, and how many it has in all."""
+        """The conversation with only its latest `limit` turns, or those before a turn number, and its total number of
+        turns."""
         ...
 
     def turn(self, conversation_id: str, number: int) -> Turn:
-        """One turn of it with its record. Raises ConversationNotFound."""
+        """One turn with its record. Raises ConversationNotFound."""
         ...
 
     def conversations(
         self, limit: int = 100, search: str = "", user: str | None = None, before: float | None = None
     ) -> list[dict[str, Any]]:
-        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first,
-        `branch_of` of those that are branches; with `search` those in whose title, prompts or answers all the words
-        stand, each with a `snippet`."""
+        """The id, title, user, number of turns, created_at and last_activity of each conversation, the most recently
+        active first, and `branch_of` for branches. With `search`, those whose title, prompts or answers contain all
+        the words, each with a `snippet`."""
         ...
 
     def hides(self, conversation_id: str) -> bool:
-        """Whether there is a conversation of that id which is not in this view."""
+        """Whether a conversation with that id exists but is not in this view."""
         ...
 
     def rename(self, conversation_id: str, title: str) -> None: ...
 
     def delete(self, conversation_id: str) -> None:
-        """Take a conversation out, with its turns and what was said of them. Raises ConversationNotFound."""
+        """Delete a conversation with its turns and their feedback. Raises ConversationNotFound."""
         ...
 
     def branch(self, conversation_id: str, before: int, new_id: str) -> None:
-        """Begin a new conversation with the turns of another that come before a number."""
+        """Create a conversation from the turns of another one that come before a turn number."""
         ...
 
     def put(self, conversation: Conversation, title: str = "") -> None:
-        """Keep a conversation that was written elsewhere. Raises ConversationError where its id is taken."""
+        """Import a conversation. Raises ConversationError if its id is taken."""
         ...
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
-        """Keep what somebody says of an answer, or take it back."""
+        """Store feedback on an answer, or delete it if None."""
         ...
 
     def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
@@ -342,12 +364,12 @@ class ConversationStore(Protocol):
         ...
 
     def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
-        """How conversations of any tenants stand, each named by its tenant and its id, for those that there are."""
+        """The state of conversations of any tenants, by tenant and id. Those that do not exist are left out."""
         ...
 
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
-        """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
-        conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
+        """The `facts` stored with each turn begun in that period, oldest first, with its conversation_id, number,
+        status, created_at, user and feedback. Facts of turns older than this feature are read from their records."""
         ...
 
 
@@ -360,11 +382,11 @@ class KeyRing(Protocol):
         may: Permission = "ask",
         expires_at: float | None = None,
     ) -> tuple[Key, str]:
-        """A new key and its secret, which is kept as a hash only and never seen again."""
+        """A new key and its secret, which is stored only as a hash and never shown again."""
         ...
 
     def find(self, secret: str) -> Key | None:
-        """The key of this secret, valid or not; None where there is none."""
+        """The key with this secret, valid or not, or None if there is none."""
         ...
 
     def key(self, key_id: str) -> Key | None: ...
@@ -372,11 +394,11 @@ class KeyRing(Protocol):
     def all(self) -> list[Key]: ...
 
     def revoke(self, key_id: str) -> bool:
-        """False where there is no such key."""
+        """Revoke a key. Returns False if there is no such key."""
         ...
 
     def used(self, key_id: str) -> None:
-        """Note that it was used now; a note a minute is enough."""
+        """Record that a key was used now. Once a minute is enough."""
         ...
 
 
@@ -384,22 +406,34 @@ class RequestLog(Protocol):
     """Requests that carried an Idempotency-Key, kept for a day."""
 
     def claim(self, tenant: str, key: str, digest: str) -> dict[str, Any] | None:
-        """None where the request is new, and now this process's to answer; the answer where it was given. Raises
-        RequestInFlight while somebody is at work on it, KeyReused where the key came with another digest."""
+        """None if the request is new, and from now on this process's to answer; the answer if it has one. Raises
+        RequestInFlight while another caller is answering it, and KeyReused if the key came with another digest."""
         ...
 
     def complete(self, tenant: str, key: str, answer: dict[str, Any]) -> None: ...
 
     def release(self, tenant: str, key: str) -> None:
-        """Let the same request be sent again: it came to nothing."""
+        """Allow the same request to be sent again, because it failed."""
         ...
 
 
 class Profiles(Protocol):
-    """What is remembered of users across their conversations, where they wish it; as JSON, by tenant and user."""
+    """What is remembered about users across their conversations, if they want it: JSON, by tenant and user."""
 
     def profile(self, tenant: str, user: str) -> dict[str, Any] | None: ...
 
     def put(self, tenant: str, user: str, profile: dict[str, Any]) -> None: ...
 
     def delete(self, tenant: str, user: str) -> bool: ...
+
+
+class ChoreList(Protocol):
+    """Work on the library that only one process does at a time."""
+
+    def take(self, name: str) -> bool:
+        """Whether this process now holds the work, for a while. Returns False if another process does."""
+        ...
+
+    def leave(self, name: str) -> None:
+        """Release the work."""
+        ...
