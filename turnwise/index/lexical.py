@@ -20,7 +20,7 @@ from tantivy import Occur, Query
 from turnwise.errors import LibraryError
 from turnwise.index.allowed import Allowed
 from turnwise.index.files import clear, fresh_folder, locked, publish
-from turnwise.index.schema import to_reference
+from turnwise.index.shared import to_reference
 from turnwise.index.words import indexed_words, searched_text
 from turnwise.sqlite import Database, reported
 

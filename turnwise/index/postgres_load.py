@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnwise.index.postgres import (
+from turnwise.index.postgres_schema import VECTOR_INDEX
+from turnwise.index.postgres_write import (
     changed,
     claim,
     clear,
@@ -22,7 +23,6 @@ from turnwise.index.postgres import (
     write_passages,
     write_rows,
 )
-from turnwise.index.postgres_schema import VECTOR_INDEX
 from turnwise.index.postings import forget, tidy, write_segment
 from turnwise.types import Document
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from turnwise.errors import LibraryError
+from turnwise.index.shared import to_hidden, to_reference
 from turnwise.postgres import storable
-from turnwise.types import EVERYTHING, DocumentInfo, Filter, Flag, Hidden, Passage, Reach, Reference
+from turnwise.types import EVERYTHING, DocumentInfo, Filter, Flag, Passage, Reach
 
 if TYPE_CHECKING:
     from turnwise.postgres import Connection
 
-LONGEST_LABEL = 500  # characters
-VECTOR = (0, 8)  # the pgvector that can go on searching until a filter is satisfied
+MAX_LABEL_CHARS = 500  # characters
+MIN_PGVECTOR = (0, 8)  # the pgvector that can go on searching until a filter is satisfied
 
 
 def extension(tx: Connection) -> None:
@@ -37,9 +37,9 @@ def extension(tx: Connection) -> None:
             "Install it there, such as apt-get install postgresql-17-pgvector, and try again.",
         ) from error
     found = tx.execute("SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'").fetchone()
-    if found and tuple(int(part) for part in found["version"].split(".")[:2]) < VECTOR:
+    if found and tuple(int(part) for part in found["version"].split(".")[:2]) < MIN_PGVECTOR:
         raise LibraryError(
-            f"The database has pgvector {found['version']}, and {'.'.join(map(str, VECTOR))} or later is needed.",
+            f"The database has pgvector {found['version']}, and {'.'.join(map(str, MIN_PGVECTOR))} or later is needed.",
             "Install a later one on the server, then run in this database: ALTER EXTENSION vector UPDATE",
         )
 
@@ -145,10 +145,10 @@ COLLECTIONS: LiteralString = """
 """
 
 # An index takes no long texts: it has the beginnings of sources, and hashes of what is looked up as a whole.
-START: LiteralString = "left(source, 500)"
-IN_ORDER: LiteralString = f"ORDER BY {START}, source"
-OWNED: LiteralString = "hashtextextended(attached || '/' || tenant, 0)"
-COLLECTED: LiteralString = "hashtextextended(collection, 0)"
+SOURCE_START: LiteralString = "left(source, 500)"
+BY_SOURCE: LiteralString = f"ORDER BY {SOURCE_START}, source"
+OWNER_HASH: LiteralString = "hashtextextended(attached || '/' || tenant, 0)"
+COLLECTION_HASH: LiteralString = "hashtextextended(collection, 0)"
 
 _COUNTED: tuple[LiteralString, ...] = (
     "ALTER TABLE documents ADD COLUMN vectors integer NOT NULL DEFAULT 0",
@@ -169,23 +169,23 @@ _COUNTED: tuple[LiteralString, ...] = (
         ) AS held, LATERAL (
             VALUES ('documents', documents), ('passages', passages), ('vectors', vectors)
         ) AS counted (name, number)""",
-    f"CREATE INDEX documents_in_order ON documents ({OWNED}, {START})",
-    f"CREATE INDEX documents_of_collection ON documents ({OWNED}, {COLLECTED}, {START})",
+    f"CREATE INDEX documents_in_order ON documents ({OWNER_HASH}, {SOURCE_START})",
+    f"CREATE INDEX documents_of_collection ON documents ({OWNER_HASH}, {COLLECTION_HASH}, {SOURCE_START})",
     "ANALYZE documents",  # how many there are of each, the planner knows from now on
 )
 
-SCOPED: LiteralString = "EXISTS (SELECT FROM documents WHERE tenant > '' OR attached > '')"
+HAS_SCOPED: LiteralString = "EXISTS (SELECT FROM documents WHERE tenant > '' OR attached > '')"
 
-TRUSTED: LiteralString = "EXISTS (SELECT FROM trusted WHERE trusted.content = documents.content) AS trusted"
+IS_TRUSTED: LiteralString = "EXISTS (SELECT FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
 DOCUMENTS: LiteralString = (
     "SELECT id, source, title, passages, added_at, collection, tags, date, reference, hidden, tenant, attached,"
-    f" {TRUSTED}, passages - vectors AS pending FROM documents"
+    f" {IS_TRUSTED}, passages - vectors AS pending FROM documents"
 )
 
 PASSAGES: LiteralString = f"""
     SELECT passages.id, document_id, title, source, text, heading, page, start, "end", position, reference, date, flag,
-        {TRUSTED}
+        {IS_TRUSTED}
     FROM passages JOIN documents ON documents.id = document_id
 """
 
@@ -197,7 +197,7 @@ def key_of(source: str) -> bytes:
 
 def label(text: str) -> str:
     """The name of a collection or a tag, as long as an index takes it."""
-    return storable(text)[:LONGEST_LABEL]
+    return storable(text)[:MAX_LABEL_CHARS]
 
 
 def to_passage(row: Mapping[str, Any]) -> Passage:
@@ -209,18 +209,6 @@ def to_info(row: Mapping[str, Any]) -> DocumentInfo:
     """A row of documents as a value."""
     values = {**row, "tags": tuple(row["tags"]), "reference": to_reference(row["reference"])}
     return DocumentInfo(**{**values, "hidden": to_hidden(row["hidden"])})
-
-
-def to_hidden(stored: str) -> tuple[Hidden, ...]:
-    return tuple(Hidden(*each) for each in json.loads(stored))
-
-
-def of_hidden(hidden: tuple[Hidden, ...]) -> str:
-    return json.dumps([[each.where, each.text] for each in hidden], ensure_ascii=False)
-
-
-def to_reference(stored: str | None) -> Reference | None:
-    return Reference.from_dict(json.loads(stored)) if stored else None
 
 
 def condition(where: Filter) -> tuple[LiteralString, dict[str, Any]]:

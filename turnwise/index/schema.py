@@ -7,7 +7,8 @@ import json
 import re
 import sqlite3
 
-from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reach, Reference
+from turnwise.index.shared import to_hidden, to_reference
+from turnwise.types import DocumentInfo, Filter, Flag, Passage, Reach, Reference
 
 
 def tables(tx: sqlite3.Connection) -> None:
@@ -180,18 +181,6 @@ def to_document(row: sqlite3.Row) -> DocumentInfo:
     """A row of DOCUMENTS as a value."""
     values = {**dict(row), "tags": tuple(json.loads(row["tags"])), "reference": to_reference(row["reference"])}
     return DocumentInfo(**{**values, "hidden": to_hidden(row["hidden"]), "trusted": bool(row["trusted"])})
-
-
-def to_hidden(stored: str) -> tuple[Hidden, ...]:
-    return tuple(Hidden(*each) for each in json.loads(stored))
-
-
-def of_hidden(hidden: tuple[Hidden, ...]) -> str:
-    return json.dumps([[each.where, each.text] for each in hidden], ensure_ascii=False)
-
-
-def to_reference(stored: str | None) -> Reference | None:
-    return None if stored is None else Reference.from_dict(json.loads(stored))
 
 
 def of_reference(reference: Reference | None) -> str | None:
