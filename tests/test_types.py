@@ -11,6 +11,7 @@ from typing import get_type_hints
 import pytest
 
 from turnwise import types
+from turnwise.conversation import TurnStatus
 
 MODULES = [importlib.import_module(f"{types.__name__}.{each.name}") for each in pkgutil.iter_modules(types.__path__)]
 
@@ -32,7 +33,9 @@ def test_every_public_name_of_the_modules_is_exported() -> None:
     "kind", [each for name in types.__all__ if dataclasses.is_dataclass(each := getattr(types, name))]
 )
 def test_the_fields_of_every_value_can_be_resolved(kind: type) -> None:
-    assert get_type_hints(kind).keys() >= {each.name for each in dataclasses.fields(kind)}
+    assert get_type_hints(kind, localns={"TurnStatus": TurnStatus}).keys() >= {
+        each.name for each in dataclasses.fields(kind)
+    }
 
 
 def test_a_value_that_was_pickled_under_the_package_loads() -> None:

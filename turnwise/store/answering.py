@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from turnwise.conversation import Conversation, TurnStatus
+from turnwise.conversation import Conversation
 from turnwise.errors import ConversationBusy, ConversationError, LibraryError
 from turnwise.store.kept import INTERRUPTED, Kept, not_found
 from turnwise.store.rows import dump, dump_shown, title
 from turnwise.store.sql import Do, Sql
-from turnwise.types import Source
+from turnwise.types import Ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Answering(Kept):
         """The name under which this process takes turns."""
         raise NotImplementedError
 
-    def _answer(self, text: str) -> str:
-        """An answer as the database can keep it."""
+    def _storable_answer(self, text: str) -> str:
+        """An answer as the database can store it."""
         raise NotImplementedError
 
     # --- turns ----------------------------------------------------------------------------------------------------
@@ -116,37 +116,27 @@ class Answering(Kept):
             self._work.end(place, number)
             raise
 
-    def finish(
-        self,
-        conversation_id: str,
-        number: int,
-        status: TurnStatus,
-        response: str | None = None,
-        sources: Iterable[Source] = (),
-        record: dict[str, Any] | None = None,
-        error: dict[str, Any] | None = None,
-        shown: Iterable[Source] = (),
-        note: str = "",
-        facts: dict[str, Any] | None = None,
-    ) -> None:
-        """End a pending turn that this process has taken. Raises ConversationError where it is not, or no longer,
-        pending, as when its conversation was deleted."""
-        place, text = self._place(conversation_id), None if response is None else self._answer(response)
-        cited = [dataclasses.asdict(source) for source in sources]
+    def finish(self, conversation_id: str, number: int, ending: Ending) -> None:
+        """End a pending turn of this process. Raises ConversationError if it is not pending (any more), for example
+        because its conversation was deleted."""
+        place = self._place(conversation_id)
+        response = None if ending.response is None else self._storable_answer(ending.response)
+        sources = dump([dataclasses.asdict(source) for source in ending.sources])
+        shown = dump_shown(ending.shown, ending.note)
         try:
             with self._sql.write() as do:
                 now = time.time()
                 ended = do(
                     "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?,"
                     f" shown = ? WHERE {self._of} = ? AND number = ? AND status = 'pending' AND owner = ?",
-                    *(status, text, now, dump(cited), dump(record), dump(error), dump_shown(shown, note)),
+                    *(ending.status, response, now, sources, dump(ending.record), dump(ending.error), shown),
                     *(place, number, self._owner()),
                 ).rowcount
-                if ended and facts is not None:
+                if ended and ending.facts is not None:
                     do(
                         f"INSERT INTO turn_facts ({self._of}, number, facts) VALUES (?, ?, ?)"
                         f" ON CONFLICT ({self._of}, number) DO UPDATE SET facts = excluded.facts",
-                        *(place, number, dump(facts)),
+                        *(place, number, dump(ending.facts)),
                     )
                 if ended:
                     do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)

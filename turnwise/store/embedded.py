@@ -47,7 +47,7 @@ class EmbeddedStore(Answering):
     def _owner(self) -> str:
         return this_process()
 
-    def _answer(self, text: str) -> str:
+    def _storable_answer(self, text: str) -> str:
         self._check_text(text)
         return text
 

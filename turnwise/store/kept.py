@@ -167,13 +167,6 @@ class Kept:
             for row, origin in zip(rows, origins, strict=True)
         ]
 
-    def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
-        """The number and the status of the last turn of each (0 and "" where it has none), and when it was last active,
-        for those that there are."""
-        places = {self._place(each): each for each in conversation_ids if storable(each) == each}
-        rows = self._last_turns(list(places))
-        return {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
-
     def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
         """How conversations stand, each named by its tenant and id, for those that there are."""
         keys = {self.of(tenant)._place(each): (tenant, each) for tenant, each in places if storable(each) == each}
@@ -190,7 +183,7 @@ class Kept:
         for start in range(0, len(places), AT_ONCE):
             some = places[start : start + AT_ONCE]
             yield from self._sql.rows(
-                f"SELECT {self._key} AS place, last_activity, title, collections, coalesce(number, 0) AS number,"
+                f"SELECT {self._key} AS place, title, collections, coalesce(number, 0) AS number,"
                 f" coalesce(status, '') AS status FROM conversations LEFT JOIN turns ON {self._of} = {self._key}"
                 f" AND number = (SELECT max(number) FROM turns WHERE {self._of} = {self._key})"
                 f" WHERE {self._key} IN ({', '.join('?' * len(some))}){seen}",
@@ -203,7 +196,7 @@ class Kept:
             return False
         place = self._place(conversation_id)
         there = self._sql.rows(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place)
-        return bool(there) and not self.versions([conversation_id])
+        return bool(there) and not self._visible([conversation_id])
 
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
         """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
@@ -394,7 +387,12 @@ class Kept:
     def _known(self, conversation_ids: Iterable[str]) -> Container[str]:
         """Which of these may be named in this view: all of them, where it is not limited."""
         wanted = set(conversation_ids)
-        return self.versions(wanted) if self._collections else wanted
+        return self._visible(wanted) if self._collections else wanted
+
+    def _visible(self, conversation_ids: Iterable[str]) -> set[str]:
+        """The conversations that exist in this view."""
+        places = {self._place(each): each for each in conversation_ids if storable(each) == each}
+        return {places[row["place"]] for row in self._last_turns(list(places))}
 
     def _draw_on(self, do: Do, conversation_id: str, kept: str | None) -> None:
         """Note that a turn of this view is added to a conversation with such collections. Raises ConversationNotFound

@@ -71,7 +71,7 @@ class PostgresStore(Answering):
     def _owner(self) -> str:
         return here()
 
-    def _answer(self, text: str) -> str:
+    def _storable_answer(self, text: str) -> str:
         return storable(text)
 
     def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:

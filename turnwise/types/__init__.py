@@ -81,6 +81,7 @@ from turnwise.types.search import (
     Term,
 )
 from turnwise.types.stored import (
+    Ending,
     Key,
     Permission,
     Standing,
@@ -129,6 +130,7 @@ __all__ = [
     "DocumentInfo",
     "Edit",
     "Embedder",
+    "Ending",
     "Evidence",
     "Failed",
     "Failure",

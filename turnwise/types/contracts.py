@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from turnwise.types.dialogue import Message, Prediction
 from turnwise.types.documents import Counts, Document, DocumentInfo, Flag, Outcome, Passage, Suspect
 from turnwise.types.plan import Prompt, StepResult
-from turnwise.types.search import EVERYTHING, LIBRARY, Filter, Hit, Reach, SearchQuery, Source
-from turnwise.types.stored import Key, Permission, Standing
+from turnwise.types.search import EVERYTHING, LIBRARY, Filter, Hit, Reach, SearchQuery
+from turnwise.types.stored import Ending, Key, Permission, Standing
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from turnwise.conversation import Conversation, Turn, TurnStatus
+    from turnwise.conversation import Conversation, Turn
 
     Vectors = npt.NDArray[np.float32]  # one row per text, each of length 1
 
@@ -299,20 +299,8 @@ class ConversationStore(Protocol):
         returned, whose metadata has `ancestors`: the ids of the conversations it branched from, nearest first."""
         ...
 
-    def finish(
-        self,
-        conversation_id: str,
-        number: int,
-        status: TurnStatus,
-        response: str | None = None,
-        sources: Iterable[Source] = (),
-        record: dict[str, Any] | None = None,
-        error: dict[str, Any] | None = None,
-        shown: Iterable[Source] = (),
-        note: str = "",
-        facts: dict[str, Any] | None = None,
-    ) -> None:
-        """End a pending turn; `shown` and `note` are what a model was shown with it, `facts` what is counted of it."""
+    def finish(self, conversation_id: str, number: int, ending: Ending) -> None:
+        """End a pending turn."""
         ...
 
     def conversation(self, conversation_id: str, records: bool = True) -> Conversation:
@@ -357,10 +345,6 @@ class ConversationStore(Protocol):
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
         """Store feedback on an answer, or delete it if None."""
-        ...
-
-    def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
-        """The number and the status of the last turn of each, and when it was last active, for those that there are."""
         ...
 
     def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
