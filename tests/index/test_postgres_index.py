@@ -318,7 +318,7 @@ def test_one_adds_pgvector_another_makes_the_tables_a_third_uses_them(
 def test_a_pgvector_that_is_too_old_is_refused(
     postgres_url: str, word_embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_schema, "MIN_PGVECTOR", (99, 0))
+    monkeypatch.setattr(postgres_schema, "MIN_PGVECTOR_VERSION", (99, 0))
     database = Database(postgres_url)
     with pytest.raises(LibraryError, match="or later is needed") as raised:
         PostgresIndex(database, word_embedder)
@@ -330,7 +330,7 @@ def test_no_connection_is_held_while_the_question_is_embedded(
     postgres_url: str, word_embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
-    monkeypatch.setattr(connections, "PATIENCE", 0.001)
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 0.001)
     index = PostgresIndex(Database(postgres_url), word_embedder)
     index.put([one("a", "zebras run"), one("b", "herons fish")])
     embed_pending(index)

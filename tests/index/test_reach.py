@@ -167,7 +167,7 @@ def test_whatever_is_asked_only_what_is_within_reach_is_seen(
     asked: list[tuple[Reach, Filter]],
     embed: bool,
 ) -> None:
-    monkeypatch.setattr(allowed, "FEW", few)
+    monkeypatch.setattr(allowed, "FEW_SCOPED_SHARE", few)
     index = open_index()
     for old in index.documents(None):
         index.remove(old.source)

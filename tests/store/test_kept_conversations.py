@@ -208,12 +208,12 @@ def test_a_snippet_is_a_line_around_the_first_word_found(store: ConversationStor
     after=st.text(max_size=300),
 )
 def test_a_snippet_is_short_and_of_the_text(before: str, word: str, after: str) -> None:
-    from turnwise.store.rows import SNIPPET, snippet
+    from turnwise.store.rows import SNIPPET_CHARS, snippet
 
     text = f"{before} {word} {after}"
     made = snippet(text, [word.lower()])
     assert made.strip("…") in " ".join(text.split()) or "…" in text
-    assert len(made) <= max(SNIPPET, SNIPPET // 3 + len(word)) + 2
+    assert len(made) <= max(SNIPPET_CHARS, SNIPPET_CHARS // 3 + len(word)) + 2
 
 
 # --- names, deletion ----------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def of_turn(conversation_id: str, number: int, status: str, user: str = "") -> d
 
 
 def test_facts_of_many_turns_come_in_order_and_once(store: ConversationStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.store.kept.AT_ONCE", 3)
+    monkeypatch.setattr("turnwise.store.kept.ROWS_AT_ONCE", 3)
     at = datetime(2020, 1, 1, tzinfo=UTC)
     monkeypatch.setattr(time, "time", lambda: at.timestamp())  # all at one moment
     asked = [(name, exchange(store, name, "Hi")) for name in ("a", "b", "c", "a", "b", "a", "d")]

@@ -25,7 +25,6 @@ from turnwise.index.schema import (
     attached,
     base,
     of_reference,
-    storable,
     to_document,
     to_passage,
     within,
@@ -44,6 +43,7 @@ from turnwise.index.shared import (
 from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
+from turnwise.postgres import storable
 from turnwise.sqlite import Database, reported
 from turnwise.text import headed, words
 from turnwise.types import (

@@ -1,4 +1,4 @@
-"""How a turn is taken, answered and ended, in every store: it is kept before it is answered, and it ends once."""
+"""How a turn is accepted, answered and ended in every store: it is stored before it is answered, and ends only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from turnwise.types import Ending
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The turns that this process has taken, by the keys of their conversations and their numbers."""
+    """The turns that this process has accepted, by the keys of their conversations and their numbers."""
 
     answering: set[tuple[Any, int]] = field(default_factory=set)
     given_up: set[tuple[Any, int]] = field(default_factory=set)  # whose end could not be written, as on a full disk
@@ -41,26 +41,26 @@ class Work:
 
 
 class Answering(Kept):
-    """Keeps each conversation as numbered turns. What it acknowledged is kept and never overwritten."""
+    """Stores each conversation as numbered turns. What was acknowledged is kept and never overwritten."""
 
     def __init__(self, sql: Sql) -> None:
         super().__init__(sql)
         self._work = Work()
 
-    # --- what the databases do in their own ways ------------------------------------------------------------------
+    # --- what each database does in its own way -------------------------------------------------------------------
 
-    _last: ClassVar[str]  # the statement that gives the number, the status and the owner of the last turn
+    _last: ClassVar[str]  # the statement that selects the number, the status and the owner of the last turn
 
     def _is_held(self, turn: Mapping[str, Any]) -> bool:
-        """Whether somebody is at work on a pending turn."""
+        """Whether a process is still answering a pending turn."""
         raise NotImplementedError
 
     def _take(self, do: Do, place: Any, number: int, prompt: str, now: float) -> None:
-        """Write a pending turn of this process."""
+        """Insert a pending turn of this process."""
         raise NotImplementedError
 
     def _owner(self) -> str:
-        """The name under which this process takes turns."""
+        """The name under which this process accepts turns."""
         raise NotImplementedError
 
     def _storable_answer(self, text: str) -> str:
@@ -70,7 +70,7 @@ class Answering(Kept):
     # --- turns ----------------------------------------------------------------------------------------------------
 
     def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
-        """Append the prompt as a pending turn, the last of the conversation that comes back (without records).
+        """Append the prompt as a pending turn, the last one of the conversation returned (without records).
 
         Raises ConversationBusy while another message of the conversation is being answered.
         """
@@ -98,13 +98,13 @@ class Answering(Kept):
                     )
                 self._interrupt(do, place, last["number"])
             number = last["number"] + 1 if last else 1
-            while (place, number) in self._work.answering:  # of a conversation of the same id that was deleted
+            while (place, number) in self._work.answering:  # in a deleted conversation with the same id
                 number += 1
             self._take(do, place, number, prompt, now)
             do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)
         self._work.begin(place, number)
         try:
-            # Read outside the transaction: until this turn ends, nobody else can add to the conversation.
+            # Read outside the transaction: until this turn ends, no other can be added to the conversation.
             accepted = self._load(conversation_id, with_records=False)
             if not accepted.turns or accepted.turns[-1].number != number:
                 raise not_found(conversation_id)
@@ -112,7 +112,7 @@ class Answering(Kept):
         except LibraryError:
             self._work.give_up(place, number)
             raise
-        except ConversationError:  # it was deleted at this moment
+        except ConversationError:  # it was deleted just now
             self._work.end(place, number)
             raise
 

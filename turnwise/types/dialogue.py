@@ -14,11 +14,11 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation; an assistant's carries the sources it cited, where they are known.
+    """A message of a conversation. One of the assistant has the sources it cited, if they are known.
 
-    `at` is when it was said (seconds since 1970), None where that is not known. `metadata` is what the writer of an
-    assistant message noted about it, such as {"scaffolding": "hint"}. `evidence` and `note` are what a model was shown
-    with a user's message, where the turn was kept: with them, what was sent can be sent again to the letter.
+    `at` is when it was said (seconds since 1970), or None if unknown. `metadata` is what the author of an assistant
+    message recorded about it, such as {"scaffolding": "hint"}. `evidence` and `note` are what a model was shown with a
+    user message, if the turn was stored: with them, exactly the same can be sent again.
     """
 
     role: Role
@@ -32,17 +32,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture that is shown with a message: its name, its media type (image/png) and its bytes."""
+    """An image shown with a message: its name, its media type (image/png) and its bytes."""
 
     name: str
     media_type: str
     data: bytes = field(repr=False)
 
 
-# new_question stands alone; follow_up leans on what was said; clarify corrects or narrows the last question ("no, I
-# meant attachments"); reform wants the last answer in another form; recall asks about this conversation, or what
+# new_question stands alone; follow_up depends on what was said; clarify corrects or narrows the last question ("no, I
+# meant attachments"); reform wants the last answer in another form; recall asks about this conversation, or which
 # documents there are; refer_back returns to something said earlier ("earlier you mentioned X"); social is a courtesy;
-# arithmetic and data want a tool.
+# arithmetic and data need a tool.
 Intent = Literal[
     "new_question", "follow_up", "clarify", "reform", "recall", "refer_back", "social", "arithmetic", "data"
 ]
@@ -52,7 +52,7 @@ Mood = Literal["neutral", "confused", "frustrated"]
 
 
 class ConversationPhase(StrEnum):
-    """What the user is doing with a topic, as their words show it."""
+    """What the user is doing with a topic, judging by their words."""
 
     EXPLORING = "exploring"  # what is it
     UNDERSTANDING = "understanding"  # how, why
@@ -63,8 +63,8 @@ class ConversationPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Where the missing words of a message belong: in place of its text from `start` to `end` where `joint` is None,
-    else after it, joined by that word; and how likely that is."""
+    """Where the missing words of a message belong: in place of its text from `start` to `end` if `joint` is None, else
+    after it, joined by that word; and how likely that is."""
 
     start: int
     end: int
@@ -74,7 +74,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the trained condenser reads in a message: how likely it needs its context; the words said before that it may
+    """What the trained condenser predicts for a message: how likely it needs its context; the earlier words that it may
     leave out, each as it was said with its probability, the likeliest first; and where they belong."""
 
     needs_context: float
@@ -84,10 +84,10 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Whether the message leans on the conversation, how that was seen, how sure we are, and on what it leans.
+    """Whether the message depends on the conversation, how that was detected, how sure we are, and what it depends on.
 
-    `signals` holds what each way of seeing it gave (pattern, semantic, model: 0 to 1, those that ran). `topic_changed`
-    says that the message leaves the topic that was in force.
+    `signals` has the result of each detector that ran (pattern, semantic, model: 0 to 1). `topic_changed` says that the
+    message leaves the current topic.
     """
 
     is_follow_up: bool
@@ -102,7 +102,7 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class TopicKnowledge:
-    """What the user seems to know of a topic, and the words of theirs that showed it, with their turn; 0 is an earlier
+    """What the user seems to know about a topic, and their words that showed it, with the turn; 0 is an earlier
     conversation."""
 
     topic: str
@@ -113,15 +113,15 @@ class TopicKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class ConversationState:
-    """Where the conversation stands, read from all that was said up to and with the user's last message."""
+    """The state of the conversation, derived from everything said up to and including the last user message."""
 
     turn: int  # user messages so far, this one included
     topics: tuple[str, ...] = ()  # in order of first mention
-    topic: str = ""  # what this message is about; of a follow-up, what was in force
+    topic: str = ""  # what this message is about; for a follow-up, the previous topic
     phase: ConversationPhase = ConversationPhase.EXPLORING
-    covered: tuple[str, ...] = ()  # topics that an answer has treated
+    covered: tuple[str, ...] = ()  # topics that an answer has covered
     knowledge: tuple[TopicKnowledge, ...] = ()
-    open_questions: tuple[str, ...] = ()  # asked by the assistant and not answered
+    open_questions: tuple[str, ...] = ()  # asked by the assistant, not answered
     scaffolding: tuple[str, ...] = ()  # from the metadata of assistant messages, oldest first
     last_response: ResponseType | None = None
     last_response_length: int = 0  # characters
@@ -130,24 +130,24 @@ class ConversationState:
     guidance: tuple[str, ...] = ()  # for the next answer
     mood: Mood = "neutral"
     mood_evidence: str = ""
-    preferences: tuple[str, ...] = ()  # of the user for every answer, from earlier conversations
+    preferences: tuple[str, ...] = ()  # of the user, for every answer, from earlier conversations
 
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
     intent: Intent
-    operation: str  # what of the intent; for "reform" list, table, shorter...; for "recall" first, last, all...
+    operation: str  # details of the intent; for "reform" list, table, shorter...; for "recall" first, last, all...
     follow_up: FollowUp
     state: ConversationState
     reason: str
-    language: str = "en"  # ISO 639-1 code, "" where it is not known
-    prediction: Prediction | None = None  # of the trained condenser, where there is one and it reads this language
-    seen: tuple[Message, ...] = ()  # what of the conversation it is read with, where it may lean on it
+    language: str = "en"  # ISO 639-1 code, or "" if unknown
+    prediction: Prediction | None = None  # of the trained condenser, if there is one and it knows this language
+    seen: tuple[Message, ...] = ()  # the part of the conversation that was read with it, if it may depend on it
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a message is to a conversation, without an answer to it. `to_dict()` is the object that the API prints."""
+    """How a message relates to its conversation, without an answer. `to_dict()` is the object that the API returns."""
 
     turn: int
     understanding: Understanding
@@ -180,8 +180,8 @@ class Analysis:
 class Condensed:
     """The message as a question that stands alone, with the words that were added and why.
 
-    `candidates` are further readings of an ambiguous message, searched together with `query`. `refused` is what a
-    language model proposed and was not taken, shortened; the reason says why.
+    `candidates` are other readings of an ambiguous message, searched together with `query`. `refused` is a proposal of
+    a language model that was rejected, shortened; the reason says why.
     """
 
     query: str

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a bibliography says of a document: the key it is cited by, its authors, its year and where it is found.
+    """What a bibliography says about a document: the key it is cited by, its authors, its year and its address.
 
-    An author is "Family, Given", or the name of a group. `csl` is what else a citation style needs, by the names of
-    CSL: type, issued (an ISO date), container-title, volume, issue, page, publisher, DOI.
+    An author is "Family, Given", or the name of a group. `csl` has what else a citation style needs, under the names
+    of CSL: type, issued (an ISO date), container-title, volume, issue, page, publisher, DOI.
     """
 
     key: str = ""
@@ -31,35 +31,35 @@ class Reference:
 
     @property
     def families(self) -> list[str]:
-        """What its authors are called by."""
+        """The family names of its authors."""
         return [author.split(",")[0].strip() for author in self.authors]
 
     def is_named(self, said: Collection[str]) -> bool:
-        """Whether one of its authors is among some words, which are in small letters."""
+        """Whether one of its authors is among these lower-case words."""
         return any(each.lower().split()[-1] in said for each in self.families if each)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any] | None) -> Reference | None:
-        """What `dataclasses.asdict` made of a reference, perhaps by way of JSON."""
+        """The reference that `dataclasses.asdict` was called on, perhaps by way of JSON."""
         return None if stored is None else cls(**{**stored, "authors": tuple(stored["authors"])})
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What the check for instructions to the assistant found in a text: how sure it is, and the words it means, where
-    there are any. `by` names the check: a text that another one has looked at is looked at again."""
+    """What a check for instructions to the assistant found in a text: how sure it is, and the words in question, if
+    any. `by` is the name of the check. A text that only another check has read is read again."""
 
     by: str
     score: float = 0.0
     words: str = ""
 
     def __str__(self) -> str:
-        """As an index keeps it; only one that found something has a bar in it."""
+        """As an index stores it. Only a flag that found something contains a bar."""
         return f"{self.by}|{self.score:.4f}|{self.words}" if self.words else self.by
 
     @classmethod
     def read(cls, kept: str | None) -> Flag | None:
-        """What str() made of a flag; None where there is none."""
+        """The flag that str() was called on, or None if there is none."""
         if kept is None:
             return None
         by, _, found = kept.partition("|")
@@ -69,7 +69,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A text that the readers of a document do not see, and where it is: "an HTML comment", "white text"."""
+    """A text that readers of a document do not see, and where it is: "an HTML comment", "white text"."""
 
     where: str
     text: str
@@ -77,8 +77,8 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage to be: `text` is the document's text from `start` to `end`; above a later part of a table, its header
-    row. `flag` is what a check found in it, None where it was not looked at."""
+    """A future passage: `text` is the text of the document from `start` to `end`; a later part of a table has the
+    header row above it. `flag` is what a check found in it, or None if none has read it."""
 
     text: str
     heading: str = ""
@@ -90,10 +90,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that was read, ready to go into an index. `digest` tells whether it has changed since.
+    """A parsed document, ready to be added to an index. `digest` tells whether it has changed since.
 
-    `date` is its own date where it has one, else the file's: an ISO date, or the beginning of one. `hidden` are the
-    instructions to the assistant in what its readers do not see.
+    `date` is its own date if it has one, else that of the file: an ISO date, or the beginning of one. `hidden` are the
+    instructions to the assistant in parts that readers do not see.
     """
 
     source: str  # the path or address it came from
@@ -105,12 +105,12 @@ class Document:
     date: str = ""
     reference: Reference | None = None
     hidden: tuple[Hidden, ...] = ()
-    tenant: str = ""  # whose it is; "" is the library's own
-    attached: str = ""  # the conversation that it was dropped into, which alone may use it; "" for all of the tenant's
+    tenant: str = ""  # that it belongs to; "" is the library's own
+    attached: str = ""  # to this conversation, which alone can use it; "" for all of the tenant's
 
     @property
     def content(self) -> str:
-        """A hash of what it says, which trust in it holds on to: its tags and the place it came from may change."""
+        """A hash of what it says, which trust is tied to: its tags and its source may change."""
         parts = [self.title, *(part for each in self.chunks for part in (each.heading, each.text))]
         parts += [part for each in self.hidden for part in (each.where, each.text)]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
@@ -118,7 +118,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """A document of an index, as it is listed."""
+    """A document in an index, as listed."""
 
     id: int
     source: str
@@ -129,8 +129,8 @@ class DocumentInfo:
     tags: tuple[str, ...] = ()
     date: str = ""
     reference: Reference | None = None
-    hidden: tuple[Hidden, ...] = ()  # instructions to the assistant in what its readers do not see
-    trusted: bool = False  # somebody has said that it is fine, whatever a check finds in it
+    hidden: tuple[Hidden, ...] = ()  # instructions to the assistant that readers do not see
+    trusted: bool = False  # marked as fine, whatever a check finds in it
     tenant: str = ""
     attached: str = ""
     pending: int = 0  # passages that have no vector yet
@@ -138,11 +138,11 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A document in which a check has found instructions to the assistant: in passages, or where no reader sees it."""
+    """A document in which a check found instructions to the assistant: in passages, or hidden from readers."""
 
     source: str
     title: str
-    passages: tuple[tuple[int, Flag], ...] = ()  # by their positions
+    passages: tuple[tuple[int, Flag], ...] = ()  # with their positions
     hidden: tuple[Hidden, ...] = ()
     trusted: bool = False
 
@@ -156,7 +156,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that could not be taken in, and why: the error's code, message and hint."""
+    """A file that could not be added, and why: the code, message and hint of the error."""
 
     source: str
     code: str
@@ -166,25 +166,25 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """What became of the files: how many documents were added, updated, unchanged; which were skipped or failed."""
+    """The result of adding files: how many documents were added, updated or unchanged; which were skipped or failed."""
 
     added: int
     updated: int
     unchanged: int
     passages: int  # in the added and updated documents
-    skipped: tuple[str, ...]  # files met in folders whose kind cannot be read
+    skipped: tuple[str, ...]  # files in folders whose type is not supported
     failed: tuple[Failure, ...]
-    suspect: tuple[Suspect, ...] = ()  # documents that hold instructions to the assistant, and are not trusted
-    unchecked: tuple[str, ...] = ()  # sources of those that are looked at for such after their vectors were made
+    suspect: tuple[Suspect, ...] = ()  # documents that contain instructions to the assistant, and are not trusted
+    unchecked: tuple[str, ...] = ()  # sources of those that are checked only after their vectors are made
 
 
 Outcome = Literal["added", "updated", "unchanged"]
-Progress = Callable[[str, int, int], None]  # what is being done ("reading", "embedding"), how much is done, of how much
+Progress = Callable[[str, int, int], None]  # activity ("reading", "embedding"), how much is done, of how much
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document, as it is indexed and cited. `start` and `end` are offsets in the document's text."""
+    """A piece of a document, as indexed and cited. `start` and `end` are offsets in the text of the document."""
 
     id: int
     document_id: int
@@ -198,11 +198,11 @@ class Passage:
     position: int = 0  # among the passages of its document
     reference: Reference | None = None
     date: str = ""  # of the document
-    flag: Flag | None = field(default=None, compare=False)  # None where no check has looked at it
-    trusted: bool = field(default=False, compare=False)  # whether somebody has said that its document is fine
+    flag: Flag | None = field(default=None, compare=False)  # None if no check has read it
+    trusted: bool = field(default=False, compare=False)  # whether its document is marked as fine
 
     @property
     def called(self) -> str:
-        """Its document as people may call it: by its title, its authors and its year."""
+        """A name for its document: its title, authors and year."""
         by = [*self.reference.families, str(self.reference.year or "")] if self.reference else []
         return f"{self.title} ({' '.join(filter(None, by))})" if any(by) else self.title

@@ -1,4 +1,4 @@
-"""What a search asks for, within whose reach, and what it finds."""
+"""What a search looks for, what it may see, and what it finds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from turnwise.types.documents import Passage, Reference
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents a search looks at: those of one of the collections, with all the tags, whose source fits the
-    pattern ("*/papers/*"), dated from `since` to `until` (ISO dates or beginnings of them, both included). What is
-    empty does not count."""
+    """The documents to search: those in one of the collections, with all the tags, whose source matches the pattern
+    ("*/papers/*"), dated from `since` to `until` (ISO dates or beginnings of them, both included). Empty fields are
+    ignored."""
 
     collections: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -30,12 +30,12 @@ EVERYTHING = Filter()
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What of an index somebody may see, whatever they ask for: the documents of a tenant ("" is the library's own), of
-    these only some collections where any are named, and what was attached to their conversations."""
+    """The part of an index that a caller may see, whatever they ask for: the documents of a tenant ("" is the library's
+    own), only those in some collections if any are given, and attachments to their conversations."""
 
     tenant: str = ""
     collections: tuple[str, ...] = ()
-    conversations: tuple[str, ...] = ()  # a conversation, and those that it branched from
+    conversations: tuple[str, ...] = ()  # a conversation, and those it branched from
 
 
 LIBRARY = Reach()
@@ -43,7 +43,7 @@ LIBRARY = Reach()
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word added to a search from the conversation, and how much it counts beside a literal word (0 to 1)."""
+    """A word added to a search from the conversation, and its weight relative to a literal word (0 to 1)."""
 
     text: str
     weight: float
@@ -51,9 +51,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to look for: the words the user wrote, the words added to them, and the whole question for the vectors.
+    """What to search for: the words the user wrote, the words added to them, and the whole question for the vectors.
 
-    `talk` is what the user asked before with this message, whose own ranking counts `talk_weight` beside the others.
+    `talk` is this message together with earlier questions. It has a ranking of its own, with the weight `talk_weight`.
     """
 
     literal: str
@@ -61,7 +61,7 @@ class SearchQuery:
     dense: str = ""
     talk: str = ""
     talk_weight: float = 0.0
-    where: Filter = EVERYTHING  # what was attached to a conversation passes every filter
+    where: Filter = EVERYTHING  # attachments to a conversation pass every filter
     reach: Reach = LIBRARY
 
     @property
@@ -71,7 +71,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that a search found. `similarity` is the cosine to the question, None while it has no vector."""
+    """A passage that a search found. `similarity` is its cosine to the question, or None while it has no vector."""
 
     passage: Passage
     score: float
@@ -94,7 +94,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a reader sees behind a citation: where it stands, the passage, and the sentence the answer rests on."""
+    """What a reader sees behind a citation: the document, the passage, and the sentence that supports the answer."""
 
     number: int
     passage_id: int
@@ -109,5 +109,5 @@ class Source:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Source:
-        """What `dataclasses.asdict` made of a source, perhaps by way of JSON."""
+        """The source that `dataclasses.asdict` was called on, perhaps by way of JSON."""
         return cls(**{**stored, "reference": Reference.from_dict(stored.get("reference"))})

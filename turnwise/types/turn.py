@@ -14,25 +14,25 @@ from turnwise.types.search import EVERYTHING, LIBRARY, Filter, Reach, Source
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A message and the history before it. With a conversation id the history comes from the store instead."""
+    """A message and its history. With a conversation id, the history comes from the store instead."""
 
     message: str
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
     condensed_query: str | None = None
     where: Filter = EVERYTHING  # the documents that may answer
-    query_id: str = ""  # the caller's name for this question; made where there is none
-    user: str = ""  # whose message it is, with which key and from where: what rate limits are counted by
+    query_id: str = ""  # the caller's name for this question; generated if there is none
+    user: str = ""  # who sent the message, with which key and from where: for rate limits
     key: str = field(default="", repr=False)
     address: str = ""
-    reach: Reach = LIBRARY  # what they may see; a turn adds what is attached to its conversation
+    reach: Reach = LIBRARY  # what they may see; a turn adds the attachments to its conversation
     images: tuple[Image, ...] = ()  # shown with the message
-    crowded: Callable[[], bool] = field(default=lambda: False, repr=False, compare=False)  # whether others wait
+    crowded: Callable[[], bool] = field(default=lambda: False, repr=False, compare=False)  # whether others are waiting
 
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """What one stage decided, why, how long it took, and the values behind the decision."""
+    """What a stage decided, why, how long it took, and the values behind the decision."""
 
     stage: str
     decision: str
@@ -46,7 +46,7 @@ Trace = tuple[StageTrace, ...]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of an answer, the numbers it cites, and whether the passages behind them bear it out."""
+    """A sentence of an answer, the numbers it cites, and whether the passages behind them support it."""
 
     text: str
     numbers: tuple[int, ...]
@@ -56,7 +56,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a turn gives back. `to_dict()` is the object that the API and `turnwise ask --json` print."""
+    """The result of a turn. `to_dict()` is the object that the API returns and `turnwise ask --json` prints."""
 
     conversation_id: str | None
     turn: int
@@ -66,10 +66,10 @@ class Reply:
     follow_up: FollowUp
     state: ConversationState
     trace: Trace
-    notice: str = ""  # what the reader should know about how the answer was made
+    notice: str = ""  # what the reader should know about how the answer came about
     plan: QueryPlan | None = None
-    claims: tuple[Claim, ...] = ()  # the sentences of the answer that state something, and whether they are borne out
-    suggestions: tuple[str, ...] = ()  # questions that the library can answer next
+    claims: tuple[Claim, ...] = ()  # the sentences of the answer that state something, and whether they are supported
+    suggestions: tuple[str, ...] = ()  # follow-up questions that the library can answer
 
     def to_dict(self) -> dict[str, Any]:
         plan = self.plan.outline() if self.plan else None
@@ -78,7 +78,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The turn was taken in; from here on it is in the store (where there is one)."""
+    """The turn was accepted. From now on it is in the store, if there is one."""
 
     conversation_id: str | None
     turn: int
@@ -130,6 +130,6 @@ TurnEvent = Accepted | StageDone | Planned | StepDone | Delta | Answered | Faile
 
 
 class Cut(str):
-    """The last piece of an answer that was cut at the longest that was asked for: its words, if any."""
+    """The last piece of an answer that was cut at the maximum length: its words, if any."""
 
     __slots__ = ()
