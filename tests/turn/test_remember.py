@@ -8,17 +8,15 @@ import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from types import SimpleNamespace
 
 import pytest
 from fake_openai import FakeOpenAI, endless
 from talking import answered, collected, failed, until_accepted, until_said
 
 from turnwise.conversation import Conversation, Turn
-from turnwise.errors import ConversationBusy, ConversationNotFound
+from turnwise.errors import ConversationNotFound
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
-from turnwise.turn import remember
 from turnwise.turn.run import Parts, analyze, run_turn
 from turnwise.types import Answered, Failed, Prompt, Reach, TurnRequest
 
@@ -152,33 +150,6 @@ def test_two_conversations_do_not_wait_for_each_other(make_parts: MakeParts, con
         await waiting.aclose()
 
     asyncio.run(talk())
-
-
-def test_a_busy_conversation_is_tried_less_and_less_often(
-    make_parts: MakeParts, conversation: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = make_parts(FakeChat(lambda _: "Fine.")).store
-    store.accept(conversation, "What is BERT?")
-    accept, attempts, waits = store.accept, [], []
-
-    def counted(*given: str) -> Conversation:
-        attempts.append(given)
-        return accept(*given)
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr(store, "accept", counted)
-    monkeypatch.setattr(remember, "time", SimpleNamespace(monotonic=lambda: sum(waits)))
-    timed = {"sleep": sleep, "shield": asyncio.shield, "to_thread": asyncio.to_thread}
-    monkeypatch.setattr(remember, "asyncio", SimpleNamespace(**timed))
-    with pytest.raises(ConversationBusy):
-        asyncio.run(remember.Memory(store, TurnRequest("And GPT?", conversation_id=conversation)).accept("And GPT?"))
-    assert remember.PATIENCE < sum(waits) <= remember.PATIENCE + 1
-    assert len(attempts) == len(waits) + 1 < 250
-    bounds = [min(0.05 * 2**tries, 1.0) for tries in range(len(waits))]
-    assert all(bound / 2 <= wait <= bound for wait, bound in zip(waits, bounds, strict=True))
-    assert len(set(waits)) > 5, "several that wait do not all come back at the same moment"
 
 
 def test_one_that_gives_up_waiting_its_turn_leaves_no_trace(make_parts: MakeParts, conversation: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -19,8 +18,6 @@ from turnwise.types import ConversationState, ConversationStore, Ending, Message
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
-FIRST_WAIT_SECONDS = 0.05  # before it tries again; doubled after every try
-LONGEST_WAIT_SECONDS = 1.0
 _INTERRUPTED = {
     "code": "Interrupted",
     "message": "The answer was stopped before it was complete.",
@@ -52,15 +49,14 @@ class Memory:
         history that the caller keeps is given as it was sent."""
         if self.conversation_id is None:
             return self._request.history
-        deadline, wait = time.monotonic() + PATIENCE, FIRST_WAIT_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id, message))
             except ConversationBusy:
                 if time.monotonic() > deadline:
                     raise
-                await asyncio.sleep(wait * random.uniform(0.5, 1.0))
-                wait = min(2 * wait, LONGEST_WAIT_SECONDS)  # every try takes the write lock of the store
+                await asyncio.sleep(0.05)
 
     def _accept(self, conversation_id: str, message: str) -> tuple[Message, ...]:
         accepted = self._store.accept(conversation_id, message, self._request.user)
