@@ -29,7 +29,7 @@ import turnwise
 from turnwise.index.codes import from_blobs
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.fusion import DEPTH
-from turnwise.index.vectors import TAIL
+from turnwise.index.vectors import MAX_TAIL_VECTORS
 from turnwise.index.words import indexed_words, weighted_words
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.sqlite import Database
@@ -144,7 +144,7 @@ def embed(index: EmbeddedIndex) -> None:
 
 def make_files(index: EmbeddedIndex) -> None:
     """What a long-lived process does in the background, at once and on all cores."""
-    if index.counts().vectors > TAIL:
+    if index.counts().vectors > MAX_TAIL_VECTORS:
         index._vectors._make(threads=os.cpu_count() or 1)
 
 

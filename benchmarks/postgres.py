@@ -25,10 +25,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.services import postgres
-from turnwise.index import postgres as under_test
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.postgres import PostgresIndex
 from turnwise.index.postgres_load import begin_vectors, finish_vectors, load_vectors
+from turnwise.index.postgres_search import SEARCH_STATE, Bounds, vector_text
 from turnwise.index.words import indexed_words, weighted_words
 from turnwise.postgres import Database
 from turnwise.sqlite import Database as Sqlite
@@ -165,13 +165,13 @@ def measure(
 
     def words(query: SearchQuery) -> list[int]:
         with index._database.connection() as connection:
-            state = connection.execute(under_test.SEARCHED).fetchone()
-            return list(under_test._lexical(connection, query, state, None))
+            state = connection.execute(SEARCH_STATE).fetchone()
+            return list(by_words(connection, query, state, Bounds()))
 
     def meaning(query: SearchQuery) -> list[int]:
         with index._database.connection() as connection:
-            vector = under_test._vector_text(index.embedder.embed_query(query.question))
-            return under_test._near(connection, vector, query.where, None)
+            vector = vector_text(index.embedder.embed_query(query.question))
+            return list(by_meaning(connection, vector, Bounds()))
 
     def hybrid(where: Filter) -> Callable[[SearchQuery], list[int]]:
         return lambda query: [hit.passage.id for hit in index.search(SearchQuery(query.literal, where=where), 10)]

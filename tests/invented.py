@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from turnwise import facts
-from turnwise.types import ConversationStore, DocumentInfo
+from turnwise.types import ConversationStore, DocumentInfo, Ending
 
 DAY = 86_400.0
 # topic, how it may go on, what the library does not say of it
@@ -166,6 +166,6 @@ def keep(store: ConversationStore, turns: Iterable[dict[str, Any]]) -> None:
             numbers[conversation_id] = number
             counted = {name: value for name, value in turn.items() if name not in known}
             answer = "The library says so." if status == "answered" else None
-            store.finish(conversation_id, number, status, answer, facts=counted)
+            store.finish(conversation_id, number, Ending(status, answer, facts=counted))
             if turn["feedback"]:
                 store.rate(conversation_id, number, turn["feedback"])

@@ -21,7 +21,7 @@ from turnwise.errors import LibraryDamaged, LibraryError, LibraryNotFound, Libra
 from turnwise.index.words import indexed_words
 from turnwise.postgres import Database
 from turnwise.transfer import Copied, copy
-from turnwise.types import Chunk, Document, Passage, Reach, Reference
+from turnwise.types import Chunk, Document, Ending, Passage, Reach, Reference
 
 
 def run(*arguments: object) -> Result:
@@ -81,7 +81,7 @@ def test_all_that_belongs_to_conversations_and_callers_is_copied(library: Path, 
     with build(settings) as here:
         theirs = here.store.of("acme")
         theirs.accept("first", "Of another tenant", "ann \x00")
-        theirs.finish("first", 1, "answered", "Yes.", facts={"n": 1})
+        theirs.finish("first", 1, Ending("answered", "Yes.", facts={"n": 1}))
         theirs.rate("first", 1, {"rating": "up"})
         theirs.branch("first", 2, "branched")
         theirs.rename("branched", "A branch")

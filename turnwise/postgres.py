@@ -21,21 +21,22 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
     Migration = Callable[[Connection], None]
 
-SCHEMA = "turnwise"  # all tables stand in it, apart from those of others
-MOST_CONNECTIONS = 10  # of one process
-PATIENCE = 5  # seconds to reach the server; those to wait for a free connection are six times as many
-LOCKS = 0x7477  # the class of our advisory locks
+SCHEMA = "turnwise"  # all our tables are in it, separate from those of others
+MOST_CONNECTIONS = 10  # per process
+CONNECT_SECONDS = 5  # to reach the server; six times as long for a free connection
+LOCK_CLASS = 0x7477  # the class of our advisory locks
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """The text as PostgreSQL can keep it: with a replacement mark for each NUL and each half of a character."""
+    """The text with a replacement character for each NUL and each lone surrogate. PostgreSQL can store neither; SQLite
+    cannot store the latter, and its patterns end at a NUL."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 class Database:
-    """A PostgreSQL database. Connections are made when they are needed and kept; a dead one is replaced."""
+    """A PostgreSQL database. Connections are opened when needed, and kept; a dead one is replaced."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -48,13 +49,13 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A connection for this block, which sees every committed write. Errors come out as ours."""
-        if not self._room.acquire(timeout=6 * PATIENCE):
+        """A connection for this block, which sees every committed write. Database errors are raised as our own."""
+        if not self._room.acquire(timeout=6 * CONNECT_SECONDS):
             raise LibraryUnavailable(
                 f"All {MOST_CONNECTIONS} connections to {self.name} are in use.", "Try again in a moment."
             )
         try:
-            with self._reported():
+            with self._translate_errors():
                 connection = self._take()
                 try:
                     yield connection
@@ -65,10 +66,10 @@ class Database:
 
     @contextmanager
     def write(self, lock: str = "") -> Iterator[Connection]:
-        """A transaction. With `lock`, only one of that name is at work on the database at a time."""
+        """A transaction. Transactions with the same `lock` run one at a time, across machines."""
         with self.connection() as connection, connection.transaction():
             if lock:
-                connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCKS, lock))
+                connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK_CLASS, lock))
             yield connection
 
     def rows(self, statement: LiteralString, *values: Any) -> list[dict[str, Any]]:
@@ -76,14 +77,14 @@ class Database:
             return connection.execute(statement, values).fetchall()
 
     def has_tables(self) -> bool:
-        """Whether somebody has begun a library here."""
+        """Whether there is a library in this database."""
         with self.connection() as connection:
-            return _begun(connection)
+            return _has_library(connection)
 
     def migrate(self, part: str, migrations: Sequence[Migration]) -> None:
         """Run the migrations of one part that this database has not seen, in order, once across machines."""
         with self.write(lock="migrations") as tx:
-            if not _begun(tx):  # who may only read and write can use what is there
+            if not _has_library(tx):  # a role that can only read and write can use an existing library
                 tx.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
                 tx.execute("CREATE TABLE migrations (part text, name text, PRIMARY KEY (part, name))")
             done = {row["name"] for row in tx.execute("SELECT name FROM migrations WHERE part = %s", (part,))}
@@ -105,7 +106,7 @@ class Database:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return self._connect()
-            if _usable(connection):
+            if _is_usable(connection):
                 return connection
             connection.close()
 
@@ -123,14 +124,14 @@ class Database:
         except self._driver.ProgrammingError as error:
             raise _not_an_address(self.name) from error
         options = f"{given.get('options') or ''} -c search_path={SCHEMA},public -c client_min_messages=warning"
-        defaults = {"connect_timeout": PATIENCE, "keepalives_idle": 30, "tcp_user_timeout": 30_000}
+        defaults = {"connect_timeout": CONNECT_SECONDS, "keepalives_idle": 30, "tcp_user_timeout": 30_000}
         parameters: dict[str, Any] = {"application_name": "turnwise", **defaults, **given, "options": options}
         made: Connection = self._driver.connect(**parameters, autocommit=True, row_factory=self._driver.rows.dict_row)
         return made
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
-        """PostgreSQL's errors as ours, with the database's name and what to do."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise the errors of PostgreSQL as our own, with the name of the database and a hint."""
         try:
             yield
         except (self._driver.OperationalError, self._driver.InterfaceError) as error:
@@ -160,13 +161,13 @@ def _driver() -> Any:
     return psycopg
 
 
-def _begun(connection: Connection) -> bool:
+def _has_library(connection: Connection) -> bool:
     row = connection.execute("SELECT to_regclass(%s) IS NOT NULL AS begun", (f"{SCHEMA}.migrations",)).fetchone()
     return bool(row and row["begun"])
 
 
-def _usable(connection: Connection) -> bool:
-    """Whether nothing came in while it was idle: all that a server says unasked is that it ends."""
+def _is_usable(connection: Connection) -> bool:
+    """Whether nothing arrived while it was idle: the only thing a server sends unasked is that it is shutting down."""
     if connection.closed:
         return False
     arrivals = select.poll()
@@ -175,7 +176,7 @@ def _usable(connection: Connection) -> bool:
 
 
 def name_of(url: str) -> str:
-    """The address without a password, as messages may show it."""
+    """The address without the password, for messages."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]

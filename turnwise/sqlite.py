@@ -1,4 +1,4 @@
-"""One SQLite file, opened the same way everywhere: WAL, a connection a thread, writes that take the lock at once."""
+"""One SQLite file, opened the same way everywhere: WAL, a connection per thread, writes that take the lock at once."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Database:
         return found
 
     def _keep(self, connection: sqlite3.Connection) -> None:
-        """Remember a connection of this thread to close it, and close those of threads that have ended: a server that
-        starts threads for years would run out of files."""
+        """Remember the connection of this thread to close it later, and close those of threads that have ended: a
+        server that starts new threads for years would run out of files."""
         with self._opening:
             ended = [each for each in self._opened if not each[0].is_alive()]
             self._opened = [each for each in self._opened if each not in ended]
@@ -53,8 +53,8 @@ class Database:
 
     @contextmanager
     def write(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from its first statement: nothing read in it can go stale. What is
-        `durable`, with all that was written before, is on disk at its end, even if the power goes."""
+        """A transaction that holds the write lock from its first statement, so that nothing read in it can go stale. If
+        `durable`, it and everything written before it are on disk at its end, even if the power fails."""
         connection = self.connection()
         with reported(self.path):
             if durable:
@@ -74,7 +74,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A transaction in which all that is read is of one moment, whatever others write meanwhile."""
+        """A transaction in which all reads see the same state, whatever others write meanwhile."""
         connection = self.connection()
         with reported(self.path):
             connection.execute("BEGIN")
@@ -106,13 +106,13 @@ class Database:
 
 
 def _holds(text: str | None, word: str) -> bool:
-    """Whether a text holds a word in small letters, of every script: SQLite's own knows those of ASCII."""
+    """Whether a text contains a lower-case word, in any script. SQLite itself only folds the case of ASCII letters."""
     return text is not None and word in text.lower()
 
 
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours, with the file's name and what to do."""
+    """Raise the errors of SQLite as our own, with the name of the file and a hint."""
     try:
         yield
     except sqlite3.IntegrityError:

@@ -219,7 +219,7 @@ def _look(folder: Path, asked: dict[str, list[Asked]]) -> list[str]:
     with closing(Database(folder / "library.db")) as database:
         (whole,) = database.connection().execute("PRAGMA integrity_check").fetchone()
         store = EmbeddedStore(database)
-        kept = {name: store.conversation(name).turns for name in asked if store.versions([name])}
+        kept = {name: store.conversation(name).turns for name in asked if store.standings([("", name)])}
     faults = [] if whole == "ok" else [f"the file is damaged: {whole}"]
     for name, several in asked.items():
         turns = kept.get(name, [])

@@ -29,6 +29,7 @@ from turnwise.config import Settings
 from turnwise.errors import LibraryDamaged, TurnwiseError
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.types import Ending
 
 SCHEMAS = sorted((Path(__file__).parent / "schemas").glob("*.sql"))
 ROOT = Path(__file__).parents[2]
@@ -105,7 +106,7 @@ def test_fault_31_read_only_database(open_to_all: Path) -> None:
     with closing(Database(open_to_all / "library.db")) as database:
         store = EmbeddedStore(database)
         store.accept("c", "Hi")
-        store.finish("c", 1, "answered", "Hello.")
+        store.finish("c", 1, Ending("answered", "Hello."))
     files = (open_to_all, *open_to_all.rglob("*"))
     for path in files:
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -129,11 +130,12 @@ import random, sys, time
 from pathlib import Path
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.types import Ending
 store = EmbeddedStore(Database(Path(sys.argv[1])))
 for number in range(1, 26):
     name = f"{sys.argv[2]}-{number % 3}"
     turn = store.accept(name, f"Message {number}").turns[-1].number
-    store.finish(name, turn, "answered", f"Answer {number}")
+    store.finish(name, turn, Ending("answered", f"Answer {number}"))
 """
 
 
@@ -248,10 +250,11 @@ import os, signal, sys
 from pathlib import Path
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.types import Ending
 store = EmbeddedStore(Database(Path(sys.argv[1])))
 for number in range(1, 41):
     store.accept("c", f"Message {number}")
-    store.finish("c", number, "answered", "Answer " * 50)
+    store.finish("c", number, Ending("answered", "Answer " * 50))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -283,12 +286,12 @@ def test_fault_38_a_damaged_wal(killed: Path, how: str) -> None:
         wal.write_bytes(damaged[how])
     with closing(Database(killed)) as database:
         store = EmbeddedStore(database)
-        turns = store.conversation("c").turns if store.versions(["c"]) else []
+        turns = store.conversation("c").turns if store.standings([("", "c")]) else []
         assert [turn.prompt for turn in turns] == prompts[: len(turns)]
         assert {turn.status for turn in turns[:-1]} <= {"answered"}
         assert how == "gone" or len(turns) > 10
         number = store.accept("c", "And now?").turns[-1].number
-        store.finish("c", number or 0, "answered", "Now.")
+        store.finish("c", number or 0, Ending("answered", "Now."))
         assert number == len(turns) + 1
         assert database.connection().execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
@@ -300,7 +303,7 @@ def test_fault_38_a_truncated_database_is_said(folder: Path, size: float) -> Non
             store = EmbeddedStore(database)
             for number in range(1, 21):
                 store.accept(each, f"Message {number}")
-                store.finish(each, number, "answered", "Answer " * 500)
+                store.finish(each, number, Ending("answered", "Answer " * 500))
     file = folder / "library.db"
     file.write_bytes(file.read_bytes()[: int(file.stat().st_size * size)])
 

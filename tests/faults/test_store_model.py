@@ -21,6 +21,7 @@ from turnwise.sqlite import Database as Sqlite
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.store.owner import this_machine
 from turnwise.store.postgres import PostgresStore
+from turnwise.types import Ending
 
 TENANTS = ("", "acme", "zoo")
 IDS = ("a", "b", "a\x1fb", "é%_'")
@@ -91,10 +92,10 @@ class Store(RuleBasedStateMachine):
         last = talk.turns[-1] if talk and talk.turns else None
         if last is None or last.status != "pending":
             with pytest.raises(ConversationError):
-                self.store.of(place[0]).finish(place[1], last.number if last else 1, status, response)
+                self.store.of(place[0]).finish(place[1], last.number if last else 1, Ending(status, response))
             self.burnt.get(place, set()).discard(last.number if last else 1)
             return
-        self.store.of(place[0]).finish(place[1], last.number, status, response, facts={"n": last.number})
+        self.store.of(place[0]).finish(place[1], last.number, Ending(status, response, facts={"n": last.number}))
         last.status, last.response = status, response
 
     @rule(place=place, new=st.sampled_from(IDS), before=st.integers(0, 4))
@@ -195,12 +196,12 @@ class Store(RuleBasedStateMachine):
             assert listed == expected
 
     @invariant()
-    def versions_are_the_last_turns(self) -> None:
+    def standings_are_the_last_turns(self) -> None:
         for tenant in TENANTS:
-            found = self.store.of(tenant).versions(IDS)
+            found = self.store.standings((tenant, name) for name in IDS)
             mine = {name: talk for (whose, name), talk in self.talks.items() if whose == tenant}
             lasts = {name: talk.turns[-1] if talk.turns else Kept("", "", number=0) for name, talk in mine.items()}
-            assert {name: each[:2] for name, each in found.items()} == {
+            assert {name: each[:2] for (_, name), each in found.items()} == {
                 name: (last.number, last.status) for name, last in lasts.items()
             }
 

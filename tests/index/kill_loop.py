@@ -45,7 +45,12 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    stored.GRAPH_FROM, stored.AT_ONCE, vectors.TAIL, vectors.PATIENCE = 60, 20, 30, 0.0
+    stored.MIN_GRAPH_VECTORS, stored.VECTORS_AT_ONCE, vectors.MAX_TAIL_VECTORS, vectors.BUILD_DELAY_SECONDS = (
+        60,
+        20,
+        30,
+        0.0,
+    )
     held: dict[str, str] = {}  # the digests of the documents that are in
     hit: Counter[str] = Counter()
     for n in range(options.kills):

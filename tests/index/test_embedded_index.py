@@ -14,7 +14,7 @@ import pytest
 from turnwise.documents.ingest import add, embed_pending, pending, remove
 from turnwise.errors import LibraryDamaged
 from turnwise.index.embedded import EmbeddedIndex
-from turnwise.index.fusion import WORDS
+from turnwise.index.fusion import WORDS_WEIGHT
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.sqlite import Database
 from turnwise.types import Chunk, Counts, Document, SearchQuery, Term
@@ -280,7 +280,7 @@ def test_the_two_rankings_are_fused(open_index: Open) -> None:
     embed_pending(index)
     hits = index.search(SearchQuery("number42", dense="common words and number42"), 300)
     assert hits[0].passage.source == "row 42"
-    assert hits[0].score == pytest.approx((hits[0].similarity or 0) + WORDS)
+    assert hits[0].score == pytest.approx((hits[0].similarity or 0) + WORDS_WEIGHT)
     assert len(hits) == 100
     assert all(hit.similarity is not None for hit in hits)
     assert sorted(hit.dense_rank or 0 for hit in hits) == list(range(1, 101))

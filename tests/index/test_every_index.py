@@ -121,6 +121,7 @@ def test_passages_have_their_place_and_their_neighbours(open_index: Open) -> Non
     assert [each.position for each in index.around(middle)] == [2, 3, 4]
     assert [each.position for each in index.around(middle, 9)] == [0, 1, 2, 3, 4]
     assert index.around(middle, 0) == [middle]
+    assert index.around(middle, each_side=1) == index.around(middle)
 
 
 def test_an_id_is_never_given_again(open_index: Open) -> None:

@@ -38,10 +38,10 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shrink(set_: Callable[[object, str, object], None]) -> None:
-    set_(stored, "GRAPH_FROM", 40)
-    set_(stored, "AT_ONCE", 16)
-    set_(vectors, "TAIL", 20)
-    set_(vectors, "PATIENCE", 0.0)
+    set_(stored, "MIN_GRAPH_VECTORS", 40)
+    set_(stored, "VECTORS_AT_ONCE", 16)
+    set_(vectors, "MAX_TAIL_VECTORS", 20)
+    set_(vectors, "BUILD_DELAY_SECONDS", 0.0)
 
 
 def documents(start: int, end: int, kind: str = "zebras") -> Iterator[Document]:
@@ -158,7 +158,7 @@ print(len(OnnxEmbedder(threads=1).embed_query("text")))
 
 
 def test_closing_stops_the_work_on_the_files(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "PATIENCE", 60.0)
+    monkeypatch.setattr(vectors, "BUILD_DELAY_SECONDS", 60.0)
     index = open_index()
     index.put(documents(0, 40))
     embed_pending(index)
@@ -168,7 +168,7 @@ def test_closing_stops_the_work_on_the_files(open_index: Open, monkeypatch: pyte
 
 
 def test_the_nearest_are_ranked_by_their_exact_cosines(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "COMPARED", 30)
+    monkeypatch.setattr(vectors, "COMPARED_VECTORS", 30)
     index = filled(open_index())
     question = index.embedder.embed_query("zebras number7")
     found = index._vectors.near(question, 60)
@@ -376,8 +376,8 @@ class Library(RuleBasedStateMachine):
     def begin(self) -> None:
         self.patch = pytest.MonkeyPatch()
         shrink(self.patch.setattr)
-        self.patch.setattr(vectors, "TAIL", 8)
-        self.patch.setattr(stored, "GRAPH_FROM", 12)
+        self.patch.setattr(vectors, "MAX_TAIL_VECTORS", 8)
+        self.patch.setattr(stored, "MIN_GRAPH_VECTORS", 12)
         self.folder = Path(tempfile.mkdtemp())
         self.held: dict[str, tuple[str, ...]] = {}
         self.embedded: set[tuple[str, int]] = set()

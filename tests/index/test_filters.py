@@ -66,7 +66,7 @@ def test_a_search_keeps_to_its_filter(open_index: Open, where: Filter, expected:
 
 @pytest.mark.parametrize("broad", [0.0, 0.05, 1.0])
 def test_a_filter_leaves_as_many_as_there_are(open_index: Open, monkeypatch: pytest.MonkeyPatch, broad: float) -> None:
-    monkeypatch.setattr(lexical, "BROAD", broad)
+    monkeypatch.setattr(lexical, "BROAD_FILTER_SHARE", broad)
     index = open_index()
     index.put(
         Document(f"{n}", "", "1", (Chunk(f"common words {'often ' * (n % 7)} number{n}"),), tags=(f"of {n % 50}",))

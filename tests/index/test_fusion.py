@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.index.fusion import DEPTH, LOOKED_UP, TALK_WORDS, WORDS, Found, best, fused, hits, unplaced
+from turnwise.index.fusion import (
+    DEPTH,
+    LOOKED_UP_PASSAGES,
+    TALK_WORDS_WEIGHT,
+    WORDS_WEIGHT,
+    Found,
+    best,
+    fused,
+    hits,
+    unplaced,
+)
 from turnwise.types import Passage
 
 scored = st.dictionaries(st.integers(1, 30), st.floats(0.01, 1), max_size=15)
@@ -13,12 +23,12 @@ found = st.builds(Found, scored, scored)
 
 def test_a_passage_scores_by_its_cosine_and_a_little_by_its_words() -> None:
     scores = fused(Found({7: 4.0, 8: 2.0}, {8: 0.9, 9: 0.5}))
-    assert scores == pytest.approx({8: 0.9 + WORDS / 2, 9: 0.5, 7: 0.5 + WORDS})
+    assert scores == pytest.approx({8: 0.9 + WORDS_WEIGHT / 2, 9: 0.5, 7: 0.5 + WORDS_WEIGHT})
 
 
 def test_what_was_asked_of_late_counts_at_its_weight() -> None:
     scores = fused(Found({}, {8: 0.9, 9: 0.5}), Found({7: 3.0}, {9: 0.8, 8: 0.4}), 0.5)
-    expected = {8: 0.9 + 0.5 * 0.4, 9: 0.5 + 0.5 * 0.8, 7: 0.5 + 0.5 * (0.4 + TALK_WORDS)}
+    expected = {8: 0.9 + 0.5 * 0.4, 9: 0.5 + 0.5 * 0.8, 7: 0.5 + 0.5 * (0.4 + TALK_WORDS_WEIGHT)}
     assert scores == pytest.approx(expected)
 
 
@@ -31,7 +41,9 @@ def test_a_passage_without_a_vector_is_not_put_last() -> None:
 
 
 def test_only_the_first_by_words_are_looked_up() -> None:
-    assert unplaced(dict.fromkeys(range(40), 1.0), {3: 0.5}) == [each for each in range(LOOKED_UP) if each != 3]
+    assert unplaced(dict.fromkeys(range(40), 1.0), {3: 0.5}) == [
+        each for each in range(LOOKED_UP_PASSAGES) if each != 3
+    ]
 
 
 @given(found, found, st.floats(0.1, 1), st.integers(-1, 40))

@@ -41,7 +41,7 @@ def test_what_is_left_unread_would_not_have_been_found(
 ) -> None:
     index, chance = open_index(), random.Random(seed)
     index.put(spread(600, seed))
-    monkeypatch.setattr(lexical, "LOOKED_UP", 0)
+    monkeypatch.setattr(lexical, "LOOKUP_COST", 0)
     whole = lexical._any_of
     asked: list[int] = []
     monkeypatch.setattr(lexical, "_any_of", lambda weights: (asked.append(len(weights)), whole(weights))[1])
@@ -49,10 +49,10 @@ def test_what_is_left_unread_would_not_have_been_found(
     for _ in range(60):
         weights = {word: chance.choice((1.0, 0.4)) for word in chance.sample(WORDS, chance.randint(2, 6))}
         depth = chance.choice((1, 5, 20))
-        monkeypatch.setattr(lexical, "LITTLE", 10**9)
+        monkeypatch.setattr(lexical, "FEW_OCCURRENCES", 10**9)
         expected = index._lexical.scores(weights, depth)
         asked.clear()
-        monkeypatch.setattr(lexical, "LITTLE", 0)
+        monkeypatch.setattr(lexical, "FEW_OCCURRENCES", 0)
         assert index._lexical.scores(weights, depth) == pytest.approx(expected, rel=1e-5)
         pruned += asked[-1] < len(weights)
         if chance.random() < 0.1:  # words of removed passages count for a while

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services import PostgresServer
+from turnwise import postgres as connections
 from turnwise.documents.ingest import embed_pending
 from turnwise.errors import LibraryError
 from turnwise.index import postgres as module
@@ -174,7 +175,7 @@ LIBRARY = (
 )
 
 
-@pytest.mark.parametrize("few", [module.FEW, 0])
+@pytest.mark.parametrize("few", [module.FEW_PASSAGES, 0])
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
@@ -203,7 +204,7 @@ LIBRARY = (
 def test_a_filter_holds_for_words_and_for_meaning(
     index: PostgresIndex, monkeypatch: pytest.MonkeyPatch, few: int, where: Filter, expected: str
 ) -> None:
-    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(module, "FEW_PASSAGES", few)
     index.put(LIBRARY)
     embed_pending(index)
     hits = index.search(SearchQuery("zebras", where=where), 10)
@@ -222,11 +223,11 @@ def test_a_filter_is_asked_again_when_the_library_has_changed(index: PostgresInd
     assert [hit.passage.source for hit in index.search(query, 5)] == [LIBRARY[1].source]
     for n in range(20):
         assert index.search(SearchQuery("zebras", where=Filter(collections=(f"c{n}",))), 5) == []
-    assert len(index._filters) <= module.REMEMBERED
+    assert len(index._filters) <= module.REMEMBERED_FILTERS
 
 
 def test_a_filter_that_few_fit_finds_them_among_many(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(module, "FEW_PASSAGES", 0)
     index.put(one(f"{n}", f"zebra number{n}", collection="rare" if n % 100 == 0 else "") for n in range(1500))
     embed_pending(index)
     hits = index.search(SearchQuery("zebra", where=Filter(collections=("rare",))), 50)
@@ -317,12 +318,49 @@ def test_one_adds_pgvector_another_makes_the_tables_a_third_uses_them(
 def test_a_pgvector_that_is_too_old_is_refused(
     postgres_url: str, word_embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_schema, "VECTOR", (99, 0))
+    monkeypatch.setattr(postgres_schema, "MIN_PGVECTOR_VERSION", (99, 0))
     database = Database(postgres_url)
     with pytest.raises(LibraryError, match="or later is needed") as raised:
         PostgresIndex(database, word_embedder)
     assert "ALTER EXTENSION vector UPDATE" in raised.value.hint
     database.close()
+
+
+def test_no_connection_is_held_while_the_question_is_embedded(
+    postgres_url: str, word_embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 0.001)
+    index = PostgresIndex(Database(postgres_url), word_embedder)
+    index.put([one("a", "zebras run"), one("b", "herons fish")])
+    embed_pending(index)
+    embedded: list[str] = []
+
+    def embed(question: str) -> object:
+        embedded.append(question)
+        index._database.rows("SELECT 1")  # on the only connection
+        return type(word_embedder).embed_query(word_embedder, question)
+
+    monkeypatch.setattr(word_embedder, "embed_query", embed)
+    hits = index.search(SearchQuery("zebras", talk="herons", talk_weight=0.5), 5)
+    assert embedded == ["zebras", "herons"]
+    assert [hit.passage.source for hit in hits] == ["a", "b"]
+    assert all(hit.dense_rank for hit in hits)
+    index.close()
+
+
+def test_what_is_removed_while_the_question_is_embedded_is_not_found(
+    index: PostgresIndex, word_embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.put([one("a", "zebras run")])
+    embed_pending(index)
+
+    def embed(question: str) -> object:
+        index.remove("a")
+        return type(word_embedder).embed_query(word_embedder, question)
+
+    monkeypatch.setattr(word_embedder, "embed_query", embed)
+    assert index.search(SearchQuery("zebras"), 5) == []
 
 
 # --- several processes --------------------------------------------------------------------------------------------

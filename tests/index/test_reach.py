@@ -167,7 +167,7 @@ def test_whatever_is_asked_only_what_is_within_reach_is_seen(
     asked: list[tuple[Reach, Filter]],
     embed: bool,
 ) -> None:
-    monkeypatch.setattr(allowed, "FEW", few)
+    monkeypatch.setattr(allowed, "FEW_SCOPED_SHARE", few)
     index = open_index()
     for old in index.documents(None):
         index.remove(old.source)
@@ -192,7 +192,7 @@ def test_whatever_is_asked_only_what_is_within_reach_is_seen(
 def test_many_passages_of_others_are_never_in_the_way(
     open_index: Open, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    monkeypatch.setattr("turnwise.index.postgres.FEW", few)
+    monkeypatch.setattr("turnwise.index.postgres.FEW_PASSAGES", few)
     index = open_index()
     index.put(
         Document(

@@ -20,7 +20,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.server.run import running
-from turnwise.types import Permission
+from turnwise.types import Ending, Permission
 
 NOW = time.time()
 TABLES = ["totals", "days", "condense", "unanswered", "cited", "uncited", "latency", "feedback"]
@@ -36,7 +36,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, sample_folder: Path) -> Ite
         theirs = engine.store.of("acme")
         number = theirs.accept("secret-talk", "What is our margin?").turns[-1].number
         theirs.finish(
-            "secret-talk", number, "answered", "No.", facts={"abstained": True, "query": "What is our margin?"}
+            "secret-talk", number, Ending("answered", "No.", facts={"abstained": True, "query": "What is our margin?"})
         )
         yield engine
 
@@ -140,7 +140,7 @@ def test_a_table_for_a_spreadsheet_has_the_rows_of_the_report(engine: Engine, ad
 def test_a_formula_in_a_question_is_text_in_a_spreadsheet(engine: Engine, address: str) -> None:
     trap = engine.store.of("trap")
     number = trap.accept("c", "=HYPERLINK(1)").turns[-1].number
-    trap.finish("c", number, "answered", "No.", facts={"abstained": True, "query": '=HYPERLINK("http://x")'})
+    trap.finish("c", number, Ending("answered", "No.", facts={"abstained": True, "query": '=HYPERLINK("http://x")'}))
     _, _, body = get(f"{address}/api/analytics/unanswered.csv", key(engine, tenant="trap"))
     assert next(csv.DictReader(io.StringIO(body)))["question"] == '\'=HYPERLINK("http://x")'
 

@@ -28,7 +28,7 @@ from tests.server.scripted import (
 )
 from turnwise.config import Settings
 from turnwise.server import sse
-from turnwise.types import Accepted, Answered, Delta, Filter, Message, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Ending, Filter, Message, TurnEvent, TurnRequest
 
 
 @pytest.fixture(scope="module")
@@ -300,8 +300,12 @@ def test_stored_conversations_come_back_with_html_and_what_became_of_each_turn(c
     store = client.engine.store
     record = reply_to(TurnRequest("q")).to_dict()
     number = store.accept("kept", "one").turns[-1].number
-    store.finish("kept", number, "answered", "Yes [1].", (BERT,), record, shown=(BERT,), note="a note to a model")
-    store.finish("kept", store.accept("kept", "two").turns[-1].number, "failed", error={"message": "no", "hint": ""})
+    store.finish(
+        "kept", number, Ending("answered", "Yes [1].", (BERT,), record, shown=(BERT,), note="a note to a model")
+    )
+    store.finish(
+        "kept", store.accept("kept", "two").turns[-1].number, Ending("failed", error={"message": "no", "hint": ""})
+    )
     listed = client.get("/api/conversations").json["conversations"]
     assert (listed[0]["id"], listed[0]["turns"]) == ("kept", 2)
 
@@ -318,7 +322,7 @@ def test_stored_conversations_come_back_with_html_and_what_became_of_each_turn(c
 def test_a_long_conversation_is_read_in_parts(client: Client) -> None:
     store = client.engine.store
     for _ in range(5):
-        store.finish("long", store.accept("long", "again").turns[-1].number, "answered", "Yes.")
+        store.finish("long", store.accept("long", "again").turns[-1].number, Ending("answered", "Yes."))
     latest = client.get("/api/conversations/long?limit=2").json
     assert latest["turn_count"] == 5
     assert [turn["number"] for turn in latest["turns"]] == [4, 5]

@@ -15,6 +15,7 @@ from tests.server.scripted import BERT, Client, serving
 from tests.server.serving import library
 from turnwise.config import Settings
 from turnwise.conversation import Conversation
+from turnwise.types import Ending
 
 
 class Server(Client):
@@ -23,7 +24,7 @@ class Server(Client):
     def say(self, conversation_id: str, *prompts: str, user: str = "") -> None:
         for prompt in prompts:
             number = self.engine.store.accept(conversation_id, prompt, user).turns[-1].number
-            self.engine.store.finish(conversation_id, number, "answered", f"About {prompt} [1].", [BERT])
+            self.engine.store.finish(conversation_id, number, Ending("answered", f"About {prompt} [1].", [BERT]))
 
     def turns(self, conversation_id: str) -> list[str]:
         return [turn["prompt"] for turn in self.get(f"/api/conversations/{conversation_id}").json["turns"]]

@@ -33,7 +33,7 @@ from turnwise.config import Settings
 from turnwise.server import live, sse
 from turnwise.server.access import Caller
 from turnwise.server.hub import Hub
-from turnwise.types import Accepted, Answered, Delta, StageDone, StageTrace, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Ending, StageDone, StageTrace, TurnEvent, TurnRequest
 
 ASK = {"message": "What is BERT?"}
 
@@ -556,7 +556,9 @@ def test_a_key_has_a_form(client: Client, key: str) -> None:
 def test_another_page_hears_of_a_turn_and_can_follow_it(tmp_path: Path) -> None:
     script = Gated()
     with serving(tmp_path, script) as client:
-        client.engine.store.finish("c", client.engine.store.accept("c", "before").turns[-1].number, "answered", "Yes.")
+        client.engine.store.finish(
+            "c", client.engine.store.accept("c", "before").turns[-1].number, Ending("answered", "Yes.")
+        )
         with Following(client, "GET", "/api/conversations/c/events") as page:
             assert page.status == 200
 
@@ -581,7 +583,7 @@ def test_what_another_process_does_is_seen(tmp_path: Path, monkeypatch: pytest.M
         number = store.accept("c", "one").turns[-1].number
         with Following(client, "GET", "/api/conversations/c/events") as page:
             assert page.until("turn") == {"number": number, "status": "pending", "stream": None}
-            store.finish("c", number, "answered", "Yes.")
+            store.finish("c", number, Ending("answered", "Yes."))
             assert page.until("turn") == {"number": number, "status": "answered", "stream": None}
             store.rename("c", "Renamed elsewhere")
             assert page.next() == ("renamed", {"title": "Renamed elsewhere"})
@@ -617,7 +619,7 @@ def test_a_page_that_was_away_is_told_what_it_missed(tmp_path: Path) -> None:
         with Following(client, "GET", "/api/conversations/c/events") as page:
             raw = page.raw()
             assert raw.startswith(b"id: 1-pending\n")
-        store.finish("c", number, "answered", "Yes.")
+        store.finish("c", number, Ending("answered", "Yes."))
         with Following(client, "GET", "/api/conversations/c/events", last_event_id="1-pending") as page:
             assert page.raw().startswith(b"id: 1-answered\n")
 

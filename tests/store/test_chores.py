@@ -75,7 +75,7 @@ def test_who_is_silent_for_long_has_left_it(
         assert other.do("take") == "True"
         assert not store.chores.take("embedding")
         now = time.time()
-        monkeypatch.setattr(time, "time", lambda: now + chores.LEASE + 1)
+        monkeypatch.setattr(time, "time", lambda: now + chores.LEASE_SECONDS + 1)
         assert store.chores.take("embedding")
         monkeypatch.setattr(time, "time", lambda: now - 1e6)
         assert store.chores.take("embedding")

@@ -12,6 +12,7 @@ from tests.store.test_every_store import accept_elsewhere, check_both_are_whole,
 from turnwise.errors import LibraryDamaged
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore, create_conversations
+from turnwise.types import Ending
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_an_id_names_no_file_and_may_hold_a_nul(store: EmbeddedStore, tmp_path: 
 def test_a_record_may_hold_anything(store: EmbeddedStore) -> None:
     store.accept("c", "Hi")
     odd = {"\ud83d": "\x00\x1f\u2028</script>", "infinite": float("inf"), "path": Path("papers"), "pair": (1, 2)}
-    store.finish("c", 1, "answered", "Hello.", record=odd)
+    store.finish("c", 1, Ending("answered", "Hello.", record=odd))
     expected = {**odd, "path": "papers", "pair": [1, 2]}
     assert store.conversation("c").turns[0].record == expected
 
@@ -128,7 +129,7 @@ def test_a_conversation_of_2000_turns(store: EmbeddedStore, database: Database) 
     accepted = store.accept("c", "Message 2001")
     assert time.thread_time() - start < 1
     assert [turn.prompt for turn in accepted.turns] == [f"Message {number}" for number in range(1, 2002)]
-    store.finish("c", 2001, "answered", "Yes.")
+    store.finish("c", 2001, Ending("answered", "Yes."))
     assert store.conversations()[0]["turns"] == 2001
     assert len(store.conversation("c").turns) == 2001
 

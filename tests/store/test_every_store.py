@@ -13,7 +13,7 @@ import pytest
 
 from tests.store.conftest import Open
 from turnwise.errors import ConversationBusy, ConversationError, ConversationNotFound, NotText
-from turnwise.types import ConversationStore, Message, Source
+from turnwise.types import ConversationStore, Ending, Message, Source
 
 SOURCE = Source(3, 17, "On “Öl” \x00 \ud83d", "papers/öl.pdf", "Methods > Data", 4, "Oil floats.\u2028", "Oil floats.")
 
@@ -26,7 +26,7 @@ def exchange(store: ConversationStore, conversation_id: str, prompt: str, respon
             break
         except ConversationBusy:
             time.sleep(0.001)
-    store.finish(conversation_id, number, "answered", response)
+    store.finish(conversation_id, number, Ending("answered", response))
     return number
 
 
@@ -39,6 +39,7 @@ from turnwise import postgres, sqlite
 from turnwise.errors import ConversationBusy
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.store.postgres import PostgresStore
+from turnwise.types import Ending
 place = sys.argv[1]
 if place.startswith("postgres:"):
     store = PostgresStore(postgres.Database(place))
@@ -73,11 +74,13 @@ def end(process: subprocess.Popen[str]) -> None:
 def test_what_a_model_was_shown_comes_back_with_the_message(store: ConversationStore) -> None:
     """Also of a turn that failed: its numbers were given."""
     store.accept("c", "What floats?")
-    store.finish("c", 1, "answered", "Oil [3].", [SOURCE], {"odd": "\x00"}, shown=[SOURCE], note="Be kind. \x00\ud83d")
+    store.finish(
+        "c", 1, Ending("answered", "Oil [3].", [SOURCE], {"odd": "\x00"}, shown=[SOURCE], note="Be kind. \x00\ud83d")
+    )
     store.accept("c", "Why?")
-    store.finish("c", 2, "failed", error={"message": "no"}, shown=[SOURCE])
+    store.finish("c", 2, Ending("failed", error={"message": "no"}, shown=[SOURCE]))
     store.accept("c", "How?")
-    store.finish("c", 3, "answered", "So.")
+    store.finish("c", 3, Ending("answered", "So."))
     for found in (store.accept("c", "And then?"), store.conversation("c")):
         shown = [(each.evidence, each.note) for each in found.messages() if each.role == "user"]
         assert shown == [((SOURCE,), "Be kind. \x00\ud83d"), ((SOURCE,), ""), ((), "")]
@@ -92,7 +95,7 @@ def test_a_turn_is_accepted_and_finished(store: ConversationStore) -> None:
     ]
     assert accepted.messages() == ()
     record = {"condensed_query": "What floats?", "trace": [{"stage": "retrieve", "ms": 1.5}], "odd": "\x00\ud83d"}
-    store.finish("c", 1, "answered", "Oil [3].", [SOURCE], record)
+    store.finish("c", 1, Ending("answered", "Oil [3].", [SOURCE], record))
     found = store.conversation("c")
     (turn,) = found.turns
     assert (turn.status, turn.response, turn.sources, turn.record, turn.error) == (
@@ -113,7 +116,7 @@ def test_a_turn_is_accepted_and_finished(store: ConversationStore) -> None:
 
 def test_the_history_of_the_next_turn_has_sources_but_no_records(store: ConversationStore) -> None:
     store.accept("c", "What floats?")
-    store.finish("c", 1, "answered", "Oil [3].", [SOURCE], {"trace": ["long"]})
+    store.finish("c", 1, Ending("answered", "Oil [3].", [SOURCE], {"trace": ["long"]}))
     accepted = store.accept("c", "Why?")
     assert [(turn.number, turn.record) for turn in accepted.turns] == [(1, {}), (2, {})]
     at = accepted.turns[0].timestamp.timestamp()
@@ -126,7 +129,7 @@ def test_the_history_of_the_next_turn_has_sources_but_no_records(store: Conversa
 def test_a_turn_that_failed_keeps_its_error(store: ConversationStore) -> None:
     store.accept("c", "Hi")
     error = {"code": "ModelTimeout", "message": "…", "hint": "Ask again."}
-    store.finish("c", 1, "failed", error=error)
+    store.finish("c", 1, Ending("failed", error=error))
     (turn,) = store.conversation("c").turns
     assert (turn.status, turn.response, turn.error) == ("failed", None, error)
 
@@ -135,7 +138,7 @@ def test_a_turn_ends_once(store: ConversationStore) -> None:
     exchange(store, "c", "Hi", "Hello.")
     for conversation_id, number in (("c", 1), ("c", 2), ("unknown", 1)):
         with pytest.raises(ConversationError, match="not waiting"):
-            store.finish(conversation_id, number, "answered", "Again.")
+            store.finish(conversation_id, number, Ending("answered", "Again."))
     assert store.conversation("c").turns[0].response == "Hello."
 
 
@@ -145,7 +148,7 @@ def test_a_conversation_takes_one_message_at_a_time(store: ConversationStore) ->
         store.accept("c", "Second")
     assert "Wait" in caught.value.hint
     store.accept("other", "Not in the way")
-    store.finish("c", 1, "answered", "Done.")
+    store.finish("c", 1, Ending("answered", "Done."))
     assert [turn.prompt for turn in store.accept("c", "Second").turns] == ["First", "Second"]
 
 
@@ -174,7 +177,7 @@ def test_a_long_first_message_makes_a_short_title(store: ConversationStore) -> N
 def test_every_field_of_a_source_survives(store: ConversationStore) -> None:
     store.accept("c", "Hi")
     bare = dataclasses.replace(SOURCE, page=None, quote="", heading="")
-    store.finish("c", 1, "answered", "Hello.", (source for source in (SOURCE, bare)))
+    store.finish("c", 1, Ending("answered", "Hello.", (source for source in (SOURCE, bare))))
     assert store.conversation("c").turns[0].sources == (SOURCE, bare)
 
 
@@ -223,7 +226,7 @@ def test_a_killed_process_leaves_an_interrupted_turn_and_a_usable_conversation(
     assert turn.error is not None
     assert turn.error["hint"] == "Ask again."
     with pytest.raises(ConversationError):
-        store.finish("c", 2, "answered", "Too late.")
+        store.finish("c", 2, Ending("answered", "Too late."))
     end(accept_elsewhere(place))
     accepted = store.accept("c", "After")
     assert [turn.status for turn in accepted.turns] == ["answered", "interrupted", "interrupted", "pending"]
@@ -255,7 +258,7 @@ for count in range(20):
             waits += 1
             time.sleep(0.001)
     time.sleep(0.005)
-    store.finish("c", number, "answered", f"answer to {prompt}")
+    store.finish("c", number, Ending("answered", f"answer to {prompt}"))
     time.sleep(0.005)
 print(waits)
 """

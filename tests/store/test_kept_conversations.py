@@ -17,7 +17,7 @@ from tests.store.conftest import Open
 from turnwise import facts as counting
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationBusy, ConversationError, ConversationNotFound, NotText
-from turnwise.types import ConversationStore, Source
+from turnwise.types import ConversationStore, Ending, Source
 
 SOURCE = Source(3, 17, "On “Öl”", "papers/öl.pdf", "Methods > Data", 4, "Oil floats.", "Oil floats.")
 NO_ONE = "nobody"  # an id that is never given
@@ -25,7 +25,7 @@ NO_ONE = "nobody"  # an id that is never given
 
 def exchange(store: ConversationStore, conversation_id: str, prompt: str, response: str = "Yes.", **more: Any) -> int:
     number = store.accept(conversation_id, prompt, more.pop("user", "")).turns[-1].number
-    store.finish(conversation_id, number, "answered", response, **more)
+    store.finish(conversation_id, number, Ending("answered", response, **more))
     return number
 
 
@@ -85,7 +85,8 @@ def test_each_tenant_has_conversations_of_its_own_whatever_the_others_do(
     for tenant, view in tenants.items():
         kept = {each: [turn.prompt for turn in view.conversation(each).turns] for each in ids(view)}
         assert kept == model[tenant]
-        assert set(view.versions(["c", "acme\x1fc", "\x1fc", "b\x1fc"])) <= set(model[tenant])
+        standings = store.standings((tenant, name) for name in ("c", "acme\x1fc", "\x1fc", "b\x1fc"))
+        assert {name for _, name in standings} <= set(model[tenant])
         own = f"{tenant or 'own'} "
         assert all(prompt.startswith(own) for prompts in kept.values() for prompt in prompts)
 
@@ -100,7 +101,7 @@ def test_nothing_of_a_tenant_can_be_told_from_what_there_is_not(store: Conversat
         lambda view, name: view.delete(name),
         lambda view, name: view.branch(name, 2, "new"),
         lambda view, name: view.rate(name, 1, {"rating": "up"}),
-        lambda view, name: view.finish(name, 1, "answered", "Mine now."),
+        lambda view, name: view.finish(name, 1, Ending("answered", "Mine now.")),
     )
     for view in (other, store):
         for attempt in attempts:
@@ -112,7 +113,7 @@ def test_nothing_of_a_tenant_can_be_told_from_what_there_is_not(store: Conversat
             assert told[0] == told[1]
         assert view.conversations(search="secret") == view.conversations() == []
         assert list(view.facts()) == []
-        assert view.versions(["c"]) == {}
+    assert store.standings([("other", "c"), ("", "c")]) == {}
     assert exchange(other, "c", "My own") == 1
     assert [turn.prompt for turn in mine.conversation("c").turns] == ["A secret of mine"]
     assert mine.conversation("c").id == other.conversation("c").id == "c"
@@ -123,7 +124,7 @@ def test_a_view_waits_for_the_turns_of_the_same_tenant_only(store: ConversationS
     store.of("b").accept("c", "Not in the way")
     with pytest.raises(ConversationBusy):
         store.of("a").accept("c", "Second")
-    store.of("a").finish("c", 1, "answered", "Done.")
+    store.of("a").finish("c", 1, Ending("answered", "Done."))
     assert store.of("a").conversation("c").turns[0].response == "Done."
 
 
@@ -207,12 +208,12 @@ def test_a_snippet_is_a_line_around_the_first_word_found(store: ConversationStor
     after=st.text(max_size=300),
 )
 def test_a_snippet_is_short_and_of_the_text(before: str, word: str, after: str) -> None:
-    from turnwise.store.rows import SNIPPET, snippet
+    from turnwise.store.rows import SNIPPET_CHARS, snippet
 
     text = f"{before} {word} {after}"
     made = snippet(text, [word.lower()])
     assert made.strip("…") in " ".join(text.split()) or "…" in text
-    assert len(made) <= max(SNIPPET, SNIPPET // 3 + len(word)) + 2
+    assert len(made) <= max(SNIPPET_CHARS, SNIPPET_CHARS // 3 + len(word)) + 2
 
 
 # --- names, deletion ----------------------------------------------------------------------------------------------
@@ -255,8 +256,8 @@ def test_an_answer_to_a_deleted_conversation_goes_nowhere(store: ConversationSto
         begun = answering.accept("c", "New").turns
         assert [(turn.prompt, turn.status) for turn in begun] == [("New", "pending")]
         with pytest.raises(ConversationError, match="not waiting"):
-            answering.finish("c", 1, "answered", "To the old one.")
-        answering.finish("c", begun[-1].number, "answered", "To the new one.")
+            answering.finish("c", 1, Ending("answered", "To the old one."))
+        answering.finish("c", begun[-1].number, Ending("answered", "To the new one."))
         assert [turn.response for turn in answering.conversation("c").turns] == ["To the new one."]
         answering.delete("c")
 
@@ -284,7 +285,7 @@ def test_a_branch_goes_on_from_before_a_turn(store: ConversationStore) -> None:
     assert copy.turns == origin.turns[:1]
     assert (copy.user_id, copy.metadata) == ("ann", {"title": "Counting", "ancestors": ["d", "c"]})
     assert store.accept("e", "Else").metadata["ancestors"] == ["d", "c"]
-    store.finish("e", 2, "answered", "Other", facts={"n": 3})
+    store.finish("e", 2, Ending("answered", "Other", facts={"n": 3}))
     assert [turn.status for turn in store.conversation("all").turns] == ["answered", "answered", "interrupted"]
     assert [turn.prompt for turn in store.conversation("c").turns] == ["One", "Two", "Three"]
     assert [(each["conversation_id"], each.get("n")) for each in store.facts()] == [
@@ -301,7 +302,7 @@ def test_a_branch_before_the_first_turn_is_empty_and_can_be_talked_in(store: Con
     exchange(store, "c", "One")
     store.branch("c", 1, "d")
     assert store.conversation("d").turns == []
-    assert store.versions(["d"])["d"][:2] == (0, "")
+    assert store.standings([("", "d")])["", "d"][:2] == (0, "")
     assert exchange(store, "d", "Else") == 1
     assert store.conversation("d").metadata["ancestors"] == ["c"]
 
@@ -319,7 +320,7 @@ def test_a_branch_needs_a_conversation_and_a_new_id(store: ConversationStore) ->
 
 def test_an_exported_conversation_comes_back_the_same(store: ConversationStore) -> None:
     exchange(store, "c", "One", "1 [3]", sources=[SOURCE], shown=[SOURCE], record={"trace": []}, user="ann")
-    store.finish("c", store.accept("c", "Bad").turns[-1].number, "blocked", error={"code": "MessageBlocked"})
+    store.finish("c", store.accept("c", "Bad").turns[-1].number, Ending("blocked", error={"code": "MessageBlocked"}))
     store.rate("c", 1, {"rating": "down", "comment": "No “good” \x00\ud83d"})
     origin = store.conversation("c")
     exported = Conversation.from_dict({**origin.to_dict(), "id": "d"})
@@ -426,7 +427,7 @@ def of_turn(conversation_id: str, number: int, status: str, user: str = "") -> d
 
 
 def test_facts_of_many_turns_come_in_order_and_once(store: ConversationStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.store.kept.AT_ONCE", 3)
+    monkeypatch.setattr("turnwise.store.kept.ROWS_AT_ONCE", 3)
     at = datetime(2020, 1, 1, tzinfo=UTC)
     monkeypatch.setattr(time, "time", lambda: at.timestamp())  # all at one moment
     asked = [(name, exchange(store, name, "Hi")) for name in ("a", "b", "c", "a", "b", "a", "d")]
@@ -434,15 +435,15 @@ def test_facts_of_many_turns_come_in_order_and_once(store: ConversationStore, mo
     assert sorted(told) == sorted(asked)
 
 
-def test_versions_tell_of_many_conversations_at_once(store: ConversationStore) -> None:
+def test_standings_tell_of_many_conversations_at_once(store: ConversationStore) -> None:
     exchange(store, "a", "One")
     store.accept("a", "Two")
     exchange(store, "b", "One")
     wanted = ["a", "b", *(f"{NO_ONE} {number}" for number in range(1200)), "\ud83d"]
-    found = store.versions(wanted)
-    assert {name: version[:2] for name, version in found.items()} == {"a": (2, "pending"), "b": (1, "answered")}
-    assert found["b"][2] == store.conversations(1)[0]["last_activity"]
-    assert store.versions([]) == {}
+    found = store.standings(("", name) for name in wanted)
+    assert {name: each[:2] for (_, name), each in found.items()} == {"a": (2, "pending"), "b": (1, "answered")}
+    assert found["", "b"].title == store.conversations(1)[0]["title"] == "One"
+    assert store.standings([]) == {}
 
 
 def test_a_turn_of_a_long_conversation_is_read_alone(store: ConversationStore) -> None:

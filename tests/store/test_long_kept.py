@@ -13,14 +13,16 @@ from tests.store.conftest import Open
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import ConversationError, ConversationNotFound
 from turnwise.store import kept, recent
-from turnwise.types import ConversationStore, Source
+from turnwise.types import ConversationStore, Ending, Source
 
 SOURCE = Source(1, 17, "On oil", "oil.pdf", "Methods", 4, "Oil floats.", "Oil floats.")
 
 
 def exchange(store: ConversationStore, conversation_id: str, prompt: str) -> Conversation:
     accepted = store.accept(conversation_id, prompt)
-    store.finish(conversation_id, accepted.turns[-1].number, "answered", "Yes.", (SOURCE,), {"n": 1}, shown=(SOURCE,))
+    store.finish(
+        conversation_id, accepted.turns[-1].number, Ending("answered", "Yes.", (SOURCE,), {"n": 1}, shown=(SOURCE,))
+    )
     return accepted
 
 
@@ -132,7 +134,7 @@ def test_what_a_turn_reads_is_what_is_kept_whoever_wrote_it(
                     assert [turn.evidence for turn in accepted.turns[:-1]] == evidence
                 case "left":
                     number = store.accept(name, f"{count}?").turns[-1].number
-                    store.finish(name, number, "interrupted", error={"code": "Interrupted"})
+                    store.finish(name, number, Ending("interrupted", error={"code": "Interrupted"}))
                 case "delete":
                     store.delete(name)
                 case "put":

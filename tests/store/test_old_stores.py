@@ -11,7 +11,7 @@ import pytest
 from turnwise import postgres, sqlite
 from turnwise.store import embedded
 from turnwise.store import postgres as in_postgres
-from turnwise.types import ConversationStore
+from turnwise.types import ConversationStore, Ending
 
 TURNS = (  # a conversation's id, the number, and the rest
     ("c", 1, "Why?", "So.", "answered", 10.0, 11.0, "1:2", "[]", None, '{"trace": []}', None),
@@ -65,7 +65,7 @@ def test_old_conversations_are_there_and_go_on(old: ConversationStore) -> None:
     old.rate("d", 1, {"rating": "up"})
     assert old.turn("d", 1).metadata == {"feedback": {"rating": "up"}}
     assert old.accept("d", "And now?").turns[-1].number == 2
-    old.finish("d", 2, "answered", "Now.", facts={"n": 1})
+    old.finish("d", 2, Ending("answered", "Now.", facts={"n": 1}))
     assert [each.get("n") for each in old.facts(since=30)] == [1]
     old.branch("d", 2, "e")
     old.delete("d")

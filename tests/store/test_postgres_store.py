@@ -12,6 +12,7 @@ from turnwise.errors import ConversationBusy, ConversationError, LibraryUnavaila
 from turnwise.postgres import Database
 from turnwise.store.owner import this_machine, this_process
 from turnwise.store.postgres import PostgresStore
+from turnwise.types import Ending
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def test_a_lease_is_renewed_while_the_turn_is_being_answered(postgres_url: str) 
             with ended_within(60):
                 while not held():
                     time.sleep(0.02)
-        store.finish("c", 1, "answered", "Yes.")
+        store.finish("c", 1, Ending("answered", "Yes."))
         assert store._work.answering == set()
 
 
@@ -74,11 +75,11 @@ def test_two_machines_answer_one_conversation_in_turns(postgres_url: str, store:
         store.accept("c", "First")
         with pytest.raises(ConversationBusy):
             other.accept("c", "Second")
-        store.finish("c", 1, "answered", "One.")
+        store.finish("c", 1, Ending("answered", "One."))
         assert [turn.number for turn in other.accept("c", "Second").turns] == [1, 2]
         with pytest.raises(ConversationBusy):
             store.accept("c", "Third")
-        other.finish("c", 2, "answered", "Two.")
+        other.finish("c", 2, Ending("answered", "Two."))
         assert [turn.response for turn in store.conversation("c").turns] == ["One.", "Two."]
 
 
@@ -87,7 +88,7 @@ def test_a_nul_in_a_message_is_refused_and_in_an_answer_marked(store: PostgresSt
         with pytest.raises(NotText, match="NUL"):
             store.accept(conversation_id, prompt)
     store.accept("c", "Hi")
-    store.finish("c", 1, "answered", "A\x00B\ud83d")
+    store.finish("c", 1, Ending("answered", "A\x00B\ud83d"))
     assert store.conversation("c").turns[0].response == "A\ufffdB\ufffd"
 
 
@@ -98,13 +99,13 @@ def test_a_server_that_went_during_a_turn_costs_that_turn_only(
     postgres_server.stop()
     try:
         with pytest.raises(LibraryUnavailable):
-            store.finish("c", 1, "answered", "Lost.")
+            store.finish("c", 1, Ending("answered", "Lost."))
         with pytest.raises(LibraryUnavailable):
             store.accept("d", "Not taken")
     finally:
         postgres_server.start()
     assert [turn.status for turn in store.accept("c", "Second").turns] == ["interrupted", "pending"]
-    store.finish("c", 2, "answered", "Two.")
+    store.finish("c", 2, Ending("answered", "Two."))
     with pytest.raises(ConversationError):
-        store.finish("c", 1, "answered", "Too late.")
+        store.finish("c", 1, Ending("answered", "Too late."))
     assert [entry["id"] for entry in store.conversations()] == ["c"]

@@ -12,7 +12,7 @@ from tests.patience import until
 from tests.server.scripted import STAGE, Client, reply_to, serving
 from tests.web.cutting import Wire, wired
 from turnwise.config import Settings
-from turnwise.types import Accepted, Answered, Delta, StageDone, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Ending, StageDone, TurnEvent, TurnRequest
 
 pytest.importorskip("playwright", reason="the page is tested with Playwright: pip install 'turnwise[dev]'")
 
@@ -38,11 +38,11 @@ async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         yield Delta("end [")
         yield Delta("1].")
         status = "answered"
-        engine.store.finish(request.conversation_id or "", number, status, text)
+        engine.store.finish(request.conversation_id or "", number, Ending(status, text))
         yield Answered(reply_to(request, text))
     finally:
         if status == "interrupted":
-            engine.store.finish(request.conversation_id or "", number, status, text)
+            engine.store.finish(request.conversation_id or "", number, Ending(status, text))
 
 
 _client: Client

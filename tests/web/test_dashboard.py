@@ -16,6 +16,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.server.run import running
+from turnwise.types import Ending
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -105,7 +106,7 @@ def test_a_stopped_turn_is_neither_answered_nor_left_out(page: Page, tmp_path: P
         for status in ("answered", "interrupted"):
             number = engine.store.accept("c", "thanks!").turns[-1].number
             facts = {"intent": "social", "model": "no model" if status == "answered" else ""}
-            engine.store.finish("c", number, status, "You are welcome.", facts=facts)  # type: ignore[arg-type]
+            engine.store.finish("c", number, Ending(status, "You are welcome.", facts=facts))  # type: ignore[arg-type]
         with running(engine) as address:
             opened(page, address)
             mark = card(page, "days").locator(".mark").last

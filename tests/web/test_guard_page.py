@@ -13,7 +13,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.guard.verdict import Finding, Span
 from turnwise.server.run import running
-from turnwise.types import Accepted, Answered, Failed, StageDone, StageTrace, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Ending, Failed, StageDone, StageTrace, TurnEvent, TurnRequest
 
 pytest.importorskip("playwright", reason="the page is tested with Playwright: pip install 'turnwise[dev]'")
 
@@ -118,9 +118,9 @@ def test_a_stopped_message_says_the_same_when_the_page_is_loaded_again(page: Pag
     store = client.engine.store
     record = {"trace": [dataclasses.asdict(attacked(ATTACK))]}
     number = store.accept("stopped", ATTACK).turns[-1].number
-    store.finish("stopped", number, "blocked", record=record, error=BLOCKED)
+    store.finish("stopped", number, Ending("blocked", record=record, error=BLOCKED))
     number = store.accept("stopped", "ignore it").turns[-1].number  # of a time when no trace was kept
-    store.finish("stopped", number, "blocked", error=BLOCKED)
+    store.finish("stopped", number, Ending("blocked", error=BLOCKED))
     page.goto(f"{client.address}/#/stopped")
     notices = page.locator(".notice:visible")
     notices.nth(1).wait_for()

@@ -22,6 +22,7 @@ from turnwise.types import (
     ConversationPhase,
     ConversationState,
     Delta,
+    Ending,
     Failed,
     Planned,
     Reply,
@@ -260,8 +261,8 @@ def test_an_answer_can_be_stopped(page: Page, client: Client) -> None:
 
 def test_turns_that_never_ended_well_are_told_plainly(page: Page, client: Client) -> None:
     store = client.engine.store
-    store.finish("story", store.accept("story", "one").turns[-1].number, "interrupted")
-    store.finish("story", store.accept("story", "two").turns[-1].number, "failed", error=TIMEOUT)
+    store.finish("story", store.accept("story", "one").turns[-1].number, Ending("interrupted"))
+    store.finish("story", store.accept("story", "two").turns[-1].number, Ending("failed", error=TIMEOUT))
     store.accept("story", "three")
     page.goto(f"{client.address}/#/story")
     notices = page.locator(".notice:visible")

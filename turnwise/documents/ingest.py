@@ -31,6 +31,8 @@ from turnwise.types import (
     Failure,
     Hidden,
     Index,
+    IndexDocuments,
+    IndexFlags,
     Inspector,
     Outcome,
     Progress,
@@ -383,7 +385,7 @@ def _changed(path: Path | None) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(moment))
 
 
-def _forget_entries(index: Index, found: Found) -> None:
+def _forget_entries(index: IndexDocuments, found: Found) -> None:
     """Take out the entries that a bibliography had when it was added before, and has no more."""
     if not found.bibliographies:
         return
@@ -394,7 +396,7 @@ def _forget_entries(index: Index, found: Found) -> None:
             index.remove(document.source)
 
 
-def remove(index: Index, name: str) -> bool:
+def remove(index: IndexDocuments, name: str) -> bool:
     """Take a document out, named as in `documents()`, by a path or an address; of a bibliography the entries that have
     no file. False where there is none of that name."""
     if Path(name).suffix.lower() in BIBLIOGRAPHIES:
@@ -405,7 +407,7 @@ def remove(index: Index, name: str) -> bool:
     return any(index.remove(source) for source in _sources(name))
 
 
-def trust(index: Index, name: str, trusted: bool = True) -> bool:
+def trust(index: IndexFlags, name: str, trusted: bool = True) -> bool:
     """Say that a document, named as in `remove`, is fine as it is, or no more. False where there is none."""
     return any(index.trust(source, trusted) for source in _sources(name))
 
@@ -457,7 +459,7 @@ def embed_pending(index: Index, progress: Progress | None = None, stop: threadin
     return made
 
 
-def pending(index: Index) -> int:
+def pending(index: IndexDocuments) -> int:
     """How many passages have no vector yet."""
     counts = index.counts()
     return counts.passages - counts.vectors

@@ -17,7 +17,7 @@ from turnwise.turn.condense import condense as condense_stage
 from turnwise.turn.condense import search_query
 from turnwise.turn.retrieve import NOTHING, Earlier, drawn_on, find
 from turnwise.turn.understand import Senses, understand
-from turnwise.types import Condensed, Hit, Index, Message, Reranker, SearchQuery, Understanding
+from turnwise.types import Condensed, Hit, Index, IndexSearch, Message, Reranker, SearchQuery, Understanding
 
 T = TypeVar("T")
 Figures = dict[str, float]
@@ -47,7 +47,7 @@ class Product:
         query = search_query(message, history, understood, condensed, self.settings)
         return self.find(query, k, index, drawn_on(history, understood.intent == "follow_up", Sieve(index, None)))
 
-    def find(self, query: SearchQuery, k: int, index: Index, earlier: Earlier = NOTHING) -> list[Hit]:
+    def find(self, query: SearchQuery, k: int, index: IndexSearch, earlier: Earlier = NOTHING) -> list[Hit]:
         return find(query, k, index.search, self.reranker, earlier)
 
 

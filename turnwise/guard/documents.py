@@ -12,7 +12,7 @@ from turnwise.guard import planted
 from turnwise.guard.planted import Detect
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.text import headed, one_line
-from turnwise.types import EVERYTHING, LIBRARY, Filter, Flag, Hit, Index, Passage, Reach, SearchQuery
+from turnwise.types import EVERYTHING, LIBRARY, Filter, Flag, Hit, Index, IndexFlags, Passage, Reach, SearchQuery
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class InstructionRail:
         """Those of the flags that are high enough to act on."""
         return tuple((place, flag) for place, flag in passages if flag.score >= self.threshold)
 
-    def looked_at(self, index: Index, passages: Sequence[Passage]) -> list[Passage]:
+    def looked_at(self, index: IndexFlags, passages: Sequence[Passage]) -> list[Passage]:
         """The passages with their flags. Those that this check has not looked at are looked at now, which is kept."""
         fresh = [each for each in passages if each.id > 0 and (each.flag is None or each.flag.by != self.by)]
         if not fresh:
@@ -112,10 +112,10 @@ class Sieve:
     def passage(self, passage_id: int) -> Passage | None:
         return self._one(self._index.passage(passage_id, self._reach))
 
-    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+    def around(self, passage: Passage, each_side: int = 1) -> list[Passage]:
         if self._index.passage(passage.id, self._reach) is None:
             return []
-        return list(self._sifted(self._index.around(passage, reach)).values())
+        return list(self._sifted(self._index.around(passage, each_side)).values())
 
     def terms(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return self._index.terms(self._reach)

@@ -1,4 +1,4 @@
-"""What a filter and a reach let through, as both searches want it."""
+"""What a filter and a reach let through, in the form that both searches need."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from turnwise.types import EVERYTHING, LIBRARY, Filter, Reach
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Ranges = npt.NDArray[np.int64]  # a row a document: its id, and the first and the last of its passages
+    Ranges = npt.NDArray[np.int64]  # a row per document: its id, and its first and last passage
 
-REMEMBERED = 32  # filters and reaches: a conversation asks with the same ones again
-FEW = 0.1  # share of documents that are not the library's own, up to which they are left out instead of the rest let in
+REMEMBERED_FILTERS = 32  # with their reaches: a conversation searches with the same ones again
+FEW_SCOPED_SHARE = (
+    0.1  # share of documents that are not the library's own, up to which they are left out instead of the rest let in
+)
 
 
 class Allowed(NamedTuple):
-    """The passages that are let through as truth values by id, how many these are, and their documents; where `others`
-    is true, `documents` are those that are not let through."""
+    """The passages that are let through as booleans by id, how many there are, and their documents. If `others` is
+    true, `documents` are those that are not let through."""
 
     documents: list[int]
     passages: npt.NDArray[np.bool_]
@@ -33,12 +35,12 @@ class Allowed(NamedTuple):
     others: bool = False
 
     def has(self, passages: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which of these passages are let through; one that came later is not known, and not let through."""
+        """Which of these passages are let through. One that was added later is not known, and not let through."""
         known = passages < len(self.passages)
         return known & self.passages[np.where(known, passages, 0)]
 
     def and_these(self, more: Ranges) -> Allowed:
-        """The same and the passages of some more documents, which were not let through."""
+        """The same plus the passages of more documents, which were not let through before."""
         passages = np.zeros(max(len(self.passages), int(more[:, 2].max(initial=0)) + 1), dtype=bool)
         passages[: len(self.passages)] = self.passages
         for _, first, last in more.tolist():
@@ -49,7 +51,7 @@ class Allowed(NamedTuple):
 
 
 class Filters:
-    """Filters and reaches made into sets of passages, and remembered until the library changes."""
+    """Resolves filters and reaches to sets of passages, and remembers these until the library changes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -57,8 +59,8 @@ class Filters:
         self._found: OrderedDict[tuple[Filter, Reach], tuple[int, Allowed | None]] = OrderedDict()
 
     def allowed(self, where: Filter, reach: Reach, seq: int) -> Allowed | None:
-        """What is let through when the log has come to `seq`; None where that is all there is. What is attached to the
-        conversations of the reach is looked up each time, and is let through by every filter."""
+        """What is let through after the change number `seq`, or None if that is everything. Attachments to the
+        conversations of the reach are looked up each time, and pass every filter."""
         found = self._base(where, dataclasses.replace(reach, conversations=()), seq)
         if found is None or not reach.conversations:
             return found
@@ -72,7 +74,7 @@ class Filters:
             if known is None or known[0] != seq:
                 known = self._found[key] = seq, self._resolve(where, reach)
             self._found.move_to_end(key)
-            while len(self._found) > REMEMBERED:
+            while len(self._found) > REMEMBERED_FILTERS:
                 self._found.popitem(last=False)
             return known[1]
 
@@ -81,17 +83,17 @@ class Filters:
             scoped = self._ranges(f"documents.id IN ({SCOPED})", ())
             if not len(scoped):
                 return None
-            if len(scoped) <= FEW * self._one("SELECT value FROM index_meta WHERE name = 'documents'"):
+            if len(scoped) <= FEW_SCOPED_SHARE * self._number("SELECT value FROM index_meta WHERE name = 'documents'"):
                 return self._without(scoped)
         (fits, values), (own, whose) = condition(where), base(reach)
-        return _of(self._ranges(f"{fits} AND {own}", [*values, *whose]))
+        return _from_ranges(self._ranges(f"{fits} AND {own}", [*values, *whose]))
 
     def _without(self, scoped: Ranges) -> Allowed:
-        """All but the passages of these documents."""
-        passages = np.ones(self._one("SELECT coalesce(max(id), 0) FROM passages") + 1, dtype=bool)
+        """All passages except those of these documents."""
+        passages = np.ones(self._number("SELECT coalesce(max(id), 0) FROM passages") + 1, dtype=bool)
         for _, first, last in scoped.tolist():
             passages[first : last + 1] = False
-        total = self._one("SELECT value FROM index_meta WHERE name = 'passages'") - _size(scoped)
+        total = self._number("SELECT value FROM index_meta WHERE name = 'passages'") - _size(scoped)
         return Allowed(scoped[:, 0].tolist(), passages, max(total, 0), others=True)
 
     def _ranges(self, clause: str, values: Sequence[str]) -> Ranges:
@@ -106,12 +108,12 @@ class Filters:
             )
         return np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 3)
 
-    def _one(self, statement: str) -> int:
+    def _number(self, statement: str) -> int:
         with reported(self._database.path):
             return int(self._database.connection().execute(statement).fetchone()[0])
 
 
-def _of(ranges: Ranges) -> Allowed:
+def _from_ranges(ranges: Ranges) -> Allowed:
     # +1 where a document's passages begin, -1 after their end: the running sum is 1 inside.
     steps = np.zeros(int(ranges[:, 2].max(initial=0)) + 2, dtype=np.int8)
     steps[ranges[:, 1]] += 1

@@ -1,4 +1,4 @@
-"""Vectors in a byte a number: a quarter of the memory, and near enough to find what is then compared exactly."""
+"""Vectors with a byte per number: a quarter of the memory, and precise enough to find what is then compared exactly."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Vectors as codes, a row each: their numbers in the database, their passages, the codes, and what makes the
-    product of two codes a cosine."""
+    """Vectors as codes, one per row: their numbers in the database, their passages, the codes, and the scales that turn
+    the product of two codes into a cosine."""
 
     seqs: Integers
     passages: Integers
@@ -49,12 +49,12 @@ def to_blob(vector: Vectors) -> bytes:
 
 
 def from_blobs(blobs: list[bytes]) -> Vectors:
-    """Stored vectors, a row each."""
+    """Stored vectors, one per row."""
     return np.frombuffer(b"".join(blobs), dtype=np.float16).reshape(len(blobs), -1).astype(np.float32)
 
 
 def coded(vectors: Vectors) -> tuple[Bytes, Floats]:
-    """Vectors as codes and their scales: the largest number of each becomes 127."""
+    """Vectors as codes with their scales: the largest number of each vector becomes 127."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
     codes = np.rint(vectors * (127 / np.maximum(largest, 1e-12)))
     lengths = np.sqrt(np.einsum("ij,ij->i", codes, codes))

@@ -1,4 +1,4 @@
-"""The library in one SQLite file, which is the truth, and in files beside it that make searching quick."""
+"""The library in one SQLite file, the source of truth, with files beside it that make searching fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from turnwise.errors import LibraryError
 from turnwise.index import fusion
 from turnwise.index.allowed import Allowed, Filters
 from turnwise.index.codes import to_blob
@@ -25,17 +24,26 @@ from turnwise.index.schema import (
     PASSAGES,
     attached,
     base,
-    of_hidden,
     of_reference,
-    storable,
     to_document,
-    to_hidden,
     to_passage,
     within,
+)
+from turnwise.index.shared import (
+    LOCATE_BATCH,
+    LOCATE_CANDIDATES,
+    first_with,
+    flags_by_document,
+    of_hidden,
+    require_embedder,
+    to_hidden,
+    to_suspects,
+    total,
 )
 from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
+from turnwise.postgres import storable
 from turnwise.sqlite import Database, reported
 from turnwise.text import headed, words
 from turnwise.types import (
@@ -58,15 +66,13 @@ from turnwise.types import (
 if TYPE_CHECKING:
     from turnwise.types import Vectors
 
-PUT_AT_ONCE = 1000  # documents a transaction
-NONE = Counts(0, 0, 0)
-LOCATED_AMONG = 1000  # passages that hold all words of a sentence, of which one may hold the sentence
+DOCUMENTS_PER_TRANSACTION = 1000
 
 T = TypeVar("T")
 
 
 class EmbeddedIndex:
-    """A library in a database file. Its methods may be called from several threads, and by several processes."""
+    """A library in a database file. Safe for several threads and processes."""
 
     def __init__(self, database: Database, embedder: Embedder) -> None:
         self._database = database
@@ -82,13 +88,13 @@ class EmbeddedIndex:
         self._vectors.close()
         self._database.close()
 
-    # --- putting in and taking out --------------------------------------------------------------------------------
+    # --- adding and removing --------------------------------------------------------------------------------------
 
     def put(self, documents: Iterable[Document]) -> list[Outcome]:
-        """Put documents in, each in place of the one of its source unless the digest is the same. They are on disk, and
-        searchable by their words in every process, when this returns."""
+        """Add documents. Each replaces the one with the same source unless the digest is the same. When this returns,
+        they are on disk and searchable by their words in every process."""
         outcomes: list[Outcome] = []
-        for batch in _batches(documents, PUT_AT_ONCE):
+        for batch in _batches(documents, DOCUMENTS_PER_TRANSACTION):
             with self._database.write(durable=True) as tx:
                 outcomes += [_put(tx, document) for document in batch]
         self._lexical.follow()
@@ -99,8 +105,9 @@ class EmbeddedIndex:
         return str(rows[0]["hash"]) if rows else None
 
     def remove(self, source: str) -> bool:
-        """Take a document out, everywhere. False where there is none of that source. No search finds it from here on;
-        the next one takes its words out of the files, so that many can be removed one by one."""
+        """Remove a document and everything made from it. Returns False if no document has that source. Searches do not
+        find it from now on; the next search removes its words from the files, so that removing many documents one by
+        one is fast."""
         with self._database.write(durable=True) as tx:
             row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
@@ -113,15 +120,15 @@ class EmbeddedIndex:
     # --- what a check found ---------------------------------------------------------------------------------------
 
     def put_flags(self, flags: Mapping[int, Flag]) -> None:
-        """Keep what a check found in passages, by their ids."""
+        """Store what a check found in passages, by passage id."""
         with self._database.write() as tx:
             tx.executemany(
                 "UPDATE passages SET flag = ? WHERE id = ?", ((str(flag), id_) for id_, flag in flags.items())
             )
 
     def unchecked(self, by: str, after: int, limit: int) -> list[tuple[int, str]]:
-        """Passages that this check, or where it has no name none, has looked at, in order of their ids, from the one
-        after."""
+        """Passages that this check has not read, or that none has read if it has no name, ordered by id, starting after
+        the id `after`."""
         others, values = ("OR (flag != ? AND flag NOT GLOB ?)", (by, f"{by}|*")) if by else ("", ())
         rows = self._rows(
             f"SELECT id, heading, text FROM passages WHERE id > ? AND (flag IS NULL {others}) ORDER BY id LIMIT ?",
@@ -132,7 +139,7 @@ class EmbeddedIndex:
         return [(row["id"], headed(row["heading"], row["text"])) for row in rows]
 
     def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
-        """How many passages no check has looked at, by the sources of their documents: all, or these."""
+        """The number of passages that no check has read, by the source of their document: all documents, or these."""
         clause = "true" if sources is None else "source IN (SELECT value FROM json_each(?))"
         rows = self._rows(
             "SELECT source, count(*) AS number FROM passages JOIN documents ON documents.id = document_id"
@@ -142,36 +149,28 @@ class EmbeddedIndex:
         return {row["source"]: row["number"] for row in rows}
 
     def flags(self, document_ids: Iterable[int]) -> dict[int, list[tuple[int, Flag]]]:
-        """What a check found in the passages of documents, by the ids of those and the positions of these."""
+        """What a check found in the passages of documents: by document id, pairs of passage position and flag."""
         return self._flags("document_id IN (SELECT value FROM json_each(?))", json.dumps(list(document_ids)))
 
     def _flags(self, clause: str, *values: str) -> dict[int, list[tuple[int, Flag]]]:
-        found: dict[int, list[tuple[int, Flag]]] = {}
-        for row in self._rows(
+        rows = self._rows(
             f"SELECT document_id, position, flag FROM passages WHERE instr(flag, '|') > 0 AND {clause}"
             " ORDER BY document_id, id",
             *values,
-        ):
-            found.setdefault(row["document_id"], []).append((row["position"], Flag.read(row["flag"]) or Flag("")))
-        return found
+        )
+        return flags_by_document(rows)
 
     def suspects(self) -> list[Suspect]:
-        """The documents in which a check found something, those that are trusted too, in order of source."""
+        """The documents in which a check found something, trusted ones included, ordered by source."""
         found = self._flags("true")
-        documents = map(
-            to_document,
-            self._rows(
-                f"{DOCUMENTS} WHERE hidden != '[]' OR id IN (SELECT value FROM json_each(?)) ORDER BY source",
-                json.dumps(list(found)),
-            ),
+        documents = self._rows(
+            f"{DOCUMENTS} WHERE hidden != '[]' OR id IN (SELECT value FROM json_each(?)) ORDER BY source",
+            json.dumps(list(found)),
         )
-        return [
-            Suspect(each.source, each.title, tuple(found.get(each.id, ())), each.hidden, each.trusted)
-            for each in documents
-        ]
+        return to_suspects(map(to_document, documents), found)
 
     def trust(self, source: str, trusted: bool = True) -> bool:
-        """Say that a document is fine as it is, or no more. False where there is none of that source."""
+        """Mark a document as trusted, or no longer. Returns False if no document has that source."""
         with self._database.write(durable=True) as tx:
             row = tx.execute("SELECT id, title, hidden FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
@@ -200,8 +199,8 @@ class EmbeddedIndex:
         return [(row["id"], embedded_text(row["title"], row["heading"], row["text"])) for row in rows]
 
     def put_vectors(self, vectors: Mapping[int, Vectors]) -> int:
-        """Keep the vectors of passages that are still there and have none. Gives how many. A power cut may lose the
-        last of them, which are then made again."""
+        """Store the vectors of passages that still exist and have none. Returns how many were stored. A power cut may
+        lose the last of them, which are then made again."""
         with self._database.write() as tx:
             self._require_same_embedder(tx)
             tx.execute("INSERT OR REPLACE INTO index_meta VALUES ('embedder', ?)", (self.embedder.name,))
@@ -220,31 +219,27 @@ class EmbeddedIndex:
         return sum(number for _, number in kept)
 
     def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
-        """Vectors of two embedders cannot be compared; an empty table may change hands."""
         with reported(self._database.path):
             row = connection.execute(
                 "SELECT value FROM index_meta WHERE name = 'embedder' AND EXISTS (SELECT 1 FROM vectors)"
             ).fetchone()
-        if row is not None and row["value"] != self.embedder.name:
-            raise LibraryError(
-                f"This library was built with the embedder {row['value']}, and the one set is {self.embedder.name}.",
-                "Set `embedder` back to that one, or add your documents to a new library.",
-            )
+        if row is not None:  # a table without vectors can be taken over
+            require_embedder(row["value"], self.embedder.name)
 
-    # --- looking --------------------------------------------------------------------------------------------------
+    # --- searching ------------------------------------------------------------------------------------------------
 
     def search(self, query: SearchQuery, k: int) -> list[Hit]:
         """The best k passages by words and by meaning together. Passages without a vector are found by their words."""
         allowed = self._filters.allowed(query.where, query.reach, self._seq())
-        found = self._found(query, allowed)
-        talk = self._found(SearchQuery(query.talk), allowed) if query.talk and query.talk_weight > 0 else None
+        found = self._find(query, allowed)
+        talk = self._find(SearchQuery(query.talk), allowed) if query.talk and query.talk_weight > 0 else None
         scores = fusion.fused(found, talk, query.talk_weight)
         best = fusion.best(scores, found.words, k)
         return fusion.hits(best, scores, found, self._passages(best, query.reach))
 
-    def _found(self, query: SearchQuery, allowed: Allowed | None) -> Found:
+    def _find(self, query: SearchQuery, allowed: Allowed | None) -> Found:
         by_words = self._lexical.scores(weighted_words(query), DEPTH, allowed)
-        question = self._embedded(query.question)
+        question = self._query_vector(query.question)
         if question is None:
             return Found(by_words, {})
         near = self._vectors.near(question, DEPTH, allowed)
@@ -253,22 +248,18 @@ class EmbeddedIndex:
         return Found(by_words, near | looked_up, frozenset(others) - looked_up.keys())
 
     def locate(self, sentence: str, reach: Reach = LIBRARY) -> Passage | None:
-        """The passage that holds this sentence word for word, else the one that holds all its words; the earliest."""
-        wanted, needed = " ".join(sentence.split()), indexed_words(sentence)
-        loose: Passage | None = None
+        """The earliest passage that contains this sentence word for word, or else all its words."""
+        return first_with(sentence, self._with_words(indexed_words(sentence), reach))
+
+    def _with_words(self, needed: Sequence[str], reach: Reach) -> Iterator[Passage]:
+        """Passages that contain all the words, the earliest first."""
         allowed = self._filters.allowed(EVERYTHING, reach, self._seq())
-        ids = iter(self._lexical.holding(needed, LOCATED_AMONG, allowed))
-        while some := list(islice(ids, 50)):
-            found = self._passages(some, reach)
-            for passage in (found[each] for each in some if each in found):
-                if wanted in " ".join(passage.text.split()):
-                    return passage
-                if loose is None and set(needed) <= set(indexed_words(passage.text)):
-                    loose = passage
-        return loose
+        for ids in _batches(self._lexical.holding(needed, LOCATE_CANDIDATES, allowed), LOCATE_BATCH):
+            found = self._passages(ids, reach)
+            yield from (found[each] for each in ids if each in found)
 
     def held(self, words: Sequence[str], reach: Reach = LIBRARY) -> dict[str, int]:
-        """Of these words those that a passage within reach has in some form, and in how many passages it stands."""
+        """The words that occur in some form in a passage within reach, each with its number of passages."""
         allowed = self._filters.allowed(EVERYTHING, reach, self._seq())
         forms = {word: form[0] for word in words if len(form := indexed_words(word)) == 1}
         counts = self._lexical.counts([*forms.values()], allowed)
@@ -277,22 +268,22 @@ class EmbeddedIndex:
     def passage(self, passage_id: int, reach: Reach = LIBRARY) -> Passage | None:
         return self._passages([passage_id], reach).get(passage_id)
 
-    def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
-        """The passage with its neighbours in the document, as many on each side, in order."""
+    def around(self, passage: Passage, each_side: int = 1) -> list[Passage]:
+        """The passage with up to `each_side` neighbours before and after it in the document, in order."""
         rows = self._rows(
             f"{PASSAGES} WHERE document_id = ? AND position BETWEEN ? AND ? ORDER BY position",
             passage.document_id,
-            passage.position - reach,
-            passage.position + reach,
+            passage.position - each_side,
+            passage.position + each_side,
         )
         return [to_passage(row) for row in rows]
 
     def documents(self, reach: Reach | None = LIBRARY) -> list[DocumentInfo]:
-        """The documents within reach, in order of source; every document there is where the reach is None."""
+        """The documents within reach, ordered by source; all of them if the reach is None."""
         return self._documents(*within(reach))
 
     def document(self, document_id: int | str, reach: Reach = LIBRARY) -> DocumentInfo | None:
-        """The document of that id or of that source, None where there is none within reach."""
+        """The document with that id or that source, or None if there is none within reach."""
         clause, values = within(reach)
         column = "source" if isinstance(document_id, str) else "id"
         wanted = json.dumps([storable(document_id) if isinstance(document_id, str) else document_id])
@@ -300,13 +291,14 @@ class EmbeddedIndex:
         return found[0] if found else None
 
     def attachments(self, reach: Reach) -> list[DocumentInfo]:
-        """The documents that are attached to the conversations of the reach, in order of source."""
+        """The documents attached to the conversations of the reach, ordered by source."""
         return self._documents(*attached(reach))
 
     def find_documents(
         self, search: str = "", collection: str | None = None, after: str = "", limit: int = 100, reach: Reach = LIBRARY
     ) -> list[DocumentInfo]:
-        """Documents within reach whose title or source holds the words, in order of source, from the one after."""
+        """Documents within reach whose title or source contains the words, ordered by source, starting after the
+        source `after`."""
         if collection is None and reach.collections and not reach.conversations:  # each has an index in that order
             names = {storable(each) for each in reach.collections}
             pages = (self.find_documents(search, each, after, limit, reach) for each in names)
@@ -331,8 +323,8 @@ class EmbeddedIndex:
         return [to_document(row) for row in rows]
 
     def terms(self, reach: Reach = LIBRARY) -> Terms:
-        """The titles of the documents and the headings in them, as far as a library has few; the same value again
-        until the library changes."""
+        """The titles of the documents and the headings in them, up to a limit. Returns the same object until the
+        library changes."""
         seq, own = self._seq(), dataclasses.replace(reach, conversations=())
         known = self._terms.get(own, seq, lambda: self._own_terms(own))
         clause, values = attached(reach)
@@ -341,7 +333,8 @@ class EmbeddedIndex:
         return self._terms.get(reach, seq, lambda: and_those(known, self._terms_of(clause, values)))
 
     def _own_terms(self, reach: Reach) -> Terms:
-        """Those of the library itself are read in order: an index would have all its documents sorted again."""
+        """The terms without attachments. The library's own are read in table order: through an index, SQLite would have
+        to sort all its documents again."""
         clause, values = base(reach)
         return self._terms_of(clause, values, "" if reach.tenant else "NOT INDEXED")
 
@@ -359,7 +352,7 @@ class EmbeddedIndex:
         return tuple(each[0] for each in titles), tuple(each[0] for each in headings if each[0])
 
     def collections(self, reach: Reach = LIBRARY) -> dict[str, Counts]:
-        """The collections within reach, "" among them where documents are in none, and what each holds."""
+        """The collections within reach and what each contains; "" stands for the documents in no collection."""
         (own, values), (besides, more) = base(reach), attached(reach)
         rows = self._rows(
             "SELECT collection, sum(documents), sum(passages), sum(vectors) FROM ("
@@ -372,15 +365,14 @@ class EmbeddedIndex:
         return {row[0]: Counts(*row[1:]) for row in rows}
 
     def counts(self, reach: Reach | None = None) -> Counts:
-        """What there is within reach; all of it where the reach is None."""
+        """The totals within reach, or of the whole index if the reach is None."""
         if reach is not None:
-            held = self.collections(reach).values()
-            return Counts(*(sum(each) for each in zip(*map(dataclasses.astuple, held), strict=True))) if held else NONE
+            return total(self.collections(reach).values())
         rows = self._rows("SELECT name, value FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')")
         return Counts(**{row["name"]: row["value"] for row in rows})
 
     def forget_vectors(self, document_id: int) -> None:
-        """Let the vectors of a document be made again."""
+        """Delete the vectors of a document, so that they are made again."""
         with self._database.write() as tx:
             span = _span(tx, document_id)
             of_document = "FROM vectors WHERE passage_id BETWEEN ? AND ?"
@@ -392,16 +384,16 @@ class EmbeddedIndex:
                 _count_vectors(tx, document_id, -forgotten)
         self._lexical.follow()
 
-    # --- looking after --------------------------------------------------------------------------------------------
+    # --- maintenance ----------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Wait until no work on the files goes on in the background."""
+        """Wait until the background work on the files is done."""
         self._vectors.settle()
 
     def check(self) -> list[str]:
-        """In what the files beside the database, and its counters, differ from its tables: a line each, none where all
-        is well. It reads all of them."""
-        for _ in range(5):  # what is written while we look is no difference
+        """How the files beside the database, and its counters, differ from its tables, a line per difference. Reads all
+        of them."""
+        for _ in range(5):  # what is written during the check is not a difference
             before = self._moment()
             differences = self._differences()
             if not differences or self._moment() == before:
@@ -425,7 +417,7 @@ class EmbeddedIndex:
                     "SELECT * FROM collections WHERE documents != 0",
                 )
             )
-        told = {
+        checks = {
             f"the words hold {len(by_words)} passages, not those {len(passages)}": by_words == passages,
             f"the vectors hold {len(by_meaning)} passages, not those {len(vectors)}": by_meaning == vectors,
             "passages that wait for a vector are not those without one": sorted(vectors + pending) == passages,
@@ -434,12 +426,12 @@ class EmbeddedIndex:
             "collections do not hold what is noted": held == collected,
         }
         damaged = [f"the file {name} is damaged" for name in self._lexical.damaged_files()]
-        return [line for line, right in told.items() if not right] + damaged
+        return [line for line, passed in checks.items() if not passed] + damaged
 
-    # --- within ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
 
     def _seq(self) -> int:
-        """How far the log has come."""
+        """The number of the last change."""
         (row,) = self._rows("SELECT coalesce(max(seq), 0) FROM changes")
         return int(row[0])
 
@@ -447,8 +439,8 @@ class EmbeddedIndex:
         (row,) = self._rows("SELECT (SELECT max(seq) FROM changes), (SELECT max(seq) FROM vectors)")
         return tuple(row)
 
-    def _embedded(self, question: str) -> Vectors | None:
-        """The question's vector, None where there is nothing to compare it with."""
+    def _query_vector(self, question: str) -> Vectors | None:
+        """The vector of the question, or None if it has no words or the library has no vectors."""
         if not words(question) or not self._rows("SELECT 1 FROM vectors LIMIT 1"):
             return None
         self._require_same_embedder(self._database.connection())
@@ -475,7 +467,7 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
     same = known is not None and known["title"] == document.title and _chunks(tx, known["id"]) == document.chunks
     if known is not None:
         _count(tx, known["id"], -1)
-    if same:  # only what is said of it is new: its words are written again, and no vector is lost
+    if same:  # only its description is new: its words are written again, and no vector is lost
         _log(tx, "remove", known["id"], (0, -1))
     elif known is not None:
         _clear(tx, known["id"])
@@ -514,7 +506,7 @@ def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
 
 
 def _chunks(tx: sqlite3.Connection, document_id: int) -> tuple[Chunk, ...]:
-    """What the passages of a document were made of."""
+    """The chunks that the passages of a document were made from."""
     rows = tx.execute(
         'SELECT text, heading, page, start, "end" FROM passages WHERE document_id = ? ORDER BY position', (document_id,)
     )
@@ -557,7 +549,7 @@ def _log(tx: sqlite3.Connection, op: str, document_id: int, span: tuple[int, int
 
 
 def _span(tx: sqlite3.Connection, document_id: int) -> tuple[int, int]:
-    """The first and the last passage of a document; where it has none, a span that holds nothing."""
+    """The first and the last passage of a document, or an empty span if it has none."""
     first, last = tx.execute(
         "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM passages WHERE document_id = ?", (document_id,)
     ).fetchone()
@@ -565,7 +557,7 @@ def _span(tx: sqlite3.Connection, document_id: int) -> tuple[int, int]:
 
 
 def _count(tx: sqlite3.Connection, document_id: int, sign: int = 1) -> None:
-    """Count a document in, or before it changes out (-1), with what it holds."""
+    """Add a document and its contents to the counters, or subtract them (-1) before it changes."""
     row = tx.execute(
         "SELECT tenant, collection, attached, passages, vectors FROM documents WHERE id = ?", (document_id,)
     ).fetchone()
@@ -583,7 +575,7 @@ def _count(tx: sqlite3.Connection, document_id: int, sign: int = 1) -> None:
 
 
 def _count_vectors(tx: sqlite3.Connection, document_id: int, more: int) -> None:
-    """Note that a document has so many vectors more."""
+    """Record that a document has so many more vectors."""
     _count(tx, document_id, -1)
     tx.execute("UPDATE documents SET vectors = vectors + ? WHERE id = ?", (more, document_id))
     _count(tx, document_id)

@@ -1,4 +1,4 @@
-"""Files beside the database that can be made again: how they are written, swapped and locked."""
+"""Files beside the database that can be rebuilt from it: writing, swapping and locking them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of that name, against threads and processes alike. Without `wait` it may not be had: False."""
+    """Hold the lock file at that path, against threads and processes alike. Yields whether it is held: without `wait`,
+    it may not be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         try:
@@ -20,18 +21,18 @@ def locked(path: Path, wait: bool = True) -> Iterator[bool]:
         except BlockingIOError:
             yield False
             return
-        yield True  # closing the file gives the lock back, as the end of a process does
+        yield True  # closing the file releases the lock, and so does the end of the process
 
 
 def fresh_folder(path: Path) -> Path:
-    """An empty folder at that path, whatever was there."""
+    """Create an empty folder at that path, replacing whatever was there."""
     clear(path)
     path.mkdir(parents=True)
     return path
 
 
 def publish(temporary: Path, place: Path) -> None:
-    """Put a folder of files that are written out in its place, all of it or, where the power goes, nothing."""
+    """Move a finished folder to its place: completely, or not at all if the power fails."""
     for file in temporary.iterdir():
         _sync(file)
     _sync(temporary)
@@ -45,7 +46,7 @@ def publish(temporary: Path, place: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove a file or a folder with all in it, where there is one."""
+    """Remove a file or a folder with its contents, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

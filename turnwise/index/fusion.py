@@ -1,4 +1,4 @@
-"""What a search finds by words and by meaning made into one order, the same way in every index."""
+"""Combines what a search finds by words and by meaning into one ranking, the same way in every index."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from itertools import islice
 
 from turnwise.types import Hit, Passage
 
-DEPTH = 100  # passages that the words of a text find, and as many that its vector does
-WORDS = 0.07  # what the best passage by words gains over one that has none of them, in cosines
-TALK_WORDS = 0.15  # the same for what was asked of late, in which a word that comes back tells more
-LOOKED_UP = 15  # of those found by words, the first: if they are not near, their cosines are looked up
-USUAL = 5  # a passage without a vector stands as near as the one of this rank
+DEPTH = 100  # passages that the words of a text find, and as many that its vector finds
+WORDS_WEIGHT = 0.07  # what the best passage by words gains over one with none of the words, in cosines
+TALK_WORDS_WEIGHT = 0.15  # the same for recent questions, where a word that comes back says more
+LOOKED_UP_PASSAGES = 15  # the first found by words: their cosines are looked up if they are not among the nearest
+USUAL_RANK = 5  # a passage without a vector counts as near as the one of this rank
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one text finds: passages with their BM25 scores and with their cosines, the best first. `unknown` has no
-    vector yet."""
+    """What one text finds: passages with their BM25 scores and with their cosines, the best first. Those in `unknown`
+    have no vector yet."""
 
     words: Mapping[int, float]
     cosines: Mapping[int, float]
@@ -28,17 +28,17 @@ class Found:
 
 def unplaced(words: Mapping[int, float], cosines: Mapping[int, float]) -> list[int]:
     """The passages found by words whose cosines are worth looking up."""
-    return [passage for passage in islice(words, LOOKED_UP) if passage not in cosines]
+    return [passage for passage in islice(words, LOOKED_UP_PASSAGES) if passage not in cosines]
 
 
 def fused(question: Found, talk: Found | None = None, talk_weight: float = 0.0) -> dict[int, float]:
-    """The score of every passage that was found: its cosine and a little for its words; with `talk`, the same of what
-    was asked of late at its weight. A passage that is not among the nearest counts as near as the last of them."""
-    scores = _scores(question, WORDS)
+    """The score of every passage found: its cosine plus a little for its words, and with `talk` the same for recent
+    questions, times `talk_weight`. A passage that is not among the nearest counts as near as the last of them."""
+    scores = _scores(question, WORDS_WEIGHT)
     least = _least(question)
     if talk is None:
         return dict(scores)
-    others, least_other = _scores(talk, TALK_WORDS), _least(talk)
+    others, least_other = _scores(talk, TALK_WORDS_WEIGHT), _least(talk)
     return {
         passage: scores.get(passage, least) + talk_weight * others.get(passage, least_other)
         for passage in scores.keys() | others.keys()
@@ -46,8 +46,7 @@ def fused(question: Found, talk: Found | None = None, talk_weight: float = 0.0) 
 
 
 def best(scores: Mapping[int, float], words: Mapping[int, float], k: int) -> list[int]:
-    """The best k passages. Equals are common while vectors are being made: then the one that has the words goes
-    first."""
+    """The best k passages. Ties are common while vectors are being made; the better one by words then comes first."""
     if k <= 0:
         return []
     cut = min(heapq.nlargest(k, scores.values()), default=0.0)
@@ -57,7 +56,7 @@ def best(scores: Mapping[int, float], words: Mapping[int, float], k: int) -> lis
 
 
 def hits(ids: Sequence[int], scores: Mapping[int, float], found: Found, passages: Mapping[int, Passage]) -> list[Hit]:
-    """Those passages as hits, in that order, without the ones that have been removed since."""
+    """The passages as hits, in that order, without those removed in the meantime."""
     by_words, by_meaning = ranks(found.words), ranks(found.cosines)
     return [
         Hit(passages[each], scores[each], found.cosines.get(each), by_words.get(each), by_meaning.get(each))
@@ -85,4 +84,4 @@ def _least(found: Found) -> float:
 
 
 def _usual(found: Found) -> float:
-    return min(heapq.nlargest(USUAL, found.cosines.values()), default=0.0)
+    return min(heapq.nlargest(USUAL_RANK, found.cosines.values()), default=0.0)

@@ -1,4 +1,4 @@
-"""Filling a library in PostgreSQL in bulk, with the ids that its rows have elsewhere."""
+"""Bulk loading of a library into PostgreSQL, with the ids that its rows have elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnwise.index.postgres import (
+from turnwise.index.postgres_schema import VECTOR_INDEX
+from turnwise.index.postgres_write import (
     changed,
     claim,
     clear,
@@ -22,19 +23,18 @@ from turnwise.index.postgres import (
     write_passages,
     write_rows,
 )
-from turnwise.index.postgres_schema import VECTOR_INDEX
 from turnwise.index.postings import forget, tidy, write_segment
 from turnwise.types import Document
 
 if TYPE_CHECKING:
     from turnwise.postgres import Database
 
-MEMORY = "512MB"  # for building the index of vectors, which is much faster when it fits
+INDEX_BUILD_MEMORY = "512MB"  # building the index of vectors is much faster if it fits
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document of a library with its id, and the ids of its passages with their positions, a pair a chunk."""
+    """A document of a library with its id, and the ids and positions of its passages, a pair per chunk."""
 
     id: int
     added_at: float
@@ -43,14 +43,14 @@ class Kept:
 
 
 def reserve_ids(database: Database, documents: int, passages: int) -> None:
-    """Give new documents and passages ids above these, which were given elsewhere."""
+    """Make new documents and passages get ids above these, which are in use elsewhere."""
     with database.write(lock="library") as tx:
         for table, highest in (("documents_id_seq", documents), ("passages_id_seq", passages)):
             tx.execute("SELECT setval(%s, greatest(nextval(%s), %s))", (table, table, highest))
 
 
 def load_trusted(database: Database, contents: Sequence[str]) -> None:
-    """Trust documents of these contents, and of no others."""
+    """Trust documents with these contents, and no others."""
     with database.write(lock="library") as tx:
         tx.execute("DELETE FROM trusted WHERE content <> ALL(%s)", (list(contents),))
         tx.cursor().executemany(
@@ -59,8 +59,8 @@ def load_trusted(database: Database, contents: Sequence[str]) -> None:
 
 
 def load_documents(database: Database, documents: Sequence[Kept]) -> None:
-    """Put documents in under their own ids, in place of those that have these ids. Of one whose passages are there only
-    what is said of it is written."""
+    """Write documents under their own ids, replacing those with the same ids. If the passages of one are already there,
+    only its description is written."""
     documents = [Kept(each.id, each.added_at, storable_document(each.document), each.passages) for each in documents]
     with database.write(lock="library") as tx:
         there = with_same_passages(tx, {each.id: each.document for each in documents})
@@ -83,14 +83,14 @@ def load_documents(database: Database, documents: Sequence[Kept]) -> None:
 
 
 def begin_vectors(database: Database, embedder: str, dimension: int) -> None:
-    """Make room for the vectors of that embedder. Their index is not kept up until `finish_vectors`."""
+    """Prepare the table for the vectors of that embedder. Their index is dropped until `finish_vectors`."""
     with database.write(lock="library") as tx:
         claim(tx, embedder, dimension)
         tx.execute("DROP INDEX IF EXISTS vectors_by_nearness")
 
 
 def load_vectors(database: Database, vectors: Sequence[tuple[int, bytes]]) -> int:
-    """Keep vectors of passages that are there and have none: values in half precision. Gives how many."""
+    """Store vectors, given in half precision, of passages that exist and have none. Returns how many were stored."""
     with database.write(lock="library") as tx:
         rows = tx.execute(
             "SELECT id, document_id FROM passages WHERE id = ANY(%s)"
@@ -102,25 +102,25 @@ def load_vectors(database: Database, vectors: Sequence[tuple[int, bytes]]) -> in
             copy.set_types(["int4", "bytea"])
             for passage, vector in vectors:
                 if passage in waiting:
-                    copy.write_row((passage, _sent(vector)))
+                    copy.write_row((passage, _to_pgvector(vector)))
         count_vectors(tx, Counter(waiting.values()))
     return len(waiting)
 
 
 def finish_vectors(database: Database) -> None:
-    """Build the index of the vectors, where there is none."""
+    """Build the index of the vectors if it is missing."""
     with database.write(lock="library") as tx:
-        tx.execute(f"SET LOCAL maintenance_work_mem = '{MEMORY}'")
+        tx.execute(f"SET LOCAL maintenance_work_mem = '{INDEX_BUILD_MEMORY}'")
         tx.execute(VECTOR_INDEX)
         tx.execute("ANALYZE vectors, passages, documents, postings, segments")
 
 
-def _sent(vector: bytes) -> bytes:
-    """Values in half precision as pgvector takes them in: their number, and each with the greater byte first."""
+def _to_pgvector(vector: bytes) -> bytes:
+    """Values in half precision in the binary format of pgvector: their number, then each value in big-endian order."""
     values = np.frombuffer(vector, dtype=np.float16)
     return struct.pack(">hh", len(values), 0) + values.astype(">f2").tobytes()
 
 
 def received(vector: bytes) -> bytes:
-    """The other way: what pgvector gives out as values in half precision."""
+    """The inverse: values in half precision from the binary format of pgvector."""
     return np.frombuffer(vector[4:], dtype=">f2").astype(np.float16).tobytes()

@@ -1,9 +1,9 @@
 """BM25 over postings in plain tables of PostgreSQL, exact and without an extension.
 
-What is put in together makes a segment: for every word one row, with all its passages packed as (passage, how often,
-length). A search fetches the rows of its words and adds up the scores here, which is ten times as fast as doing so in
-SQL, row by row. Segments are never changed; many small ones are now and then written anew as one, without what was
-removed. Lengths are kept in a byte, rounded down as Lucene and tantivy do, so that the rankings are theirs.
+Passages written together form a segment: one row per word, with all its passages packed as (passage, count, length). A
+search fetches the rows of its words and adds up the scores in Python, which is ten times as fast as doing it in SQL row
+by row. Segments are never changed; now and then many small ones are merged into one, without removed passages. Lengths
+are stored in a byte, rounded down as in Lucene and tantivy, so that the rankings are the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from turnwise.postgres import LOCKS
+from turnwise.postgres import LOCK_CLASS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 K1, B = 1.2, 0.75
-LONGEST_WORD = 200  # characters; the rest of a longer one does not count
-TOGETHER = 8  # segments of about one size that are made one
-MERGED_AT_ONCE = 2000  # words
-WIDEST = 4_000_000  # ids between the least and the greatest up to which scores are added up in a plain array
+MAX_WORD_CHARS = 200  # the rest of a longer word is ignored
+SEGMENTS_PER_MERGE = 8  # of about the same size
+WORDS_AT_ONCE = 2000  # words
+MAX_ID_RANGE = 4_000_000  # of passages: up to this, scores are added up in a plain array
 
 ENTRY = np.dtype([("passage", "<i4"), ("count", "u1"), ("length", "u1")])
 _PACKED = struct.Struct("<iBB")
-# Lengths that a byte can stand for: up to 40 each, then ever fewer.
+# The lengths that a byte can represent: every one up to 40, then fewer and fewer.
 LENGTHS = [n if n < 24 else 24 + ((n - 24) if n < 32 else (8 | n & 7) << ((n - 24 >> 3) - 1)) for n in range(256)]
 
 
 class State(NamedTuple):
-    """How much there is in the segments, removed passages included."""
+    """The totals of the segments, removed passages included."""
 
     passages: int
     words: int
 
 
 def write_segment(tx: Connection, passages: Iterable[tuple[int, Sequence[str]]]) -> None:
-    """Make passages searchable: their ids, and their words."""
+    """Make passages, given as ids and words, searchable."""
     entries: dict[str, bytearray] = defaultdict(bytearray)
     count = total = 0
     for passage, words in passages:
         length = bisect_right(LENGTHS, len(words)) - 1
         for word, times in Counter(words).items():
-            entries[word[:LONGEST_WORD]] += _PACKED.pack(passage, min(times, 255), length)
+            entries[word[:MAX_WORD_CHARS]] += _PACKED.pack(passage, min(times, 255), length)
         count, total = count + 1, total + len(words)
     if count:
         segment = _new_segment(tx, count, total)
@@ -65,8 +65,8 @@ def write_removed(tx: Connection, passages: Sequence[int]) -> None:
 
 
 def fetch(connection: Connection, words: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """The entries of those words that any passage has."""
-    wanted = list(dict.fromkeys(word[:LONGEST_WORD] for word in words))
+    """The entries of the words that occur in any passage."""
+    wanted = list(dict.fromkeys(word[:MAX_WORD_CHARS] for word in words))
     rows = connection.cursor(binary=True).execute(
         "SELECT word, entries FROM segments JOIN postings ON segment = segments.id AND word = ANY(%s)"
         " ORDER BY word, segment",
@@ -79,8 +79,8 @@ def fetch(connection: Connection, words: Iterable[str]) -> dict[str, npt.NDArray
 
 
 def rarest(connection: Connection, words: Iterable[str], count: int) -> list[str]:
-    """Those words of the fewest passages; none where one of the words stands nowhere."""
-    wanted = list(dict.fromkeys(word[:LONGEST_WORD] for word in words))
+    """The `count` words that occur in the fewest passages, or none if one of the words occurs nowhere."""
+    wanted = list(dict.fromkeys(word[:MAX_WORD_CHARS] for word in words))
     rows = connection.execute(
         "SELECT word FROM segments JOIN postings ON segment = segments.id AND word = ANY(%s)"
         " GROUP BY word ORDER BY sum(octet_length(entries)), word",
@@ -90,13 +90,13 @@ def rarest(connection: Connection, words: Iterable[str], count: int) -> list[str
 
 
 class Scores(NamedTuple):
-    """Passages that have a word of the question, and their scores."""
+    """Passages that contain a word of the question, and their scores."""
 
     passages: Integers
     scores: Floats
 
     def best(self, count: int) -> dict[int, float]:
-        """The passages of the highest scores with these, of equals the earlier first."""
+        """The passages with the highest scores, and these. Of equal ones, the earlier comes first."""
         chosen: npt.NDArray[np.intp] | slice = slice(None)
         if count < len(self.scores):
             least = np.partition(self.scores, -count)[-count]
@@ -109,11 +109,11 @@ class Scores(NamedTuple):
 def bm25(
     weights: Mapping[str, float], entries: Mapping[str, npt.NDArray[Any]], state: State, only: Integers | None = None
 ) -> Scores:
-    """The scores of all passages that have one of the weighted words; with `only`, of those among them."""
+    """The scores of all passages that contain one of the weighted words; with `only`, limited to those."""
     factors = K1 * (1 - B + B * np.array(LENGTHS) / max(state.words / max(state.passages, 1), 1e-9))
     parts: list[tuple[Integers, Floats]] = []
     for word, weight in weights.items():
-        if (of_word := entries.get(word[:LONGEST_WORD])) is None:
+        if (of_word := entries.get(word[:MAX_WORD_CHARS])) is None:
             continue
         rarity = math.log(1 + (max(state.passages - len(of_word), 0) + 0.5) / (len(of_word) + 0.5))
         if only is not None:
@@ -124,7 +124,7 @@ def bm25(
         return Scores(np.empty(0, np.int32), np.empty(0))
     passages, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
     least = int(passages.min())
-    if int(passages.max()) - least > WIDEST:
+    if int(passages.max()) - least > MAX_ID_RANGE:
         known, places = np.unique(passages, return_inverse=True)
         return Scores(known, _sums(places, scores))
     totals = _sums(passages - least, scores)
@@ -141,33 +141,33 @@ def _sums(places: npt.NDArray[Any], values: Floats) -> Floats:
 
 
 def tidy(database: Database) -> None:
-    """Make many small segments one, and leave out what was removed where that is much. One process does it at a time;
-    searches and writes go on."""
+    """Merge many small segments into one, and drop removed passages if there are many. Only one process does this at a
+    time; searches and writes continue meanwhile."""
     while True:
         with database.write() as tx:
             found = tx.execute(
-                "SELECT pg_try_advisory_xact_lock(%s, hashtext('segments')) AS free", (LOCKS,)
+                "SELECT pg_try_advisory_xact_lock(%s, hashtext('segments')) AS free", (LOCK_CLASS,)
             ).fetchone()
             if not found or not found["free"]:
                 return
             if not _is_due(tx):
                 return
             removed, segments = _removed_and_segments(tx)
-            if due := due_segments(segments, len(removed)):  # others may have written since
+            if due := due_segments(segments, len(removed)):  # others may have written in the meantime
                 _merge(tx, due, removed, everything=len(due) == len(segments))
 
 
 def forget(tx: Connection, passages: Sequence[int]) -> None:
-    """See to it that none of these passages, removed before, stands in a segment any more."""
+    """Drop these passages, if they were removed before, from the segments."""
     found = tx.execute("SELECT FROM removed WHERE passage_id = ANY(%s) LIMIT 1", (list(passages),)).fetchone()
     if found is not None:
-        tx.execute("SELECT pg_advisory_xact_lock(%s, hashtext('segments'))", (LOCKS,))
+        tx.execute("SELECT pg_advisory_xact_lock(%s, hashtext('segments'))", (LOCK_CLASS,))
         removed, segments = _removed_and_segments(tx)
         _merge(tx, list(segments), removed, everything=True)
 
 
 def _is_due(tx: Connection) -> bool:
-    """Whether there are segments to make one. It is asked after every write, so nothing but numbers is read."""
+    """Whether there are segments to merge. Called after every write, so it reads only numbers."""
     row = tx.execute("SELECT count(*) AS removed FROM removed").fetchone()
     assert row is not None
     return bool(due_segments(_segments(tx), row["removed"]))
@@ -178,19 +178,19 @@ def _segments(tx: Connection) -> dict[int, int]:
 
 
 def _removed_and_segments(tx: Connection) -> tuple[Integers, dict[int, int]]:
-    """Read in this order: then the segment of every removed passage is among those seen."""
+    """Read in this order, so that the segment of every removed passage is among those seen."""
     removed = np.array([row["passage_id"] for row in tx.execute("SELECT passage_id FROM removed")], dtype=np.int32)
     return removed, _segments(tx)
 
 
 def due_segments(segments: Mapping[int, int], removed: int) -> list[int]:
-    """The segments to make one, by their numbers of passages: all where a fifth was removed, else many of one size."""
+    """The segments to merge, given their sizes: all if a fifth was removed, else many of about the same size."""
     if removed * 5 > sum(segments.values()):
         return list(segments)
     sizes: dict[int, list[int]] = defaultdict(list)
     for segment, passages in segments.items():
-        sizes[int(math.log(max(passages, 1), TOGETHER))].append(segment)
-    return next((sizes[size] for size in sorted(sizes) if len(sizes[size]) >= TOGETHER), [])
+        sizes[int(math.log(max(passages, 1), SEGMENTS_PER_MERGE))].append(segment)
+    return next((sizes[size] for size in sorted(sizes) if len(sizes[size]) >= SEGMENTS_PER_MERGE), [])
 
 
 def _merge(tx: Connection, segments: Sequence[int], removed: Integers, everything: bool) -> None:
@@ -208,7 +208,7 @@ def _merge(tx: Connection, segments: Sequence[int], removed: Integers, everythin
             " WHERE segment = ANY(%s) GROUP BY word",
             (segments,),
         )
-        while rows := cursor.fetchmany(MERGED_AT_ONCE):
+        while rows := cursor.fetchmany(WORDS_AT_ONCE):
             kept: list[tuple[str, bytes]] = []
             for row in rows:
                 entries = np.frombuffer(row["entries"], dtype=ENTRY)

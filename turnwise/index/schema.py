@@ -1,13 +1,14 @@
-"""The tables of a library and the rows in them."""
+"""The tables of a library in SQLite, and their rows."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import sqlite3
 
-from turnwise.types import DocumentInfo, Filter, Flag, Hidden, Passage, Reach, Reference
+from turnwise.index.shared import to_hidden, to_reference
+from turnwise.postgres import storable
+from turnwise.types import DocumentInfo, Filter, Flag, Passage, Reach, Reference
 
 
 def tables(tx: sqlite3.Connection) -> None:
@@ -16,37 +17,37 @@ def tables(tx: sqlite3.Connection) -> None:
 
 
 def op_log(tx: sqlite3.Connection) -> None:
-    """Words are searched outside the database from here on; the log tells what that index has to follow."""
+    """Words are searched outside the database from now on; the log tells that index what has changed."""
     for statement in _OP_LOG:
         tx.execute(statement)
 
 
 def flags(tx: sqlite3.Connection) -> None:
-    """What a check found in passages and in what the readers of a document do not see, and which contents are fine."""
+    """What a check found in passages and in the hidden parts of documents, and which contents are trusted."""
     for statement in _FLAGS:
         tx.execute(statement)
 
 
 def reach(tx: sqlite3.Connection) -> None:
-    """Whose a document is, and the conversation that it was attached to."""
+    """The tenant a document belongs to, and the conversation it is attached to."""
     for statement in _REACH:
         tx.execute(statement)
 
 
 def unchecked(tx: sqlite3.Connection) -> None:
-    """What no check has looked at is found without reading all."""
+    """Find passages that no check has read without reading all of them."""
     tx.execute("CREATE INDEX unchecked ON passages (id) WHERE flag IS NULL")
 
 
 def counted(tx: sqlite3.Connection) -> None:
-    """How many vectors a document has and what collections hold is counted, and their documents are in order."""
+    """Counters of the vectors of documents and the contents of collections; and their documents in order."""
     for statement in _COUNTED:
         tx.execute(statement)
 
 
 MIGRATIONS = (tables, op_log, flags, reach, unchecked, counted)
 
-# Ids are never reused (AUTOINCREMENT): a citation or a vector can not come to mean another passage.
+# Ids are never reused (AUTOINCREMENT), so that a citation or a vector never comes to mean another passage.
 _TABLES = (
     """CREATE TABLE documents (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -75,9 +76,9 @@ _TABLES = (
     "CREATE TABLE index_meta (name TEXT PRIMARY KEY, value)",
 )
 
-# The passages of a document are numbered in a row, so that a line of the log names them all by the first and the last.
-# A vector's own number (vectors.seq) is the log of vectors made; the line that removes its passage removes it too. A
-# line that removes a document and none of its passages (from 0 to -1) takes out its words alone.
+# The passages of a document have consecutive ids, so that a line of the log names them all by the first and the last.
+# The number of a vector (vectors.seq) serves as the log of vectors made; the line that removes its passage removes it
+# too. A line that removes a document and none of its passages (from 0 to -1) removes only its words.
 _OP_LOG = (
     "DROP TRIGGER IF EXISTS passage_added",
     "DROP TRIGGER IF EXISTS passage_removed",
@@ -122,7 +123,7 @@ _REACH = (
     "CREATE INDEX documents_attached ON documents (attached) WHERE attached > ''",
 )
 
-# What is attached to conversations is not counted.
+# Attachments to conversations are not counted.
 COLLECTIONS = """SELECT tenant, collection, count(*), sum(passages), sum(vectors) FROM documents WHERE attached = ''
     GROUP BY tenant, collection"""
 
@@ -139,20 +140,20 @@ _COUNTED = (
     "CREATE INDEX documents_of_collection ON documents (tenant, collection, source) WHERE attached = ''",
 )
 
-# The first and the last passage of a document: their ids run with their positions.
+# The first and the last passage of a document: ids are in the order of positions.
 FIRST, LAST = (
     f"(SELECT id FROM passages WHERE document_id = documents.id ORDER BY position {order} LIMIT 1)"
     for order in ("", "DESC")
 )
 
-# Those that are not simply the library's own. Two questions, for which there is an index each.
+# Documents that are not simply the library's own. Two queries, because there is an index for each.
 SCOPED = (
     "SELECT id FROM documents WHERE tenant > '' UNION ALL SELECT id FROM documents WHERE attached > '' AND +tenant = ''"
 )
 
 TRUSTED = "EXISTS (SELECT 1 FROM trusted WHERE trusted.content = documents.content) AS trusted"
 
-# The cross join keeps SQLite from going through all documents of a tenant for passages whose ids it has.
+# The cross join keeps SQLite from scanning all documents of a tenant for passages whose ids it has.
 PASSAGES = f"""
     SELECT passages.id, document_id, passages.title, source, text, heading, page, start, "end", position, reference,
         date, flag, {TRUSTED}
@@ -167,7 +168,7 @@ DOCUMENTS = f"""
 
 
 def to_passage(row: sqlite3.Row) -> Passage:
-    """A row of PASSAGES as a value."""
+    """The passage in a row of PASSAGES."""
     known = {
         "reference": to_reference(row["reference"]),
         "flag": Flag.read(row["flag"]),
@@ -177,21 +178,9 @@ def to_passage(row: sqlite3.Row) -> Passage:
 
 
 def to_document(row: sqlite3.Row) -> DocumentInfo:
-    """A row of DOCUMENTS as a value."""
+    """The document in a row of DOCUMENTS."""
     values = {**dict(row), "tags": tuple(json.loads(row["tags"])), "reference": to_reference(row["reference"])}
     return DocumentInfo(**{**values, "hidden": to_hidden(row["hidden"]), "trusted": bool(row["trusted"])})
-
-
-def to_hidden(stored: str) -> tuple[Hidden, ...]:
-    return tuple(Hidden(*each) for each in json.loads(stored))
-
-
-def of_hidden(hidden: tuple[Hidden, ...]) -> str:
-    return json.dumps([[each.where, each.text] for each in hidden], ensure_ascii=False)
-
-
-def to_reference(stored: str | None) -> Reference | None:
-    return None if stored is None else Reference.from_dict(json.loads(stored))
 
 
 def of_reference(reference: Reference | None) -> str | None:
@@ -199,7 +188,7 @@ def of_reference(reference: Reference | None) -> str | None:
 
 
 def condition(where: Filter) -> tuple[str, list[str]]:
-    """The documents that a filter lets through, as a condition on their table and its values."""
+    """The condition on documents for a filter, with its values."""
     parts, values = ["true"], []
     if where.collections:
         parts.append("collection IN (SELECT value FROM json_each(?))")
@@ -220,7 +209,7 @@ def condition(where: Filter) -> tuple[str, list[str]]:
 
 
 def base(reach: Reach) -> tuple[str, list[str]]:
-    """What a reach lets through besides what is attached to conversations, as a condition and its values."""
+    """The condition for what a reach lets through except attachments to conversations, with its values."""
     clause, values = "tenant = ? AND attached = ''", [storable(reach.tenant)]
     if reach.collections:
         clause += " AND collection IN (SELECT value FROM json_each(?))"
@@ -229,22 +218,15 @@ def base(reach: Reach) -> tuple[str, list[str]]:
 
 
 def attached(reach: Reach) -> tuple[str, list[str]]:
-    """What it lets through of that: few documents, which SQLite is not to look for among all of a tenant."""
+    """The condition for the attachments that a reach lets through, with its values. They are few: the + keeps SQLite
+    from looking for them among all documents of the tenant."""
     clause = "attached > '' AND attached IN (SELECT value FROM json_each(?)) AND +tenant = ?"
     return clause, [json.dumps([storable(each) for each in reach.conversations]), storable(reach.tenant)]
 
 
 def within(reach: Reach | None) -> tuple[str, list[str]]:
-    """All that a reach lets through."""
+    """The condition for all that a reach lets through, with its values."""
     if reach is None:
         return "true", []
     (own, values), (besides, more) = base(reach), attached(reach)
     return (f"({own} OR {besides})", values + more) if reach.conversations else (own, values)
-
-
-def storable(value: str) -> str:
-    return _NEVER_KEPT.sub("\ufffd", value)
-
-
-# SQLite takes no half of a character, and a pattern would end at a NUL and fit what it should not.
-_NEVER_KEPT = re.compile("[\0\ud800-\udfff]")

@@ -1,4 +1,4 @@
-"""The titles and headings of a library, as each that may see a part of it knows them."""
+"""The titles and headings of a library, for each reach."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from turnwise.types import Reach
 
 MOST_TITLES = 1000  # documents whose titles name topics
 MOST_HEADINGS = 2000  # passages whose headings do
-REMEMBERED = 32  # reaches
+REMEMBERED_REACHES = 32  # reaches
 
 Terms = tuple[tuple[str, ...], tuple[str, ...]]  # titles, headings
 
 
 class RememberedTerms:
-    """The terms of a few reaches, the same value again until the library changes."""
+    """The terms of recent reaches. Returns the same objects until the library changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[Reach, tuple[Hashable, Terms]] = OrderedDict()
 
     def get(self, reach: Reach, version: Hashable, read: Callable[[], Terms]) -> Terms:
-        """The terms as they are in that version of the library."""
+        """The terms in that version of the library."""
         with self._lock:
             known = self._known.get(reach)
             if known is None or known[0] != version:
                 known = self._known[reach] = version, read()
             self._known.move_to_end(reach)
-            while len(self._known) > REMEMBERED:
+            while len(self._known) > REMEMBERED_REACHES:
                 self._known.popitem(last=False)
             return known[1]
 
 
 def and_those(terms: Terms, more: Terms) -> Terms:
-    """The terms and some more, each heading once."""
+    """Both sets of terms together, each heading once."""
     return terms[0] + more[0], tuple(dict.fromkeys(terms[1] + more[1]))

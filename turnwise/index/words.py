@@ -1,4 +1,4 @@
-"""The words of texts and questions as every index keeps them, so that all of them rank alike."""
+"""The words of texts and questions as every index stores them, so that all of them rank alike."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from collections.abc import Callable
 from turnwise.text import content_words, stems, words
 from turnwise.types import Reference, SearchQuery
 
-MOST_WORDS = 64  # of a question; a pasted page would make the search slow and no better
+MOST_WORDS = 64  # of a question; a pasted page would make the search slow, and no better
 
 _WORD = re.compile(r"[^\W_]+")
-# Scripts that put no spaces between words; their pairs of characters stand for words.
+# Scripts without spaces between words; their pairs of characters stand for words.
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
 
 def indexed_words(text: str) -> list[str]:
-    """The words of a text in order: folded in case and accents, stemmed; of unspaced scripts every two characters."""
-    return stems([piece for word in _WORD.findall(_folded(text)) for piece in _pieces(word)])
+    """The words of a text in order: without case and accents, stemmed; in unspaced scripts every two characters."""
+    return stems([piece for word in _WORD.findall(_fold(text)) for piece in _pieces(word)])
 
 
 def searched_text(title: str, heading: str, text: str, reference: Reference | None) -> str:
-    """What a passage is found by: its text, where it stands, and who wrote it when."""
+    """What a passage is found by: its text, its title and heading, and its authors and year."""
     return "\n".join((title, heading, *cited(reference), text))
 
 
 def cited(reference: Reference | None) -> tuple[str, ...]:
-    """What of a reference its passages are found by."""
+    """The parts of a reference that its passages are found by."""
     return (*reference.authors, str(reference.year or "")) if reference else ()
 
 
 def embedded_text(title: str, heading: str, text: str) -> str:
-    """What the vector of a passage is made of."""
+    """What the vector of a passage is made from."""
     place = " — ".join(part for part in (title, heading) if part)
     return f"{place}\n{text}" if place else text
 
 
 def holds(search: str, title: str, source: str) -> bool:
-    """Whether the title or the source of a document holds each of the words, or has them in one of its own."""
-    told = _folded(f"{title}\n{source}")
-    return all(word in told for word in _folded(search).split())
+    """Whether the title and source of a document together contain every word, possibly inside a longer one."""
+    folded = _fold(f"{title}\n{source}")
+    return all(word in folded for word in _fold(search).split())
 
 
 def weighted_words(query: SearchQuery) -> dict[str, float]:
-    """What to look for, with what each word counts: those of the question 1, those added to it less."""
-    return _weighted(query, content_words) or _weighted(query, words)
+    """The words to search for with their weights: 1 for those of the question, less for those added to it."""
+    return _word_weights(query, content_words) or _word_weights(query, words)
 
 
-def _weighted(query: SearchQuery, divide: Callable[[str], list[str]]) -> dict[str, float]:
+def _word_weights(query: SearchQuery, divide: Callable[[str], list[str]]) -> dict[str, float]:
     weights = {word: 1.0 for said in divide(query.literal) for word in indexed_words(said)}
     for term in sorted(query.added, key=lambda term: -term.weight):
         for word in (word for said in divide(term.text) for word in indexed_words(said)) if term.weight > 0 else ():
@@ -58,7 +58,7 @@ def _weighted(query: SearchQuery, divide: Callable[[str], list[str]]) -> dict[st
     return dict(list(weights.items())[:MOST_WORDS])
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))

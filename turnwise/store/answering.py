@@ -1,25 +1,25 @@
-"""How a turn is taken, answered and ended, in every store: it is kept before it is answered, and it ends once."""
+"""How a turn is accepted, answered and ended in every store: it is stored before it is answered, and ends only once."""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from turnwise.conversation import Conversation, TurnStatus
+from turnwise.conversation import Conversation
 from turnwise.errors import ConversationBusy, ConversationError, LibraryError
 from turnwise.store.kept import INTERRUPTED, Kept, not_found
 from turnwise.store.rows import dump, dump_shown, title
 from turnwise.store.sql import Do, Sql
-from turnwise.types import Source
+from turnwise.types import Ending
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The turns that this process has taken, by the keys of their conversations and their numbers."""
+    """The turns that this process has accepted, by the keys of their conversations and their numbers."""
 
     answering: set[tuple[Any, int]] = field(default_factory=set)
     given_up: set[tuple[Any, int]] = field(default_factory=set)  # whose end could not be written, as on a full disk
@@ -41,36 +41,36 @@ class Work:
 
 
 class Answering(Kept):
-    """Keeps each conversation as numbered turns. What it acknowledged is kept and never overwritten."""
+    """Stores each conversation as numbered turns. What was acknowledged is kept and never overwritten."""
 
     def __init__(self, sql: Sql) -> None:
         super().__init__(sql)
         self._work = Work()
 
-    # --- what the databases do in their own ways ------------------------------------------------------------------
+    # --- what each database does in its own way -------------------------------------------------------------------
 
-    _last: ClassVar[str]  # the statement that gives the number, the status and the owner of the last turn
+    _last: ClassVar[str]  # the statement that selects the number, the status and the owner of the last turn
 
     def _is_held(self, turn: Mapping[str, Any]) -> bool:
-        """Whether somebody is at work on a pending turn."""
+        """Whether a process is still answering a pending turn."""
         raise NotImplementedError
 
     def _take(self, do: Do, place: Any, number: int, prompt: str, now: float) -> None:
-        """Write a pending turn of this process."""
+        """Insert a pending turn of this process."""
         raise NotImplementedError
 
     def _owner(self) -> str:
-        """The name under which this process takes turns."""
+        """The name under which this process accepts turns."""
         raise NotImplementedError
 
-    def _answer(self, text: str) -> str:
-        """An answer as the database can keep it."""
+    def _storable_answer(self, text: str) -> str:
+        """An answer as the database can store it."""
         raise NotImplementedError
 
     # --- turns ----------------------------------------------------------------------------------------------------
 
     def accept(self, conversation_id: str, prompt: str, user: str = "") -> Conversation:
-        """Append the prompt as a pending turn, the last of the conversation that comes back (without records).
+        """Append the prompt as a pending turn, the last one of the conversation returned (without records).
 
         Raises ConversationBusy while another message of the conversation is being answered.
         """
@@ -98,13 +98,13 @@ class Answering(Kept):
                     )
                 self._interrupt(do, place, last["number"])
             number = last["number"] + 1 if last else 1
-            while (place, number) in self._work.answering:  # of a conversation of the same id that was deleted
+            while (place, number) in self._work.answering:  # in a deleted conversation with the same id
                 number += 1
             self._take(do, place, number, prompt, now)
             do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)
         self._work.begin(place, number)
         try:
-            # Read outside the transaction: until this turn ends, nobody else can add to the conversation.
+            # Read outside the transaction: until this turn ends, no other can be added to the conversation.
             accepted = self._load(conversation_id, with_records=False)
             if not accepted.turns or accepted.turns[-1].number != number:
                 raise not_found(conversation_id)
@@ -112,41 +112,31 @@ class Answering(Kept):
         except LibraryError:
             self._work.give_up(place, number)
             raise
-        except ConversationError:  # it was deleted at this moment
+        except ConversationError:  # it was deleted just now
             self._work.end(place, number)
             raise
 
-    def finish(
-        self,
-        conversation_id: str,
-        number: int,
-        status: TurnStatus,
-        response: str | None = None,
-        sources: Iterable[Source] = (),
-        record: dict[str, Any] | None = None,
-        error: dict[str, Any] | None = None,
-        shown: Iterable[Source] = (),
-        note: str = "",
-        facts: dict[str, Any] | None = None,
-    ) -> None:
-        """End a pending turn that this process has taken. Raises ConversationError where it is not, or no longer,
-        pending, as when its conversation was deleted."""
-        place, text = self._place(conversation_id), None if response is None else self._answer(response)
-        cited = [dataclasses.asdict(source) for source in sources]
+    def finish(self, conversation_id: str, number: int, ending: Ending) -> None:
+        """End a pending turn of this process. Raises ConversationError if it is not pending (any more), for example
+        because its conversation was deleted."""
+        place = self._place(conversation_id)
+        response = None if ending.response is None else self._storable_answer(ending.response)
+        sources = dump([dataclasses.asdict(source) for source in ending.sources])
+        shown = dump_shown(ending.shown, ending.note)
         try:
             with self._sql.write() as do:
                 now = time.time()
                 ended = do(
                     "UPDATE turns SET status = ?, response = ?, answered_at = ?, sources = ?, record = ?, error = ?,"
                     f" shown = ? WHERE {self._of} = ? AND number = ? AND status = 'pending' AND owner = ?",
-                    *(status, text, now, dump(cited), dump(record), dump(error), dump_shown(shown, note)),
+                    *(ending.status, response, now, sources, dump(ending.record), dump(ending.error), shown),
                     *(place, number, self._owner()),
                 ).rowcount
-                if ended and facts is not None:
+                if ended and ending.facts is not None:
                     do(
                         f"INSERT INTO turn_facts ({self._of}, number, facts) VALUES (?, ?, ?)"
                         f" ON CONFLICT ({self._of}, number) DO UPDATE SET facts = excluded.facts",
-                        *(place, number, dump(facts)),
+                        *(place, number, dump(ending.facts)),
                     )
                 if ended:
                     do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)

@@ -1,4 +1,4 @@
-"""Work on the library that one process does at a time, on a lease: who died or fell silent leaves it to others."""
+"""Work on the library that only one process does at a time, on a lease: others take over if it dies or hangs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from turnwise.store.owner import here, is_gone
 from turnwise.store.sql import Sql
 
-LEASE = 120.0  # seconds; who is at work takes it again from time to time
+LEASE_SECONDS = 120.0  # whoever does the work takes it again from time to time
 
 TABLE = "CREATE TABLE chores (name TEXT PRIMARY KEY, owner TEXT, held_until DOUBLE PRECISION)"
 
@@ -17,21 +17,22 @@ class Chores:
         self._sql = sql
 
     def take(self, name: str) -> bool:
-        """Whether the work is this process's from now on, for a while. False where another is at it."""
+        """Whether this process now holds the work, for a while. Returns False if another process does."""
         now = time.time()
         with self._sql.write(lock=f"chore {name}") as do:
             found = do("SELECT owner, held_until FROM chores WHERE name = ?", name).fetchone()
-            held = found and now < found["held_until"] < now + 2 * LEASE  # further ahead: a clock was set back since
+            # A lease that ends much later was taken before a clock was set back.
+            held = found and now < found["held_until"] < now + 2 * LEASE_SECONDS
             if held and found["owner"] != here() and not is_gone(found["owner"]):
                 return False
             do(
                 "INSERT INTO chores (name, owner, held_until) VALUES (?, ?, ?) ON CONFLICT (name)"
                 " DO UPDATE SET owner = excluded.owner, held_until = excluded.held_until",
-                *(name, here(), now + LEASE),
+                *(name, here(), now + LEASE_SECONDS),
             )
         return True
 
     def leave(self, name: str) -> None:
-        """Let others have the work."""
+        """Release the work."""
         with self._sql.write() as do:
             do("DELETE FROM chores WHERE name = ? AND owner = ?", name, here())

@@ -1,4 +1,4 @@
-"""Conversations in the library's own SQLite file, safe for several threads and processes at once."""
+"""Conversations in the SQLite file of the library. Safe for several threads and processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from turnwise.store.sql import Do, OverSqlite
 
 
 class EmbeddedStore(Answering):
-    """A store in a SQLite file. What it acknowledged is on disk."""
+    """A store in a SQLite file. What was acknowledged is on disk."""
 
     _key, _of, _order = "id", "conversation_id", "rowid"
     _within = (
@@ -47,12 +47,12 @@ class EmbeddedStore(Answering):
     def _owner(self) -> str:
         return this_process()
 
-    def _answer(self, text: str) -> str:
+    def _storable_answer(self, text: str) -> str:
         self._check_text(text)
         return text
 
     def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
-        """LIKE knows the letters of ASCII; of those with others, it finds the texts to look at."""
+        """LIKE folds the case of ASCII letters only. For other words it finds candidates, which `holds` then checks."""
         escaped = re.sub("([!%_])", r"!\1", word)
         like = f"{column} LIKE ? ESCAPE '!'"
         if word.isascii():
@@ -71,7 +71,7 @@ class EmbeddedStore(Answering):
 def create_conversations(tx: sqlite3.Connection) -> None:
     tx.execute("CREATE TABLE conversations (id TEXT PRIMARY KEY, title TEXT, created_at REAL, last_activity REAL)")
     tx.execute("CREATE INDEX conversations_by_activity ON conversations (last_activity)")
-    # The record stands last: SQLite then reads the other columns without walking through its pages.
+    # The record comes last, so that SQLite reads the other columns without walking through its pages.
     tx.execute(
         "CREATE TABLE turns ("
         " conversation_id TEXT REFERENCES conversations (id), number INTEGER, prompt TEXT, response TEXT, status TEXT,"
@@ -85,7 +85,7 @@ def keep_what_was_shown(tx: sqlite3.Connection) -> None:
 
 
 def serve_many(tx: sqlite3.Connection) -> None:
-    """Conversations of tenants and users, which branch; what is said and counted of a turn, beside it."""
+    """Conversations of tenants and users, with branches; feedback and facts of turns in a table of their own."""
     for column in (
         "tenant TEXT NOT NULL DEFAULT ''",
         "user_id TEXT NOT NULL DEFAULT ''",
@@ -106,12 +106,12 @@ def serve_many(tx: sqlite3.Connection) -> None:
 
 
 def note_collections(tx: sqlite3.Connection) -> None:
-    """Which collections the turns of a conversation could draw on: NULL is all, as with those kept until now."""
+    """Which collections the turns of a conversation could draw on. NULL means all, as for existing conversations."""
     tx.execute("ALTER TABLE conversations ADD COLUMN collections TEXT")
 
 
 def mark_each(tx: sqlite3.Connection) -> None:
-    """What tells a conversation from one that had its id before."""
+    """A mark that tells a conversation from an earlier one with the same id."""
     tx.execute("ALTER TABLE conversations ADD COLUMN mark TEXT")
 
 
@@ -120,7 +120,7 @@ def share_chores(tx: sqlite3.Connection) -> None:
 
 
 def list_parts(tx: sqlite3.Connection) -> None:
-    """The conversations of a user, and those that draw on some collections, are listed without reading the others."""
+    """List the conversations of a user, and those that draw on some collections, without reading the others."""
     tx.execute("CREATE INDEX conversations_of_user ON conversations (tenant, user_id, last_activity)")
     tx.execute(
         "CREATE INDEX conversations_by_collections ON conversations (tenant, collections, last_activity)"

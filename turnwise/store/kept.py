@@ -1,4 +1,4 @@
-"""What every store does in the same way with the conversations it keeps: lists, names, copies, feedback and facts."""
+"""What every store does in the same way with conversations: lists, titles, branches, imports, feedback and facts."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ from turnwise.store.rows import dump, full_id, own_id, snippet, tenant_name, tit
 from turnwise.store.sql import Do, Sql
 from turnwise.types import ChoreList, KeyRing, Profiles, RequestLog, Source, Standing
 
-AT_ONCE = 500  # rows of a query that goes on where it stopped
-MOST_WORDS = 16  # of a search
-LAST = 2**31 - 1  # of the numbers of turns
-LARGEST = 100_000  # characters of metadata; of what comes from elsewhere, more is not kept
+ROWS_AT_ONCE = 500  # of a query that continues where it stopped
+MAX_SEARCH_WORDS = 16
+LAST_NUMBER = 2**31 - 1  # that a turn can have
+MAX_METADATA_CHARS = 100_000  # larger metadata of an imported conversation is not stored
 
 INTERRUPTED = dump(ConversationError("The program stopped before this message was answered.", "Ask again.").to_dict())
 
 
 class Kept:
-    """The conversations of a tenant in a database: all of a store but the answering of turns.
+    """The conversations of a tenant in a database: everything in a store except answering turns.
 
-    A database has the tables `conversations`, `turns` and `turn_facts`: small values of a turn, which are read without
-    its record. What was copied there from another conversation is counted where it was asked.
+    The tables are `conversations`, `turns` and `turn_facts`. The last one has small values of turns, which can be read
+    without their records. Turns copied from another conversation are marked there: facts count only the original.
     """
 
-    _key: ClassVar[str]  # the column of a conversation's key, and
-    _of: ClassVar[str]  # that of a turn which refers to it
+    _key: ClassVar[str]  # the column with the key of a conversation, and
+    _of: ClassVar[str]  # the column of a turn that refers to it
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._tenant = ""
         self._recent = Recent()
-        self._collections: tuple[str, ...] = ()  # that this view is limited to; none: it is not
+        self._collections: tuple[str, ...] = ()  # that this view is limited to; empty: no limit
         self.keys: KeyRing = Keys(sql)
         self.requests: RequestLog = Requests(sql)
         self.profiles: Profiles = UserProfiles(sql)
         self.chores: ChoreList = Chores(sql)
 
     def of(self, tenant: str, collections: Iterable[str] = ()) -> Self:
-        """The same store as another tenant sees it; where collections are named, only those of its conversations whose
-        turns could draw on no others. Raises BadRequest where that cannot be a tenant's name."""
+        """The same store as another tenant sees it. If collections are given, only the tenant's conversations whose
+        turns could not draw on any others. Raises BadRequest if the name of the tenant is not valid."""
         view = copy.copy(self)
         view._tenant = tenant_name(tenant)
         view._collections = tuple(sorted(set(collections)))
         return view
 
-    # --- what the databases do in their own ways ------------------------------------------------------------------
+    # --- what each database does in its own way -------------------------------------------------------------------
 
     def _place(self, conversation_id: str) -> Any:
         """The key of a conversation of this tenant."""
@@ -70,40 +70,40 @@ class Kept:
         return f"conversation {place}"
 
     def _check_text(self, *texts: str) -> None:
-        """Raises NotText for what the database cannot keep."""
+        """Raises NotText if the database cannot store a text."""
         raise NotImplementedError
 
     def _settle(self, conversation_id: str) -> None:
-        """Note a pending turn that nobody is at work on as interrupted."""
+        """Mark a pending turn that no process is answering as interrupted."""
         raise NotImplementedError
 
     def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
-        """The condition that a text holds a word, in small or capital letters, and its values."""
+        """The condition that a text contains a word, ignoring case, and its values."""
         raise NotImplementedError
 
     _within: ClassVar[str]  # the condition that the collections of a conversation are among those of a JSON list
-    _short: ClassVar[str]  # a text as an index takes it, however long it is
+    _short: ClassVar[str]  # a text in a form short enough for an index
 
     # --- reading --------------------------------------------------------------------------------------------------
 
     def conversation(self, conversation_id: str, records: bool = True) -> Conversation:
-        """The conversation with the records of its turns and the feedback, or what was said alone; a turn whose process
-        died is there as interrupted."""
+        """The conversation, with or without the records of its turns and their feedback. A turn whose process died is
+        marked as interrupted."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
         return self._load(conversation_id, records)
 
     def page(self, conversation_id: str, before: int | None = None, limit: int = 100) -> tuple[Conversation, int]:
-        """The conversation with the latest so many of its turns, or of those before a number, and how many it has."""
+        """The conversation with only its latest `limit` turns, or those before a number, and its number of turns."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
-        found = self._load(conversation_id, before=LAST if before is None else before, limit=limit)
+        found = self._load(conversation_id, before=LAST_NUMBER if before is None else before, limit=limit)
         place = self._place(conversation_id)
         counted = self._sql.rows(f"SELECT count(*) AS turns FROM turns WHERE {self._of} = ?", place)
         return found, counted[0]["turns"]
 
     def turn(self, conversation_id: str, number: int) -> Turn:
-        """One turn of it with its record. Raises ConversationNotFound."""
+        """One turn with its record. Raises ConversationNotFound."""
         self._check_text(conversation_id)
         self._settle(conversation_id)
         seen, limits = self._turn_seen
@@ -120,17 +120,17 @@ class Kept:
     def conversations(
         self, limit: int = 100, search: str = "", user: str | None = None, before: float | None = None
     ) -> list[dict[str, Any]]:
-        """The id, title, user, number of turns, created_at and last_activity of each, the most recently active first,
-        `branch_of` of those that are branches; with `search` those in whose title, prompts or answers all the words
-        stand, each with a `snippet`."""
-        words = [word.lower() for word in search.split()][:MOST_WORDS]
+        """The id, title, user, number of turns, created_at and last_activity of each conversation, the most recently
+        active first, and `branch_of` for branches. With `search`, those whose title, prompts or answers contain all
+        the words, each with a `snippet`."""
+        words = [word.lower() for word in search.split()][:MAX_SEARCH_WORDS]
         if any(storable(word) != word for word in words):
             return []
         columns = ["id", "title", "user_id", "created_at", "last_activity", "ancestors", f"{self._order} AS place"]
         of_it = f"{self._of} = conversations.{self._key}"
         values: list[Any] = []
         if words:
-            said, asked = self._any("response", words), self._any("prompt", words)
+            said, asked = self._any_word("response", words), self._any_word("prompt", words)
             columns.append(
                 f"(SELECT CASE WHEN {asked[0]} THEN prompt ELSE response END FROM turns"
                 f" WHERE {of_it} AND ({asked[0]} OR {said[0]}) ORDER BY number LIMIT 1) AS found"
@@ -145,7 +145,7 @@ class Kept:
             conditions.append(f"({titled} OR EXISTS (SELECT 1 FROM turns WHERE {of_it} AND ({asked_it} OR {said_it})))")
             values += [*value, *value, *value]
         if user is not None:
-            conditions.append(self._is("user_id"))
+            conditions.append(self._equals("user_id"))
             values += [storable(user)] * 2
         if before is not None:
             conditions.append("last_activity < ?")
@@ -161,21 +161,14 @@ class Kept:
         ]
         rows = sorted(rows, key=lambda row: (row["last_activity"], row["place"]), reverse=True)[:limit]
         origins = [json.loads(row["ancestors"] or "[]")[:1] for row in rows]
-        known = self._known(each for origin in origins for each in origin)
+        known = self._nameable(each for origin in origins for each in origin)
         return [
-            _listed(row, [each for each in origin if each in known], words)
+            _list_entry(row, [each for each in origin if each in known], words)
             for row, origin in zip(rows, origins, strict=True)
         ]
 
-    def versions(self, conversation_ids: Iterable[str]) -> dict[str, tuple[int, str, float]]:
-        """The number and the status of the last turn of each (0 and "" where it has none), and when it was last active,
-        for those that there are."""
-        places = {self._place(each): each for each in conversation_ids if storable(each) == each}
-        rows = self._last_turns(list(places))
-        return {places[row["place"]]: (row["number"], row["status"], row["last_activity"]) for row in rows}
-
     def standings(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
-        """How conversations stand, each named by its tenant and id, for those that there are."""
+        """The state of conversations of any tenants, by tenant and id. Those that do not exist are left out."""
         keys = {self.of(tenant)._place(each): (tenant, each) for tenant, each in places if storable(each) == each}
         return {
             keys[row["place"]]: Standing(
@@ -185,12 +178,12 @@ class Kept:
         }
 
     def _last_turns(self, places: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        """The conversations of these keys that this view sees, with the number and the status of their last turns."""
+        """The conversations in this view with these keys, with the number and the status of their last turns."""
         seen, limits = self._seen
-        for start in range(0, len(places), AT_ONCE):
-            some = places[start : start + AT_ONCE]
+        for start in range(0, len(places), ROWS_AT_ONCE):
+            some = places[start : start + ROWS_AT_ONCE]
             yield from self._sql.rows(
-                f"SELECT {self._key} AS place, last_activity, title, collections, coalesce(number, 0) AS number,"
+                f"SELECT {self._key} AS place, title, collections, coalesce(number, 0) AS number,"
                 f" coalesce(status, '') AS status FROM conversations LEFT JOIN turns ON {self._of} = {self._key}"
                 f" AND number = (SELECT max(number) FROM turns WHERE {self._of} = {self._key})"
                 f" WHERE {self._key} IN ({', '.join('?' * len(some))}){seen}",
@@ -198,16 +191,16 @@ class Kept:
             )
 
     def hides(self, conversation_id: str) -> bool:
-        """Whether there is a conversation of that id which this view, being limited, does not see."""
+        """Whether a conversation with that id exists but is not in this view."""
         if not self._collections or storable(conversation_id) != conversation_id:
             return False
         place = self._place(conversation_id)
         there = self._sql.rows(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place)
-        return bool(there) and not self.versions([conversation_id])
+        return bool(there) and not self._visible([conversation_id])
 
     def facts(self, since: float = 0.0, until: float | None = None) -> Iterator[dict[str, Any]]:
-        """What is counted of the turns begun in that time, oldest first: the `facts` that were given with each, and its
-        conversation_id, number, status, created_at, user and feedback. Those of old turns come from their records."""
+        """The `facts` stored with each turn begun in that period, oldest first, with its conversation_id, number,
+        status, created_at, user and feedback. If a turn has none, they are read from its record."""
         of_old = ("response", "record", "sources", "error")
         place = f"turns.created_at, turns.{self._of}, turns.number"
         seen, limits = self._seen
@@ -217,7 +210,7 @@ class Kept:
             f" FROM turns JOIN conversations ON conversations.{self._key} = turns.{self._of}"
             f" LEFT JOIN turn_facts ON {self._same_turn}"
             " WHERE tenant || '' = ? AND coalesce(copied, 0) = 0 AND turns.created_at >= ? AND turns.created_at < ?"
-            f"{seen} AND {{after}} ORDER BY {place} LIMIT {AT_ONCE}"
+            f"{seen} AND {{after}} ORDER BY {place} LIMIT {ROWS_AT_ONCE}"
         )
         after: tuple[Any, ...] = ()
         while True:
@@ -225,8 +218,8 @@ class Kept:
                 statement.format(after=f"({place}) > (?, ?, ?)" if after else "1 = 1"),
                 *(self._tenant, since, float("inf") if until is None else until, *limits, *after),
             )
-            yield from map(_counted, rows)
-            if len(rows) < AT_ONCE:
+            yield from map(_facts_of, rows)
+            if len(rows) < ROWS_AT_ONCE:
                 return
             since = rows[-1]["created_at"]
             after = since, rows[-1]["place"], rows[-1]["number"]
@@ -234,7 +227,7 @@ class Kept:
     # --- changing -------------------------------------------------------------------------------------------------
 
     def begin(self, conversation_id: str) -> None:
-        """Have a conversation that has no turn yet; its first prompt gives it a title. Nothing where there is one."""
+        """Create a conversation without turns. Its first prompt gives it a title. Does nothing if it exists."""
         self._check_text(conversation_id)
         place = self._place(conversation_id)
         with self._sql.write(self._lock(place)) as do:
@@ -242,7 +235,7 @@ class Kept:
                 self._begin(do, conversation_id, "", "", time.time())
 
     def rename(self, conversation_id: str, title: str) -> None:
-        """Give a conversation another title. Raises ConversationNotFound, and BadRequest where the title is empty."""
+        """Give a conversation another title. Raises ConversationNotFound, and BadRequest if the title is empty."""
         self._check_text(conversation_id, title)
         if not title.strip():
             raise BadRequest("A title has at least one letter.", "Send the new title.")
@@ -254,8 +247,8 @@ class Kept:
             raise not_found(conversation_id)
 
     def delete(self, conversation_id: str) -> None:
-        """Take a conversation out, with its turns and what was said of them; a turn that is being answered cannot be
-        finished any more. Raises ConversationNotFound."""
+        """Delete a conversation with its turns and their feedback. A turn that is being answered cannot be finished any
+        more. Raises ConversationNotFound."""
         self._check_text(conversation_id)
         place, (seen, limits) = self._place(conversation_id), self._seen
         with self._sql.write(self._lock(place)) as do:
@@ -265,8 +258,8 @@ class Kept:
             do(f"DELETE FROM conversations WHERE {self._key} = ?", place)
 
     def branch(self, conversation_id: str, before: int, new_id: str) -> None:
-        """Begin a new conversation with the turns of another that come before a number. Raises ConversationNotFound
-        where there is no such conversation, and ConversationError where the new id is taken."""
+        """Create a conversation from the turns of another one that come before a turn number. Raises
+        ConversationNotFound if there is no such conversation, and ConversationError if the new id is taken."""
         self._check_text(conversation_id, new_id)
         place, new = self._place(conversation_id), self._place(new_id)
         seen, limits = self._seen
@@ -290,27 +283,26 @@ class Kept:
                 f" WHERE turns.{self._of} = ?",
                 *(place, new),
             )
-            # Read after the turns were: whoever added one has noted first what it could draw on.
+            # Read after the turns: a turn is added only after its collections are recorded.
             drawn_on = f"SELECT collections FROM conversations WHERE {self._key} = ?"
             do(f"UPDATE conversations SET collections = ({drawn_on}) WHERE {self._key} = ?", place, new)
 
     def put(self, conversation: Conversation, title: str = "") -> None:
-        """Keep a conversation that was written elsewhere, without what it says of the conversations it branched from
-        and what models were told in it. Raises ConversationError where its id is taken, and BadRequest where a source
-        is none."""
+        """Import a conversation, without its ancestors and the notes to models in it. Raises ConversationError if its
+        id is taken, and BadRequest if a source is not valid."""
         self._check_text(conversation.id)
-        told, now = conversation.to_dict(), time.time()
-        for source in (each for turn in told["turns"] for each in (*turn["sources"], *turn["evidence"])):
+        exported, now = conversation.to_dict(), time.time()
+        for source in (each for turn in exported["turns"] for each in (*turn["sources"], *turn["evidence"])):
             plain.read(Source, source)
-        known = told["metadata"] if isinstance(told["metadata"], dict) else {}
+        known = exported["metadata"] if isinstance(exported["metadata"], dict) else {}
         said = (text for turn in conversation.turns for text in (turn.prompt, turn.response))
         named = title or str(known.get("title") or "") or next(filter(None, said), "")
         noted = {name: value for name, value in known.items() if name not in ("title", "ancestors")}
-        kept = _dumped({**noted, "imported": True}) or dump({"imported": True})
+        kept = _metadata_json({**noted, "imported": True}) or dump({"imported": True})
         place = self._place(conversation.id)
         turns = [
-            _written(number, turn, as_told)
-            for number, (turn, as_told) in enumerate(zip(conversation.turns, told["turns"], strict=True), 1)
+            _turn_values(number, turn, exported_turn)
+            for number, (turn, exported_turn) in enumerate(zip(conversation.turns, exported["turns"], strict=True), 1)
         ]
         with self._sql.write(self._lock(place)) as do:
             begun = min(conversation.created_at.timestamp(), now)
@@ -329,7 +321,7 @@ class Kept:
                 )
 
     def rate(self, conversation_id: str, number: int, feedback: dict[str, Any] | None) -> None:
-        """Keep what somebody says of an answer, or take it back. Raises ConversationNotFound."""
+        """Store feedback on an answer, or delete it if None. Raises ConversationNotFound."""
         self._check_text(conversation_id)
         place, (seen, limits) = self._place(conversation_id), self._turn_seen
         with self._sql.write(self._lock(place)) as do:
@@ -342,28 +334,28 @@ class Kept:
                 *(place, number, dump(feedback)),
             )
 
-    # --- parts ----------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
 
     @property
     def _same_turn(self) -> str:
         return f"turn_facts.{self._of} = turns.{self._of} AND turn_facts.number = turns.number"
 
-    _order: ClassVar[str]  # what tells which of two conversations began later
+    _order: ClassVar[str]  # the column that orders conversations by creation
 
     @property
-    def _drawn_on(self) -> str | None:
-        """The collections that a turn of this view can draw on, as they are kept: None is all of the tenant's."""
+    def _collections_json(self) -> str | None:
+        """The collections that a turn of this view can draw on, as stored: None means all of the tenant's."""
         return dump(self._collections) if self._collections else None
 
     @property
     def _seen(self) -> tuple[str, tuple[str, ...]]:
-        """The further condition that a conversation is one of this view, and its values."""
+        """The additional condition that a conversation is in this view, and its values."""
         return (f" AND {self._within}", (json.dumps(self._collections),)) if self._collections else ("", ())
 
     def _parts(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Conditions that together let through the conversations of this view, each with an index in the order of a
-        list: one for every set of collections that they draw on. The sets are looked up one after the other, so that
-        no more is read where there are more conversations."""
+        """Conditions that together select the conversations of this view, one for each set of collections that they
+        draw on, so that an index has each part in the order of the list. The sets are looked up one after the other,
+        so that the number of conversations does not matter."""
         if not self._collections:
             return [("", ())]
         short = self._short.format("collections")
@@ -378,45 +370,50 @@ class Kept:
         within = [
             each["collections"] for each in sets if set(json.loads(each["collections"])) <= set(self._collections)
         ]
-        return [(f" AND {self._is('collections')}", (each, each)) for each in within]
+        return [(f" AND {self._equals('collections')}", (each, each)) for each in within]
 
-    def _is(self, column: str) -> str:
-        """The condition that a text, given twice, stands in a column whose index has it short."""
+    def _equals(self, column: str) -> str:
+        """The condition that a column, whose index has it in short form, equals a value, which must be given twice."""
         return f"{self._short.format(column)} = {self._short.format('?')} AND {column} = ?"
 
     @property
     def _turn_seen(self) -> tuple[str, tuple[str, ...]]:
-        """The same of a turn."""
+        """The additional condition that a turn is in this view, and its values."""
         seen, limits = self._seen
         of_it = f"SELECT 1 FROM conversations WHERE {self._key} = turns.{self._of}{seen}"
         return f" AND EXISTS ({of_it})" if seen else "", limits
 
-    def _known(self, conversation_ids: Iterable[str]) -> Container[str]:
-        """Which of these may be named in this view: all of them, where it is not limited."""
+    def _nameable(self, conversation_ids: Iterable[str]) -> Container[str]:
+        """The conversations that may be named in this view: all of these, if it is not limited."""
         wanted = set(conversation_ids)
-        return self.versions(wanted) if self._collections else wanted
+        return self._visible(wanted) if self._collections else wanted
+
+    def _visible(self, conversation_ids: Iterable[str]) -> set[str]:
+        """The conversations that exist in this view."""
+        places = {self._place(each): each for each in conversation_ids if storable(each) == each}
+        return {places[row["place"]] for row in self._last_turns(list(places))}
 
     def _draw_on(self, do: Do, conversation_id: str, kept: str | None) -> None:
-        """Note that a turn of this view is added to a conversation with such collections. Raises ConversationNotFound
-        where that is not in this view."""
+        """Record that a turn of this view is added to a conversation with these collections. Raises
+        ConversationNotFound if the conversation is not in this view."""
         before = None if kept is None else set(json.loads(kept))
         if self._collections and (before is None or not before <= set(self._collections)):
             raise not_found(conversation_id)
         if before is not None and before != set(self._collections):
             place = self._place(conversation_id)
-            do(f"UPDATE conversations SET collections = ? WHERE {self._key} = ?", self._drawn_on, place)
+            do(f"UPDATE conversations SET collections = ? WHERE {self._key} = ?", self._collections_json, place)
 
     def _load(
-        self, conversation_id: str, with_records: bool = True, before: int = LAST, limit: int = LAST
+        self, conversation_id: str, with_records: bool = True, before: int = LAST_NUMBER, limit: int = LAST_NUMBER
     ) -> Conversation:
-        """A conversation as it is kept, with the latest of the turns before a number. Feedback comes with the records:
-        it is nothing that a turn reads. Without them, turns that are known are not read again."""
+        """A conversation as stored, with the latest `limit` turns before a turn number. Feedback is read only together
+        with records, because turns do not use it. Without records, cached turns are not read again."""
         place, (seen, limits), (turn_seen, _) = self._place(conversation_id), self._seen, self._turn_seen
         found = self._sql.rows(f"SELECT * FROM conversations WHERE {self._key} = ?{seen}", place, *limits)
         if not found:
             raise not_found(conversation_id)
         ancestors = json.loads(found[0]["ancestors"] or "[]")
-        known, mark = self._known(ancestors), found[0]["mark"]
+        known, mark = self._nameable(ancestors), found[0]["mark"]
         earlier = () if with_records else self._recent.turns(place, mark)
         rows = self._sql.rows(
             "SELECT number, prompt, response, status, created_at, sources, error, shown,"
@@ -446,11 +443,11 @@ class Kept:
         ancestors: Sequence[str] = (),
         metadata: str | None = None,
     ) -> None:
-        """Write a new conversation. Raises ConversationError where its id is taken."""
+        """Insert a conversation. Raises ConversationError if its id is taken."""
         place, kept = self._place(conversation_id), full_id(self._tenant, conversation_id)
         columns: dict[str, Any] = {self._key: place, "id": kept, "title": title, "tenant": self._tenant}
         columns |= {"user_id": user, "created_at": now, "last_activity": now, "metadata": metadata}
-        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None, "collections": self._drawn_on}
+        columns |= {"ancestors": dump(list(ancestors)) if ancestors else None, "collections": self._collections_json}
         columns |= {"mark": secrets.token_hex(8)}
         if do(f"SELECT 1 FROM conversations WHERE {self._key} = ?", place).fetchone():
             raise ConversationError(f"There is a conversation {conversation_id!r} already.", "Choose another id.")
@@ -459,7 +456,7 @@ class Kept:
             *columns.values(),
         )
 
-    def _any(self, column: str, words: Sequence[str]) -> tuple[str, list[str]]:
+    def _any_word(self, column: str, words: Sequence[str]) -> tuple[str, list[str]]:
         conditions = [self._holds(column, word) for word in words]
         return " OR ".join(each for each, _ in conditions), [value for _, values in conditions for value in values]
 
@@ -472,8 +469,8 @@ def _no_turn(conversation_id: str, number: int) -> ConversationNotFound:
     return ConversationNotFound(f"Conversation {conversation_id!r} has no turn {number}.", "Check its id and number.")
 
 
-def _listed(row: dict[str, Any], origin: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
-    told = {
+def _list_entry(row: dict[str, Any], origin: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
+    entry = {
         "id": own_id(row["id"]),
         "title": row["title"],
         "user": row["user_id"],
@@ -482,11 +479,11 @@ def _listed(row: dict[str, Any], origin: Sequence[str], words: Sequence[str]) ->
         "last_activity": row["last_activity"],
     }
     if origin:
-        told["branch_of"] = origin[0]
-    return {**told, "snippet": snippet(row["found"] or row["title"], words)} if words else told
+        entry["branch_of"] = origin[0]
+    return {**entry, "snippet": snippet(row["found"] or row["title"], words)} if words else entry
 
 
-def _counted(row: dict[str, Any]) -> dict[str, Any]:
+def _facts_of(row: dict[str, Any]) -> dict[str, Any]:
     if row["facts"] is not None:
         facts = json.loads(row["facts"])
     elif row["status"] != "pending":
@@ -505,15 +502,15 @@ def _counted(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _written(number: int, turn: Turn, told: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """A turn that comes from elsewhere as it is kept, and what is kept beside it. Nobody is at work on it."""
-    pending, at, evidence = turn.status == "pending", turn.timestamp.timestamp(), told["evidence"]
-    ended, error = ("interrupted", INTERRUPTED) if pending else (turn.status, dump(turn.error and told["error"]))
+def _turn_values(number: int, turn: Turn, exported: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The values of an imported turn for `turns`, and for `turn_facts`. No process is answering it."""
+    pending, at, evidence = turn.status == "pending", turn.timestamp.timestamp(), exported["evidence"]
+    ended, error = ("interrupted", INTERRUPTED) if pending else (turn.status, dump(turn.error and exported["error"]))
     said = (_storable(turn.prompt), _storable(turn.response), ended, at, at)
     shown = dump({"evidence": evidence, "note": ""}) if evidence else None
-    feedback = told["metadata"].pop("feedback", None)
-    kept = (number, *said, dump(told["sources"]), error, dump(told["record"]), shown)
-    return kept, (number, _dumped(feedback), _dumped(told["metadata"]))
+    feedback = exported["metadata"].pop("feedback", None)
+    kept = (number, *said, dump(exported["sources"]), error, dump(exported["record"]), shown)
+    return kept, (number, _metadata_json(feedback), _metadata_json(exported["metadata"]))
 
 
 def _title(text: str) -> str:
@@ -524,7 +521,7 @@ def _storable(text: str | None) -> str | None:
     return None if text is None else storable(text)
 
 
-def _dumped(value: Any) -> str | None:
-    """What somebody noted, as JSON; nothing where it is nothing, or too much."""
+def _metadata_json(value: Any) -> str | None:
+    """Metadata or feedback as JSON, or None if it is empty or too large."""
     text = dump(value) if value else None
-    return text if text is not None and len(text) <= LARGEST else None
+    return text if text is not None and len(text) <= MAX_METADATA_CHARS else None

@@ -1,4 +1,4 @@
-"""API keys: whom they let in, and to what. A key is shown once, when it is made, and kept as a hash."""
+"""API keys: who they belong to, and what they allow. A key is shown once, when it is created, and stored as a hash."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from turnwise.store.rows import dump, tenant_name
 from turnwise.store.sql import Sql
 from turnwise.types import Key, Permission
 
-PREFIX = "tw_"
-HINT = 7  # characters of a key that are kept
-A_MINUTE = 60.0
+KEY_PREFIX = "tw_"
+HINT_CHARS = 7  # the part of a key that is stored in clear text
+NOTE_INTERVAL_SECONDS = 60.0
 
 TABLE = (
     "CREATE TABLE api_keys (id TEXT PRIMARY KEY, digest TEXT UNIQUE, name TEXT, tenant TEXT, collections TEXT,"
@@ -27,11 +27,11 @@ TABLE = (
 
 
 class Keys:
-    """The keys to a library, those of all tenants."""
+    """The keys of a library, for all tenants."""
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
-        self._noted: dict[str, float] = {}  # when the use of a key was last written down from here
+        self._noted: dict[str, float] = {}  # when this process last recorded the use of a key
 
     def create(
         self,
@@ -41,12 +41,12 @@ class Keys:
         may: Permission = "ask",
         expires_at: float | None = None,
     ) -> tuple[Key, str]:
-        """A new key and its secret, which is kept as a hash only and never seen again."""
+        """A new key and its secret, which is stored only as a hash and never shown again."""
         if not name.strip() or storable(name) != name:
             raise BadRequest("A key needs a name.", "Say whose it is, or what for.")
         if may not in get_args(Permission):
             raise BadRequest(f"A key cannot be for {may!r}.", f"Choose one of {', '.join(get_args(Permission))}.")
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = KEY_PREFIX + secrets.token_urlsafe(32)
         made = Key(
             secrets.token_hex(6),
             " ".join(name.split()),
@@ -55,7 +55,7 @@ class Keys:
             may,
             time.time(),
             expires_at,
-            hint=secret[:HINT],
+            hint=secret[:HINT_CHARS],
         )
         with self._sql.write() as do:
             do(
@@ -67,18 +67,18 @@ class Keys:
         return made, secret
 
     def find(self, secret: str) -> Key | None:
-        """The key of this secret, valid or not; None where there is none."""
+        """The key with this secret, valid or not, or None if there is none."""
         return self._one("SELECT * FROM api_keys WHERE digest = ?", _digest(secret))
 
     def key(self, key_id: str) -> Key | None:
         return self._one("SELECT * FROM api_keys WHERE id = ?", storable(key_id))
 
     def all(self) -> list[Key]:
-        """Every key, in the order in which they were made."""
+        """Every key, in order of creation."""
         return [_key(row) for row in self._sql.rows("SELECT * FROM api_keys ORDER BY created_at, id")]
 
     def revoke(self, key_id: str) -> bool:
-        """Let a key open nothing any more. False where there is no such key."""
+        """Revoke a key. Returns False if there is no such key."""
         with self._sql.write() as do:
             found = do(
                 "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", time.time(), storable(key_id)
@@ -86,9 +86,9 @@ class Keys:
             return bool(found.rowcount)
 
     def used(self, key_id: str) -> None:
-        """Note that it was used now, at most once a minute."""
+        """Record that a key was used now, at most once a minute."""
         now = time.time()
-        if now - self._noted.get(key_id, 0.0) < A_MINUTE:
+        if now - self._noted.get(key_id, 0.0) < NOTE_INTERVAL_SECONDS:
             return
         with self._sql.write() as do:
             do("UPDATE api_keys SET last_used_at = ? WHERE id = ?", now, storable(key_id))
@@ -100,8 +100,8 @@ class Keys:
 
 
 def _key(row: dict[str, Any]) -> Key:
-    told = {name: value for name, value in row.items() if name != "digest"}
-    return Key(**{**told, "collections": tuple(json.loads(row["collections"]))})
+    values = {name: value for name, value in row.items() if name != "digest"}
+    return Key(**{**values, "collections": tuple(json.loads(row["collections"]))})
 
 
 def _digest(secret: str) -> str:

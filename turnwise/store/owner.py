@@ -1,4 +1,4 @@
-"""Who is answering a turn: the name of a process, and whether the process of that name is still at work."""
+"""Which process is answering a turn: names for processes, and whether the process with a name is still running."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 @lru_cache
 def this_machine() -> str:
-    """A name for where the numbers of processes are ours: this machine since it started, and the container in it. No
-    two have the same; where the system does not say, each process has a name of its own."""
+    """A unique name for the scope of our process ids: this machine since it booted, and the container on it. If the
+    system does not tell, each process has a name of its own."""
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{started}.{os.stat('/proc/self/ns/pid').st_ino}"
@@ -20,25 +20,25 @@ def this_machine() -> str:
 
 
 def this_process() -> str:
-    """The name under which this process takes a turn, as "pid:token"; no other process ever has the same."""
+    """The name under which this process accepts a turn, "pid:token". No other process ever has the same."""
     return _name(os.getpid())
 
 
 def at_work(name: str) -> bool:
-    """Whether the process of that name has not ended."""
+    """Whether the process with that name is still running."""
     pid = int(name.partition(":")[0])
     if pid == os.getpid():
         return name == this_process()
-    return _running(pid) and _token(pid) in (name.partition(":")[2], None)
+    return _is_running(pid) and _token(pid) in (name.partition(":")[2], None)
 
 
 def here() -> str:
-    """The name of this process among those of all machines."""
+    """The name of this process, unique across machines."""
     return f"{this_machine()}/{this_process()}"
 
 
 def is_gone(name: str) -> bool:
-    """Whether the process of such a name is seen to have ended: nothing is seen from another machine."""
+    """Whether the process with such a name is known to have ended. Nothing is known of other machines."""
     machine, _, process = name.partition("/")
     return machine == this_machine() and not at_work(process)
 
@@ -48,18 +48,18 @@ def _name(pid: int) -> str:
     return f"{pid}:{_token(pid) or secrets.token_hex(8)}"
 
 
-def _running(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it runs, under another user
+        pass  # it is running as another user
     return True
 
 
 def _token(pid: int) -> str | None:
-    """When the process started, since its number is soon given to another; None where the system does not say."""
+    """When the process started, because process ids are reused; or None if the system does not tell."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
-"""Conversations in PostgreSQL, safe for several threads, processes and machines at once.
+"""Conversations in PostgreSQL. Safe for several threads, processes and machines.
 
-Who takes a turn holds it on a lease, renewed while the turn is being answered. A turn whose lease has run out, or whose
-process is seen to be dead from the same machine, was interrupted, and the conversation goes on.
+A process holds the turn it is answering on a lease, which it renews. If the lease has expired, or the process was on
+this machine and has ended, the turn was interrupted, and the conversation can go on.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from turnwise.store.sql import Do, OverPostgres
 if TYPE_CHECKING:
     from turnwise.postgres import Connection
 
-LEASE = 30.0  # seconds after which the turn of a machine that is gone is free
-UNICODE = ("pg_c_utf8", "und-x-icu")  # collations that know the small letters of every script
+LEASE_SECONDS = 30.0  # after which the turn of a machine that is gone counts as interrupted
+UNICODE_COLLATIONS = ("pg_c_utf8", "und-x-icu")  # that know the lower case of every script
 
 log = logging.getLogger("turnwise.store")
 
 
 class PostgresStore(Answering):
-    """A store in a database. What it acknowledged is in it."""
+    """A store in a database. What was acknowledged is committed."""
 
     _key, _of, _order = "key", "conversation", "place"
     _within = "conversations.collections::jsonb <@ ?::jsonb"
@@ -42,14 +42,14 @@ class PostgresStore(Answering):
         " ORDER BY number DESC LIMIT 1"
     )
 
-    def __init__(self, database: Database, lease: float = LEASE) -> None:
+    def __init__(self, database: Database, lease: float = LEASE_SECONDS) -> None:
         super().__init__(OverPostgres(database))
         self._database = database
         self._lease = lease
         self._leases = Leases(database, lease, self._work)
         database.migrate("store", MIGRATIONS)
         found = {row["collname"] for row in database.rows("SELECT collname FROM pg_collation")}
-        self._letters = next((f' COLLATE "{name}"' for name in UNICODE if name in found), "")
+        self._letters = next((f' COLLATE "{name}"' for name in UNICODE_COLLATIONS if name in found), "")
 
     def _place(self, conversation_id: str) -> bytes:
         return key_of(full_id(self._tenant, conversation_id))
@@ -71,7 +71,7 @@ class PostgresStore(Answering):
     def _owner(self) -> str:
         return here()
 
-    def _answer(self, text: str) -> str:
+    def _storable_answer(self, text: str) -> str:
         return storable(text)
 
     def _holds(self, column: str, word: str) -> tuple[str, tuple[str, ...]]:
@@ -120,8 +120,8 @@ class Leases:
 
 
 def load_conversation(database: Database, conversation: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> None:
-    """Write the turns of a conversation of another store that are not here, and what was said of them. What is being
-    answered there is here as interrupted."""
+    """Write the turns of a conversation of another store that are missing here, with their feedback and facts. Turns
+    that are pending there are interrupted here."""
     key = key_of(conversation["id"])
     with database.write(lock=f"conversation {key.hex()}") as tx:
         tx.execute(
@@ -182,7 +182,7 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
 
 
 def load_keys(database: Database, kept: Iterable[Mapping[str, Any]]) -> None:
-    """Write the keys of another store. One that was revoked there or here is revoked."""
+    """Write the keys of another store. A key revoked there or here is revoked."""
     columns = "id, digest, name, tenant, collections, may, created_at, expires_at, revoked_at, last_used_at, hint"
     with database.write() as tx:
         tx.cursor().executemany(
@@ -193,7 +193,7 @@ def load_keys(database: Database, kept: Iterable[Mapping[str, Any]]) -> None:
 
 
 def load_profiles(database: Database, kept: Iterable[Mapping[str, Any]]) -> None:
-    """Write what another store remembers of users, unless something newer is here."""
+    """Write what another store remembers about users, unless there is something newer here."""
     with database.write() as tx:
         tx.cursor().executemany(
             "INSERT INTO profiles (name, tenant, user_id, profile, changed_at) VALUES (%s, %s, %s, %s, %s)"
@@ -240,12 +240,12 @@ def serve_many(tx: Connection) -> None:
 
 
 def note_collections(tx: Connection) -> None:
-    """Which collections the turns of a conversation could draw on: NULL is all, as with those kept until now."""
+    """Which collections the turns of a conversation could draw on. NULL means all, as for existing conversations."""
     tx.execute("ALTER TABLE conversations ADD COLUMN collections text")
 
 
 def mark_each(tx: Connection) -> None:
-    """What tells a conversation from one that had its id before."""
+    """A mark that tells a conversation from an earlier one with the same id."""
     tx.execute("ALTER TABLE conversations ADD COLUMN mark text")
 
 
@@ -254,7 +254,7 @@ def share_chores(tx: Connection) -> None:
 
 
 def list_parts(tx: Connection) -> None:
-    """The conversations of a user, and those that draw on some collections, are listed without reading the others."""
+    """List the conversations of a user, and those that draw on some collections, without reading the others."""
     tx.execute(
         "CREATE INDEX conversations_of_user ON conversations"
         " (tenant, hashtextextended(user_id, 0), last_activity, place)"
@@ -263,7 +263,7 @@ def list_parts(tx: Connection) -> None:
         "CREATE INDEX conversations_by_collections ON conversations"
         " (tenant, hashtextextended(collections, 0), last_activity, place)"
     )
-    tx.execute("ANALYZE conversations")  # which of these there are many of, the planner knows from now on
+    tx.execute("ANALYZE conversations")  # so that the planner knows how many there are of each
 
 
 MIGRATIONS = (
@@ -278,5 +278,5 @@ MIGRATIONS = (
 
 
 def key_of(conversation_id: str) -> bytes:
-    """The key under which a conversation is found."""
+    """The key of a conversation."""
     return hashlib.sha256(conversation_id.encode("utf-8", "surrogatepass")).digest()

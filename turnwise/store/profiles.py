@@ -1,14 +1,13 @@
-"""What is remembered of users across their conversations, as JSON, by tenant and user."""
+"""What is remembered about users across their conversations: JSON, by tenant and user."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from typing import Any
 
 from turnwise.postgres import storable
-from turnwise.store.rows import dump
+from turnwise.store.rows import dump, hashed
 from turnwise.store.sql import Sql
 
 TABLE = (
@@ -22,25 +21,20 @@ class UserProfiles:
         self._sql = sql
 
     def profile(self, tenant: str, user: str) -> dict[str, Any] | None:
-        """What is remembered of a user, None where nothing is."""
-        rows = self._sql.rows("SELECT profile FROM profiles WHERE name = ?", _name(tenant, user))
+        """What is remembered about a user, or None if nothing is."""
+        rows = self._sql.rows("SELECT profile FROM profiles WHERE name = ?", hashed(tenant, user))
         return json.loads(rows[0]["profile"]) if rows else None
 
     def put(self, tenant: str, user: str, profile: dict[str, Any]) -> None:
-        """Remember this of a user, in place of what was remembered before."""
+        """Remember this about a user, replacing what was remembered before."""
         with self._sql.write() as do:
             do(
                 "INSERT INTO profiles (name, tenant, user_id, profile, changed_at) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (name) DO UPDATE SET profile = excluded.profile, changed_at = excluded.changed_at",
-                *(_name(tenant, user), tenant, storable(user), dump(profile), time.time()),
+                *(hashed(tenant, user), tenant, storable(user), dump(profile), time.time()),
             )
 
     def delete(self, tenant: str, user: str) -> bool:
-        """Forget a user. False where nothing was remembered."""
+        """Forget a user. Returns False if nothing was remembered."""
         with self._sql.write() as do:
-            return bool(do("DELETE FROM profiles WHERE name = ?", _name(tenant, user)).rowcount)
-
-
-def _name(tenant: str, user: str) -> str:
-    """A hash, for names may be longer than an index takes."""
-    return hashlib.sha256(f"{tenant}\x1f{user}".encode("utf-8", "surrogatepass")).hexdigest()
+            return bool(do("DELETE FROM profiles WHERE name = ?", hashed(tenant, user)).rowcount)

@@ -1,4 +1,4 @@
-"""The turns of conversations that go on, as they were last read: what has ended does not change."""
+"""A cache of the ended turns of recent conversations. Ended turns do not change."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from turnwise.conversation import Turn
 
-MOST_TURNS = 10_000  # of all conversations together; those that were longest silent are let go
+MOST_TURNS = 10_000  # in all conversations together; the least recently used are dropped
 
 
 class Recent:
-    """Ended turns by the key of their conversation and its mark, which no other conversation has under that key."""
+    """Ended turns by the key of their conversation and its mark, which tells it from others with the same key."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,13 +21,13 @@ class Recent:
         self._count = 0
 
     def turns(self, place: Any, mark: str | None) -> tuple[Turn, ...]:
-        """The first turns of a conversation, as far as they are known."""
+        """The first turns of a conversation, as far as they are cached."""
         with self._lock:
             known, turns = self._kept.get(place, (None, ()))
         return turns if known == mark else ()
 
     def keep(self, place: Any, mark: str | None, turns: Sequence[Turn]) -> None:
-        """Know a conversation from its first turn on, up to the first that has not ended."""
+        """Cache a conversation from its first turn up to the first that has not ended."""
         ended = tuple(turns)
         for at, turn in enumerate(turns):
             if turn.status == "pending":

@@ -1,4 +1,4 @@
-"""Both databases spoken to in one way, so that what is kept in either is written once. Values stand as "?"."""
+"""One interface to both databases, so that statements are written once. The placeholder for values is "?"."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Done(Protocol):
 
 
 class Sql(Protocol):
-    """A database with tables of a store."""
+    """A database with the tables of a store."""
 
     def rows(self, statement: str, *values: Any) -> list[Row]: ...
 
     def write(self, lock: str = "") -> AbstractContextManager[Do]:
-        """A transaction; only one with this lock is at work at a time."""
+        """A transaction. Those with the same lock run one at a time."""
         ...
 
 
@@ -40,7 +40,7 @@ class OverSqlite:
             return [dict(row) for row in self._database.connection().execute(statement, values)]
 
     @contextmanager
-    def write(self, lock: str = "") -> Iterator[Do]:  # noqa: ARG002  (a transaction is alone at work anyway)
+    def write(self, lock: str = "") -> Iterator[Do]:  # noqa: ARG002  (write transactions run one at a time anyway)
         with self._database.write() as tx:
             yield lambda statement, *values: tx.execute(statement, values)
 
@@ -51,13 +51,13 @@ class OverPostgres:
 
     def rows(self, statement: str, *values: Any) -> list[Row]:
         with self._database.connection() as connection:
-            return connection.execute(_marked(statement), values).fetchall()
+            return connection.execute(_for_psycopg(statement), values).fetchall()
 
     @contextmanager
     def write(self, lock: str = "") -> Iterator[Do]:
         with self._database.write(lock) as tx:
-            yield lambda statement, *values: tx.execute(_marked(statement), values)
+            yield lambda statement, *values: tx.execute(_for_psycopg(statement), values)
 
 
-def _marked(statement: str) -> bytes:
+def _for_psycopg(statement: str) -> bytes:
     return statement.replace("?", "%s").encode()

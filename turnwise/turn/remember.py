@@ -15,7 +15,7 @@ from turnwise import facts as counting
 from turnwise.conversation import Conversation, TurnStatus
 from turnwise.dialogue.profile import OFF, Profile, changes, learned
 from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
-from turnwise.types import ConversationState, ConversationStore, Message, Reply, Source, Trace, TurnRequest
+from turnwise.types import ConversationState, ConversationStore, Ending, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
 PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
@@ -122,13 +122,15 @@ class Memory:
                     self._store.finish,
                     self.conversation_id,
                     self.number,
-                    "answered",
-                    reply.text,
-                    reply.sources,
-                    {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
-                    shown=self.shown,
-                    note=self.note,
-                    facts=_counted(counting.of_reply, reply, self._said),
+                    Ending(
+                        "answered",
+                        reply.text,
+                        reply.sources,
+                        {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
+                        shown=self.shown,
+                        note=self.note,
+                        facts=_counted(counting.of_reply, reply, self._said),
+                    ),
                 )
             except ConversationError:
                 self._open = False  # there is nothing left to close
@@ -158,13 +160,15 @@ class Memory:
             self._store.finish(
                 self.conversation_id,
                 self.number,
-                status,
-                text or None,
-                record=record,
-                error=error,
-                shown=self.shown,
-                note=self.note,
-                facts=_counted(counting.of_failure, error, trace),
+                Ending(
+                    status,
+                    text or None,
+                    record=record,
+                    error=error,
+                    shown=self.shown,
+                    note=self.note,
+                    facts=_counted(counting.of_failure, error, trace),
+                ),
             )
         except ConversationError as gone:  # the conversation was deleted, or the turn given up, and nobody waits for it
             log.info("%s", gone)

@@ -19,7 +19,7 @@ from turnwise.evaluation.trials.expect import Check, observed
 from turnwise.evaluation.trials.script import SAMPLE, Asked, Script, Talk
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
-from turnwise.types import Answered, Failed, Filter, Reply, Trace, TurnRequest
+from turnwise.types import Answered, Ending, Failed, Filter, Reply, Trace, TurnRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ async def _hold(talk: Talk, engine: Engine, conversation_id: str) -> Outcome:
     for number, asked in enumerate(talk.turns, 1):
         if asked.says is not None:
             engine.store.accept(conversation_id, asked.ask)
-            engine.store.finish(conversation_id, number, "answered", asked.says)
+            engine.store.finish(conversation_id, number, Ending("answered", asked.says))
             said.append(asked.says)
             continue
         end = await _asked(engine, asked, conversation_id)
