@@ -20,7 +20,7 @@ from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.examine import analyze
 from turnwise.turn.remember import Memory
 from turnwise.turn.run import Parts, run_turn
-from turnwise.types import Answered, Failed, Prompt, Reach, TurnRequest
+from turnwise.types import Answered, Ending, Failed, Prompt, Reach, TurnRequest
 
 MakeParts = Callable[..., Parts]
 
@@ -169,7 +169,7 @@ def test_who_waits_long_tries_less_and_less_often(
                 return await sleep(seconds)
             pauses.append(seconds)
             if len(pauses) == 10:
-                parts.store.finish(conversation, number, "answered", "A model.")
+                parts.store.finish(conversation, number, Ending("answered", "A model."))
             return await sleep(0)
 
         monkeypatch.setattr(asyncio, "sleep", noted)
