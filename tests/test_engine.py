@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -164,3 +168,75 @@ def test_a_query_without_an_id_gets_one_and_a_strange_one_is_refused(sample_engi
         with pytest.raises(TurnFailed) as caught:
             sample_engine.process_query(strange, "What is BERT?", "session")
         assert caught.value.code == "BadRequest"
+
+
+def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
+    with turnwise.open(tmp_path / "library") as engine:
+        engine.chat().ask("hello")
+        engine.close()
+    engine.close()
+
+
+def test_threads_that_ask_at_once_share_one_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    together, make, second = threading.Barrier(8), asyncio.new_event_loop, threading.Event()
+    made: list[asyncio.AbstractEventLoop] = []
+
+    def made_slowly() -> asyncio.AbstractEventLoop:
+        made.append(loop := make())
+        if len(made) > 1:
+            second.set()
+        second.wait(0.2)  # so that another thread, if it may, makes a second one meanwhile
+        return loop
+
+    async def work() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    def ask() -> asyncio.AbstractEventLoop:
+        together.wait()
+        return engine.run(work())
+
+    monkeypatch.setattr(asyncio, "new_event_loop", made_slowly)
+    with turnwise.open(tmp_path / "library") as engine, ThreadPoolExecutor(8) as pool:
+        loops = [asked.result() for asked in [pool.submit(ask) for _ in range(8)]]
+    assert set(loops) == set(made)
+    assert len(made) == 1
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where a shell started the tests with &."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_stops_the_work_that_is_waited_for(tmp_path: Path) -> None:
+    stopped = threading.Event()
+
+    async def work() -> None:
+        try:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    with turnwise.open(tmp_path / "library") as engine:
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(work())
+        assert stopped.wait(60)
+
+
+def test_closing_lets_go_of_those_who_wait(tmp_path: Path) -> None:
+    begun = threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    with ThreadPoolExecutor() as pool, turnwise.open(tmp_path / "library") as engine:
+        waiting = pool.submit(engine.run, work())
+        assert begun.wait(60)
+        engine.close()
+        with pytest.raises(CancelledError):
+            waiting.result(60)

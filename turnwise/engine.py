@@ -84,6 +84,7 @@ class Engine:
         self._parts = parts
         self._data = data
         self._background: _Loop | None = None
+        self._lock = threading.Lock()
 
     @property
     def models(self) -> Sequence[ChatModel]:
@@ -376,17 +377,22 @@ class Engine:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for async work from plain code, also where a loop is already running (a notebook)."""
-        if self._background is None:
-            self._background = _Loop()
-        return self._background.wait(work)
+        with self._lock:
+            if self._background is None:
+                self._background = _Loop()
+            background = self._background
+        return background.wait(work)
 
     def keeping(self, store: ConversationStore) -> Engine:
         """The same library and models, with conversations kept elsewhere. Close this engine, not that one."""
         return Engine(self.settings, self.index, store, dataclasses.replace(self._parts, store=store), self._data)
 
     def close(self) -> None:
-        if self._background is not None:
-            self._background.stop()
+        """Stop what is running and close the library. Closing again does nothing."""
+        with self._lock:
+            background, self._background = self._background, None
+        if background is not None:
+            background.stop()
         self.index.close()
         if self._parts.limits:
             self._parts.limits.close()
@@ -433,10 +439,22 @@ class _Loop:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C, for one: nobody waits for the work any more
+            future.cancel()
+            raise
 
     def stop(self) -> None:
-        self.wait(self._loop.shutdown_asyncgens())
+        self.wait(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
