@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,11 +58,22 @@ T = TypeVar("T")
 
 
 class TurnFailed(TurnwiseError):
-    """A turn that ended in an error, as `Chat.ask` raises it: the code, message and hint of what went wrong."""
+    """A turn that ended in an error, as `Chat.ask` raises it: the code, message and hint of what went wrong.
+
+    It is also of the class of that error, so `except MessageBlocked` catches it; the error itself is its `__cause__`.
+    """
+
+    def __new__(cls, failed: Failed) -> TurnFailed:
+        cause = failed.cause
+        kind = _failed_as(type(cause)) if isinstance(cause, TurnwiseError) else cls  # type: ignore[arg-type]
+        return super().__new__(kind)
 
     def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.error["message"], failed.error["hint"])
+        TurnwiseError.__init__(self, failed.error["message"], failed.error["hint"])
+        if isinstance(failed.cause, TurnwiseError):
+            vars(self).update(vars(failed.cause))  # such as `retry_after`
         self.failed = failed
+        self.__cause__ = failed.cause
 
     @property
     def code(self) -> str:
@@ -70,6 +82,14 @@ class TurnFailed(TurnwiseError):
     @property
     def status(self) -> int:
         return self.failed.status
+
+
+@cache
+def _failed_as(kind: type[TurnwiseError]) -> type[TurnFailed]:
+    """The class of a failed turn whose error is of this kind."""
+    if issubclass(kind, TurnFailed):
+        return kind
+    return type(kind.__name__, (TurnFailed, kind), {"__module__": kind.__module__})
 
 
 class Engine:

@@ -34,11 +34,12 @@ TurnwiseError
 │   ├── ConversationNotFound
 │   └── ConversationBusy    another message of this conversation is still being answered
 ├── WeightsError            model weights are missing or are not the ones that were pinned
-└── ModelError              the language model did not answer
-    ├── ModelUnavailable    unreachable, overloaded, or left alone after failures
-    │   └── ModelRefused    a wrong key or name, a message it does not take
-    ├── ModelTimeout
-    └── ModelGarbled        an empty, cut off or unreadable answer
+├── ModelError              the language model did not answer
+│   ├── ModelUnavailable    unreachable, overloaded, or left alone after failures
+│   │   └── ModelRefused    a wrong key or name, a message it does not take
+│   ├── ModelTimeout
+│   └── ModelGarbled        an empty, cut off or unreadable answer
+└── TurnFailed              in turnwise.engine: raised by Chat.ask; also of the class of the error that ended the turn
 """
 
 from __future__ import annotations

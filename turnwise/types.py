@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from turnwise import plain
 
@@ -753,13 +753,19 @@ class Answered:
     reply: Reply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Failed:
-    """The turn ended without an answer. `error` is a TurnwiseError as a dict, `status` its HTTP status."""
+    """The turn ended without an answer. `error` is a TurnwiseError as a dict, `status` its HTTP status. `cause` is the
+    exception itself; it is not a field, so it is never compared, shown or serialised."""
 
     error: dict[str, Any]
     status: int
     trace: Trace
+    cause: ClassVar[Exception | None] = None
+
+    def caused_by(self, error: Exception) -> Failed:
+        object.__setattr__(self, "cause", error)
+        return self
 
 
 TurnEvent = Accepted | StageDone | Planned | StepDone | Delta | Answered | Failed
