@@ -80,17 +80,17 @@ def engine_over(
         settings,
         index,
         store,
-        guard_of(settings, senses.embedder),
-        models,
-        dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
-        query_condenser(settings, models[0], breaker),
-        reranker,
+        guard=guard_of(settings, senses.embedder),
+        models=models,
+        senses=dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
+        condenser=query_condenser(settings, models[0], breaker),
+        reranker=reranker,
         tools=(Calculator(read_language), *((data,) if data.tables else ())),
         planner=query_planner(settings, breaker),
         answers=extractive.answers,
         limits=limiter_of(settings),
     )
-    return Engine(settings, index, store, parts, data)
+    return Engine(parts, data)
 
 
 def _embedded(settings: Settings, embedder: Embedder, create: bool) -> tuple[Index, ConversationStore]:
@@ -177,13 +177,13 @@ def chat_models(
     model = OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
-        settings.model,
-        settings.temperature,
-        settings.top_p,
-        min(settings.max_tokens, longest_answer(known)) if known else settings.max_tokens,
-        settings.model_timeout,
-        sampling_extras(settings.top_k, settings.repeat_penalty),
-        breaker,
+        model=settings.model,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=min(settings.max_tokens, longest_answer(known)) if known else settings.max_tokens,
+        timeout=settings.model_timeout,
+        extras=sampling_extras(settings.top_k, settings.repeat_penalty),
+        breaker=breaker,
         sees=settings.vision,
     )
     return (model, extractive)
@@ -193,14 +193,14 @@ def _local(settings: Settings) -> LocalChat:
     unset = settings.max_tokens == Settings().max_tokens
     return LocalChat(
         None if settings.model == "local" else Path(settings.model),
-        settings.temperature,
-        settings.top_p,
-        ANSWER if unset else settings.max_tokens,
-        settings.model_timeout,
-        settings.top_k,
-        settings.repeat_penalty,
-        settings.threads,
-        settings.context_tokens or WINDOW,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=ANSWER if unset else settings.max_tokens,
+        timeout=settings.model_timeout,
+        top_k=settings.top_k,
+        repeat_penalty=settings.repeat_penalty,
+        threads=settings.threads,
+        window=settings.context_tokens or WINDOW,
     )
 
 
@@ -231,7 +231,7 @@ def rewriter_of(
     return OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
-        settings.model,
+        model=settings.model,
         temperature=0.2,
         top_p=0.9,
         max_tokens=max_tokens,

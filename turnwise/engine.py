@@ -95,16 +95,23 @@ def _failed_as(kind: type[TurnwiseError]) -> type[TurnFailed]:
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
-    def __init__(
-        self, settings: Settings, index: Index, store: ConversationStore, parts: Parts, data: Database
-    ) -> None:
-        self.settings = settings
-        self.index = index
-        self.store = store
+    def __init__(self, parts: Parts, data: Database) -> None:
         self._parts = parts
         self._data = data
         self._background: _Loop | None = None
         self._lock = threading.Lock()
+
+    @property
+    def settings(self) -> Settings:
+        return self._parts.settings
+
+    @property
+    def index(self) -> Index:
+        return self._parts.index
+
+    @property
+    def store(self) -> ConversationStore:
+        return self._parts.store
 
     @property
     def models(self) -> Sequence[ChatModel]:
@@ -405,7 +412,7 @@ class Engine:
 
     def keeping(self, store: ConversationStore) -> Engine:
         """The same library and models, with conversations kept elsewhere. Close this engine, not that one."""
-        return Engine(self.settings, self.index, store, dataclasses.replace(self._parts, store=store), self._data)
+        return Engine(dataclasses.replace(self._parts, store=store), self._data)
 
     def close(self) -> None:
         """Stop what is running and close the library. Closing again does nothing."""
@@ -447,7 +454,7 @@ class Chat:
         return self._engine.sent(self.history, turn)
 
     def _request(self, message: str, condensed_query: str | None) -> TurnRequest:
-        return TurnRequest(message, (), self.id, condensed_query, self.where)
+        return TurnRequest(message, conversation_id=self.id, condensed_query=condensed_query, where=self.where)
 
 
 class _Loop:

@@ -67,6 +67,7 @@ class LocalChat:
     def __init__(
         self,
         path: Path | None = None,
+        *,
         temperature: float = 0.35,
         top_p: float = 0.9,
         max_tokens: int = ANSWER,

@@ -79,6 +79,7 @@ class OpenAIChat:
         base_url: str,
         api_key: str | None,
         model: str,
+        *,
         temperature: float = 0.35,
         top_p: float = 0.9,
         max_tokens: int = 2000,
