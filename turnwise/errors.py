@@ -71,42 +71,52 @@ class TurnwiseError(Exception):
 
 
 class InputError(TurnwiseError):
+    """The message or the request cannot be used as it is."""
+
     _status = 422
 
 
 class EmptyMessage(InputError):
-    pass
+    """The message holds no words."""
 
 
 class MessageTooLong(InputError):
+    """The message is longer than `max_message` allows."""
+
     _status = 413
 
 
 class NotText(InputError):
-    pass
+    """The message holds NUL bytes or lone surrogates."""
 
 
 class BadRequest(InputError):
+    """A body, an id or a role is not of the expected form."""
+
     _status = 400
 
 
 class KeyReused(InputError):
-    pass
+    """An Idempotency-Key was sent before with another request."""
 
 
 class ImageNotSeen(InputError):
-    pass
+    """An image was sent, and no model can see it."""
 
 
 class MessageBlocked(InputError):
+    """A rail of the guard refused the message."""
+
     _status = 403
 
 
 class AnswerBlocked(MessageBlocked):
-    pass
+    """A rail of the guard stopped the answer."""
 
 
 class RequestInFlight(TurnwiseError):
+    """The same request, by its Idempotency-Key, is still being answered."""
+
     _status = 409
 
 
@@ -125,10 +135,14 @@ class NotAllowed(TurnwiseError):
 
 
 class NotFound(TurnwiseError):
+    """Nothing of that name is there that the caller may see."""
+
     _status = 404
 
 
 class TooManyRequests(TurnwiseError):
+    """A rate limit was reached. `retry_after` is how many seconds to wait."""
+
     _status = 429
 
     def __init__(self, message: str, retry_after: float) -> None:
@@ -143,6 +157,8 @@ class TooManyRequests(TurnwiseError):
 
 
 class Overloaded(TurnwiseError):
+    """Too many messages are waiting for an answer. `retry_after` is how many seconds to wait."""
+
     _status = 503
 
     def __init__(self, message: str, retry_after: float) -> None:
@@ -154,6 +170,8 @@ class Overloaded(TurnwiseError):
 
 
 class Interrupted(TurnwiseError):
+    """The answer was stopped before it was complete."""
+
     _status = 499  # as proxies call a request whose client has left
 
     def __init__(
@@ -163,92 +181,122 @@ class Interrupted(TurnwiseError):
 
 
 class ShuttingDown(Interrupted):
+    """The answer was stopped because the server is shutting down."""
+
     _status = 503
 
 
 class LimitsUnavailable(TurnwiseError):
+    """The rate limits could not be checked."""
+
     _status = 503
 
 
 class ConfigError(TurnwiseError):
+    """A setting is unknown or has a value it cannot have."""
+
     _status = 400
 
 
 class ToolError(TurnwiseError):
+    """A function cannot be a tool."""
+
     _status = 400
 
 
 class LibraryError(TurnwiseError):
-    pass
+    """The library cannot be used."""
 
 
 class LibraryNotFound(LibraryError):
+    """There is no library in that place."""
+
     _status = 404
 
 
 class LibraryDamaged(LibraryError):
+    """The library's database cannot be read or written."""
+
     _status = 503
 
 
 class LibraryUnavailable(LibraryError):
+    """The library's database cannot be reached, or the connection was lost."""
+
     _status = 503
 
 
 class DocumentError(TurnwiseError):
+    """A document could not be read."""
+
     _status = 422
 
 
 class UnsupportedDocument(DocumentError):
+    """A document is of a kind that cannot be read."""
+
     _status = 415
 
 
 class EncryptedDocument(DocumentError):
-    pass
+    """A document is encrypted."""
 
 
 class UnreadableDocument(DocumentError):
-    pass
+    """A document is damaged."""
 
 
 class DataError(TurnwiseError):
+    """Attached data cannot be read."""
+
     _status = 422
 
 
 class QueryRefused(DataError):
-    pass
+    """A query is more than a single SELECT from attached tables."""
 
 
 class ConversationError(TurnwiseError):
+    """A conversation cannot be used this way."""
+
     _status = 409
 
 
 class ConversationNotFound(ConversationError):
+    """There is no conversation with that id."""
+
     _status = 404
 
 
 class ConversationBusy(ConversationError):
-    pass
+    """Another message of this conversation is still being answered."""
 
 
 class WeightsError(TurnwiseError):
+    """Model weights are missing, or are not the ones that were pinned."""
+
     _status = 503
 
 
 class ModelError(TurnwiseError):
+    """The language model did not answer."""
+
     _status = 502
 
 
 class ModelUnavailable(ModelError):
-    pass
+    """The model is unreachable or overloaded, or is not asked for a while after failures."""
 
 
 class ModelRefused(ModelUnavailable):
-    pass
+    """The model refused the request: a wrong key or name, or a message it does not take."""
 
 
 class ModelTimeout(ModelError):
+    """The model took too long."""
+
     _status = 504
 
 
 class ModelGarbled(ModelError):
-    pass
+    """The model's answer was empty, cut off or unreadable."""

@@ -802,6 +802,8 @@ class TurnRequest:
 
 
 class Embedder(Protocol):
+    """Who turns texts into vectors of length 1. A library remembers the name of the one it was built with."""
+
     name: str
     dimension: int
 
