@@ -59,7 +59,7 @@ def stranger(
 @pytest.mark.usefixtures("stranger")
 def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     code = blocks("python")
-    assert len(code) == 4
+    assert len(code) == 6
     names: dict[str, object] = {}
     for block in code:
         exec(compile(block, "README.md", "exec"), names)
@@ -70,6 +70,8 @@ def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "How does BERT compare to GPT?\n" in shown
     assert re.search(r"\[\d\]", shown)
     assert "[('rag', 'What is BERT?'), ('rag', 'who made BERT?'), ('answer', '')]\nq2 (" in shown
+    assert "This message was not answered" in shown
+    assert "passages to cite [1]." in shown
 
 
 @pytest.mark.usefixtures("stranger")

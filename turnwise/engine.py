@@ -23,7 +23,7 @@ from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
 from turnwise.turn.retrieve import find
-from turnwise.turn.run import Parts, analyze, run_turn, sent_in
+from turnwise.turn.run import Parts, analyze, readable, run_turn, sent_in
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,
@@ -40,6 +40,7 @@ from turnwise.types import (
     Message,
     Passage,
     Progress,
+    QueryPlan,
     Reach,
     Reply,
     SearchQuery,
@@ -373,6 +374,16 @@ class Engine:
         """What a message is to its conversation: intent, follow-up, state and the question it stands for. Nothing is
         searched, answered or stored."""
         return analyze(request, self._parts)
+
+    def plan(self, question: str, history: Sequence[Message] = (), query_id: str = "") -> QueryPlan:
+        """The steps that would answer a question, with the tools and the model in use. None of them is carried out.
+        Raises MessageBlocked if the guard refuses the question."""
+        verdict = self.guard.judge_input(question, history, trusted=False)
+        if verdict.blocked:
+            raise MessageBlocked(f"This message was not planned: {verdict.why}.", "Put your question another way.")
+        said = readable(history, verdict, self.guard, trusted=False)
+        planner, tools = self._parts.planner, self._parts.tools
+        return self.run(planner.create_plan(query_id or uuid.uuid4().hex, verdict.sanitized, said, tools))
 
     async def admit(self, request: TurnRequest) -> None:
         """Count a message that is looked at and not answered. Raises TooManyRequests where a limit was reached."""
