@@ -173,8 +173,6 @@ def embedder_of(settings: Settings) -> OnnxEmbedder:
 
 def passage_embedder(settings: Settings, embedder: Embedder) -> Embedder:
     """Who embeds documents: the distilled network, unless the user chose otherwise or has an embedder of their own."""
-    if settings.embed not in ("quick", "quality"):
-        raise ConfigError(f"'embed' cannot be {settings.embed!r}.", "Set it to quick or quality.")
     if settings.embedder or settings.embed == "quality" or not isinstance(embedder, OnnxEmbedder):
         return embedder
     return QuickEmbedder(embedder, threads=settings.threads)
@@ -182,13 +180,9 @@ def passage_embedder(settings: Settings, embedder: Embedder) -> Embedder:
 
 def reranker_of(settings: Settings) -> OnnxReranker | None:
     """Who puts what a search finds in order, if anyone."""
-    match settings.rerank:
-        case "off":
-            return None
-        case "quick" | "quality":
-            return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
-        case other:
-            raise ConfigError(f"'rerank' cannot be {other!r}.", "Set it to quick, quality or off.")
+    if settings.rerank == "off":
+        return None
+    return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
 
 
 def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:

@@ -27,15 +27,12 @@ from turnwise.server.live import Live
 GRACE = 10  # seconds that turns have to end when the server is stopped
 FAREWELL = 3  # seconds more in which their readers are told
 FORCED = 130  # the exit status where it was told twice to stop
-FORMS = ("text", "json")  # of the log
 
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None, debug: bool = False) -> None:
     """Serve until Ctrl-C or SIGTERM, saying where, with a log on stderr; answers that have begun are completed. A
     second such signal ends the process at once. Raises ConfigError where the address cannot be had. With `debug` the
     log also tells what errors say, which may quote what somebody wrote."""
-    if engine.settings.logs not in FORMS:
-        raise ConfigError(f"'logs' cannot be {engine.settings.logs!r}.", f"Set it to {' or '.join(FORMS)}.")
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
     level = logging.DEBUG if debug else logging.INFO
