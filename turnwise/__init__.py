@@ -119,9 +119,9 @@ def open(
     reranker: Reranker | None = None,
     **settings: Any,
 ) -> Engine:
-    """The library in that folder, or at that address of a PostgreSQL database; made if it is not there. Settings given
-    here outrank the file and environment. `tools` are functions that a turn may call, see `turnwise.tool`; `data` may
-    be a list: files of tables, addresses of databases.
+    """Open the library in that folder or PostgreSQL database, and make it if it is not there. Settings given here
+    override the file and the environment. `tools` are functions that a turn may call, see `turnwise.tool`; `data` may
+    be a list of files with tables and addresses of databases.
 
     `model` and `embedder` are settings, or objects of your own: a `ChatModel`, or several that are tried in order, and
     an `Embedder`. `reranker` is a `Reranker` of your own, in place of the one that `rerank` names.
@@ -150,7 +150,7 @@ def open(
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for, so that importing turnwise stays quick."""
+    """Import a public name when it is first used, so that importing turnwise stays fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'turnwise' has no attribute {name!r}")
     from importlib import import_module

@@ -62,8 +62,8 @@ def build(
     reranker: Reranker | None = None,
 ) -> Engine:
     """An engine over the library that the settings name. With `create`, the library is made if there is none. The
-    tables are attached besides those that are set. A model (or several that are tried in order), an embedder and a
-    re-ranker given here take the place of those that are set."""
+    tables are attached in addition to those that are set. A model (or several that are tried in order), an embedder
+    and a re-ranker given here take the place of those that are set."""
     models = own_models(model)
     if models:
         settings = dataclasses.replace(settings, model="", base_url="")  # nobody else is asked
@@ -156,12 +156,12 @@ def _in_postgres(settings: Settings, embedder: Embedder, create: bool) -> tuple[
 
 
 def build_sample(settings: Settings, progress: Progress | None = None, tables: Iterable[str | Path] = ()) -> Engine:
-    """An engine over the bundled sample library, made on first use in a folder of the user's account."""
+    """An engine over the bundled sample library, made on first use in a folder in the user's account."""
     engine = build(settings, create=True, tables=tables)
     with resources.as_file(resources.files("turnwise") / "sample") as folder:
         for document in engine.index.documents():
             path = Path(document.source)
-            if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # of an installation that has moved
+            if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # the installation has moved
                 engine.remove(document.source)
         engine.add(folder, progress=progress)
     return engine
@@ -172,21 +172,21 @@ def embedder_of(settings: Settings) -> OnnxEmbedder:
 
 
 def passage_embedder(settings: Settings, embedder: Embedder) -> Embedder:
-    """Who embeds documents: the distilled network, unless the user chose otherwise or has an embedder of their own."""
+    """The embedder of documents: the distilled network, unless the user chose otherwise or has their own."""
     if settings.embedder or settings.embed == "quality" or not isinstance(embedder, OnnxEmbedder):
         return embedder
     return QuickEmbedder(embedder, threads=settings.threads)
 
 
 def reranker_of(settings: Settings) -> OnnxReranker | None:
-    """Who puts what a search finds in order, if anyone."""
+    """The model that orders what a search finds, or None."""
     if settings.rerank == "off":
         return None
     return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
 
 
 def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:
-    """The rails around a turn, as the preset that is set describes them."""
+    """The rails around a turn, as the chosen preset describes them."""
     networks = OnnxGuard(threads=settings.threads)
     return GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=embedder, classifier=networks)
 
@@ -199,12 +199,12 @@ def senses_of(settings: Settings, embedder: Embedder) -> Senses:
 def chat_models(
     settings: Settings, extractive: ExtractiveAnswerer, breaker: Breaker | None = None
 ) -> tuple[ChatModel, ...]:
-    """Who answers: the language model that was set, if any, and beneath it sentences from the documents."""
+    """The models that answer: the language model that was set, if any, then sentences from the documents."""
     if settings.local:
         return (_local(settings), extractive)
     if not settings.endpoint:
         return (extractive,)
-    known = settings.context_tokens  # an endpoint may refuse what could outgrow its window
+    known = settings.context_tokens  # an endpoint may refuse a request that could exceed its window
     model = OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
@@ -238,13 +238,13 @@ def _local(settings: Settings) -> LocalChat:
 def query_condenser(
     settings: Settings, model: ChatModel | None = None, breaker: Breaker | None = None
 ) -> QueryCondenser:
-    """Who condenses: the embedded ways, and above them the language model where it is switched in."""
+    """The condenser: the built-in ways, and on top of them the language model if that is switched on."""
     rewriter = rewriter_of(settings, 150, model, breaker) if settings.condense_with_model else None
     return QueryCondenser(rewriter, settings.condense_timeout) if rewriter else QueryCondenser()
 
 
 def query_planner(settings: Settings, breaker: Breaker | None = None, model: ChatModel | None = None) -> QueryPlanner:
-    """Who plans: the form of a message, and above it a model that rewrites, unless it is local or switched off."""
+    """The planner: by the form of a message, and on top of that by a model, unless it is local or switched off."""
     if settings.local or not settings.plan_with_model:
         return QueryPlanner()
     rewriter = rewriter_of(settings, 400, model, breaker)
@@ -254,8 +254,8 @@ def query_planner(settings: Settings, breaker: Breaker | None = None, model: Cha
 def rewriter_of(
     settings: Settings, max_tokens: int, model: ChatModel | None = None, breaker: Breaker | None = None
 ) -> Rewriter | None:
-    """The language model as one that does small work for a turn, if there is one: the one that answers if it is local,
-    since it is in memory only once, or the user's own; else one that shares its endpoint."""
+    """A language model for small tasks within a turn, or None: the one that answers if it is local (it is in memory
+    only once) or the user's own, otherwise one that shares its endpoint."""
     if settings.local:
         return model if isinstance(model, LocalChat) else _local(settings)
     if not settings.endpoint:
@@ -273,7 +273,7 @@ def rewriter_of(
 
 
 def limiter_of(settings: Settings) -> RateLimiter | None:
-    """Who counts messages, if they are limited."""
+    """The counter of messages, or None if they are not limited."""
     limits = {
         "conversation": settings.limit_conversation,
         "user": settings.limit_user,
@@ -290,7 +290,7 @@ def data_tool(
     breaker: Breaker | None = None,
     models: Sequence[ChatModel] = (),
 ) -> DataTool:
-    """Who answers questions about tables, with those attached that are set, and these."""
+    """The tool that answers questions about tables, with these and those that are set attached."""
     model = models[0] if models else None
     tool = DataTool(None if settings.local else rewriter_of(settings, 500, model, breaker))
     for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
@@ -303,7 +303,7 @@ def library_folder(settings: Settings) -> Path:
 
 
 def library_place(settings: Settings) -> str:
-    """Where the library is, as it may be shown."""
+    """Where the library is, without any password."""
     return postgres.name_of(settings.database) if settings.database else str(library_folder(settings))
 
 

@@ -5,37 +5,37 @@ TurnwiseError
 │   ├── EmptyMessage
 │   ├── MessageTooLong
 │   ├── NotText             NUL bytes, lone surrogates
-│   ├── BadRequest          a body, an id or a role that is not of the expected form
-│   ├── KeyReused           an Idempotency-Key that came with another request before
-│   ├── ImageNotSeen        a picture, and no model that can see
+│   ├── BadRequest          a body, an id or a role that does not have the expected form
+│   ├── KeyReused           an Idempotency-Key that was already used for another request
+│   ├── ImageNotSeen        an image, and no model that can see
 │   └── MessageBlocked      a rail refused the message
 │       └── AnswerBlocked   a rail stopped the answer to it
 ├── RequestInFlight         the same request (by its Idempotency-Key) is being answered
-├── NotAllowed              the key that was sent is missing, wrong, revoked, or not for this
-├── NotFound                nothing of that name that the caller may see
+├── NotAllowed              the key is missing, wrong, revoked, or does not permit this
+├── NotFound                nothing with that name that the caller may see
 ├── TooManyRequests         a rate limit was reached; `retry_after` says for how many seconds
-├── Overloaded              too many messages wait to be answered; `retry_after` likewise
+├── Overloaded              too many messages are waiting for an answer; `retry_after` likewise
 ├── Interrupted             the answer was stopped before it was complete
 │   └── ShuttingDown        because the server is being stopped
 ├── LimitsUnavailable       the rate limits could not be checked
-├── ConfigError             a setting that is unknown or does not fit
+├── ConfigError             a setting that is unknown or has a value it cannot have
 ├── ToolError               a function that cannot be a tool
 ├── LibraryError
 │   ├── LibraryNotFound
 │   ├── LibraryDamaged      the database cannot be read or written
-│   └── LibraryUnavailable  the database cannot be reached, or has gone
+│   └── LibraryUnavailable  the database cannot be reached, or the connection was lost
 ├── DocumentError           one document could not be read; the others go on
 │   ├── UnsupportedDocument
 │   ├── EncryptedDocument
 │   └── UnreadableDocument
-├── DataError               data that was attached cannot be read
-│   └── QueryRefused        a query that is more than one SELECT of what is attached
+├── DataError               attached data cannot be read
+│   └── QueryRefused        a query that is more than one SELECT from attached tables
 ├── ConversationError
 │   ├── ConversationNotFound
 │   └── ConversationBusy    another message of this conversation is still being answered
 ├── WeightsError            model weights are missing or are not the ones that were pinned
 ├── ModelError              the language model did not answer
-│   ├── ModelUnavailable    unreachable, overloaded, or left alone after failures
+│   ├── ModelUnavailable    unreachable, overloaded, or not asked for a while after failures
 │   │   └── ModelRefused    a wrong key or name, a message it does not take
 │   ├── ModelTimeout
 │   └── ModelGarbled        an empty, cut off or unreadable answer
@@ -63,7 +63,7 @@ class TurnwiseError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that says the same."""
+        """The HTTP status for this error."""
         return self._status
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,13 +91,13 @@ class NotText(InputError):
 
 
 class BadRequest(InputError):
-    """A body, an id or a role is not of the expected form."""
+    """A body, an id or a role does not have the expected form."""
 
     _status = 400
 
 
 class KeyReused(InputError):
-    """An Idempotency-Key was sent before with another request."""
+    """An Idempotency-Key was already used for another request."""
 
 
 class ImageNotSeen(InputError):
@@ -121,7 +121,7 @@ class RequestInFlight(TurnwiseError):
 
 
 class NotAllowed(TurnwiseError):
-    """A request without a key that is needed (401), or with one that is not for this (403)."""
+    """A request without a key that is needed (401), or with one that does not permit this (403)."""
 
     _status = 401
 
@@ -135,7 +135,7 @@ class NotAllowed(TurnwiseError):
 
 
 class NotFound(TurnwiseError):
-    """Nothing of that name is there that the caller may see."""
+    """There is nothing with that name that the caller may see."""
 
     _status = 404
 
@@ -172,7 +172,7 @@ class Overloaded(TurnwiseError):
 class Interrupted(TurnwiseError):
     """The answer was stopped before it was complete."""
 
-    _status = 499  # as proxies call a request whose client has left
+    _status = 499  # what proxies use for a request whose client has gone
 
     def __init__(
         self, message: str = "The answer was stopped before it was complete.", hint: str = "Ask again."
