@@ -24,7 +24,9 @@ def generated() -> dict[str, str]:
 
 
 def settings_page() -> str:
-    rows = "\n".join(f"| `{each.name}` | `{json.dumps(each.value)}` | {each.about} |" for each in _defaults())
+    rows = "\n".join(
+        f"| `{each.name}` | `{json.dumps(each.value)}` | {each.allowed} | {each.about} |" for each in _defaults()
+    )
     return f"""# Settings
 
 A setting is taken from the first of these that has it:
@@ -34,10 +36,11 @@ A setting is taken from the first of these that has it:
 3. `{FILE}` in the folder you are in, or the file given with `--config`: lines such as `port = 8000`;
 4. its default.
 
-`turnwise config` shows each with its value and who set it. A name that is no setting is an error.
+`turnwise config` shows each with its value and who set it. A name that is no setting is an error; so is a value that is
+not allowed.
 
-| setting | default | what it means |
-|---|---|---|
+| setting | default | allowed | what it means |
+|---|---|---|---|
 {rows}
 
 Two variables of the environment have names that other programs know too:
@@ -61,7 +64,8 @@ def environment_example() -> str:
     ]
     for each in _defaults():
         value = each.value if isinstance(each.value, str) else json.dumps(each.value)
-        lines += ["", f"# {each.about}", f"# {PREFIX}{each.name.upper()}={value}"]
+        about = f"{each.about} Allowed: {each.allowed}." if each.allowed else each.about
+        lines += ["", f"# {about}", f"# {PREFIX}{each.name.upper()}={value}"]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,54 @@ def test_a_value_of_the_wrong_kind_says_which_is_right(file: Path, toml: str, sa
     with pytest.raises(ConfigError) as raised:
         load(environment={})
     assert str(raised.value) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("evidence", "-1", "should be from 1 to 8, not -1."),
+        ("evidence", "9", "should be from 1 to 8, not 9."),
+        ("follow_up_threshold", "7", "should be from 0 to 1, not 7.0."),
+        ("follow_up_threshold", "nan", "should be from 0 to 1, not nan."),
+        ("memory_seconds", "-0.5", "should be at least 0, not -0.5."),
+        ("port", "70000", "should be from 0 to 65535, not 70000."),
+        ("rerank", "zzz", "should be quick, quality or off, not 'zzz'."),
+        ("embed", "", "should be quick or quality, not ''."),
+        ("logs", "xml", "should be text or json, not 'xml'."),
+        ("access", "public", "should be auto, keys or open, not 'public'."),
+    ],
+)
+def test_a_value_that_is_not_allowed_says_which_are(file: Path, name: str, given: str, said: str) -> None:
+    assert not file.exists()
+    key = f"TURNWISE_{name.upper()}"
+    with pytest.raises(ConfigError) as raised:
+        load(environment={key: given})
+    assert str(raised.value) == f"'{name}' in {key} {said}"
+
+
+@pytest.mark.parametrize("given", [{"evidence": 0}, {"rerank": "zzz"}, {"top_p": 1.5}, {"max_tokens": "many"}])
+def test_settings_made_in_code_are_held_to_the_same(given: dict[str, Any]) -> None:
+    (name,) = given
+    with pytest.raises(ConfigError, match=f"'{name}' should be "):
+        Settings(**given)
+    with pytest.raises(ConfigError, match=f"'{name}' should be "):
+        dataclasses.replace(Settings(), **given)
+
+
+def test_the_ends_of_a_range_are_in_it() -> None:
+    for name, ends in {"evidence": (1, 8), "top_p": (0, 1), "port": (0, 65535), "suggestions": (0, 10**6)}.items():
+        assert [getattr(Settings(**{name: end}), name) for end in ends] == list(ends)
+
+
+def test_every_number_has_a_range_and_every_choice_is_told(file: Path) -> None:
+    assert not file.exists()
+    origins = load(environment={})[1]
+    assert [each.name for each in origins if type(each.value) in (int, float) and not each.allowed] == []
+    told = {each.name: each.allowed for each in origins}
+    assert told["rerank"] == "quick, quality or off"
+    assert told["evidence"] == "from 1 to 8"
+    assert told["threads"] == "at least 0"
+    assert told["host"] == ""
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -20,28 +21,79 @@ STORK = "# White stork\n\nThe white stork is a bird of open fields. The white st
 
 def test_the_public_names() -> None:
     assert turnwise.__all__ == [
+        "AnswerBlocked",
+        "Answered",
         "Chat",
+        "ChatModel",
+        "ConfigError",
         "Conversation",
+        "ConversationBusy",
+        "ConversationError",
+        "ConversationNotFound",
         "ConversationPhase",
         "ConversationState",
         "ConversationTracker",
+        "DataError",
+        "Delta",
+        "DocumentError",
+        "Embedder",
+        "EmptyMessage",
         "Engine",
+        "Failed",
         "FakeChat",
+        "Filter",
         "GuardrailPipeline",
+        "Image",
+        "ImageNotSeen",
+        "InputError",
+        "LibraryError",
+        "LibraryNotFound",
         "Message",
+        "MessageBlocked",
+        "MessageTooLong",
+        "ModelError",
+        "ModelGarbled",
+        "ModelTimeout",
+        "ModelUnavailable",
+        "Prompt",
         "QueryAnalysis",
         "QueryAnalyzer",
         "QueryCondenser",
         "QueryPlan",
         "QueryPlanner",
         "Reply",
+        "Reranker",
+        "Settings",
         "Source",
+        "TooManyRequests",
+        "Tool",
+        "ToolError",
         "Turn",
+        "TurnEvent",
+        "TurnFailed",
         "TurnRequest",
+        "TurnwiseError",
         "bibliography",
         "open",
         "tool",
     ]
+
+
+def test_type_checkers_see_the_names_that_there_are() -> None:
+    """They read the imports of a block that is never run; the names come from a table beside it."""
+    tree = ast.parse(Path(turnwise.__file__).read_text())
+    (block,) = (each for each in tree.body if isinstance(each, ast.If))
+    seen = {
+        (each.module, alias.name, alias.asname)
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
+    assert seen == {(f"turnwise.{module}", name, name) for name, module in turnwise._HOMES.items()}
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert Path(turnwise.__file__).with_name("py.typed").is_file()
 
 
 def test_every_public_name_is_there_and_documented() -> None:

@@ -59,7 +59,7 @@ def stranger(
 @pytest.mark.usefixtures("stranger")
 def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     code = blocks("python")
-    assert len(code) == 4
+    assert len(code) == 6
     names: dict[str, object] = {}
     for block in code:
         exec(compile(block, "README.md", "exec"), names)
@@ -70,6 +70,8 @@ def test_the_python_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "How does BERT compare to GPT?\n" in shown
     assert re.search(r"\[\d\]", shown)
     assert "[('rag', 'What is BERT?'), ('rag', 'who made BERT?'), ('answer', '')]\nq2 (" in shown
+    assert "This message was not answered" in shown
+    assert "passages to cite [1]." in shown
 
 
 @pytest.mark.usefixtures("stranger")
@@ -117,7 +119,7 @@ def test_the_tree_names_what_is_there() -> None:
     inner, outer = tree.partition("tests/")[0], "tests/" + tree.partition("tests/")[2]
     named = {name for line in inner.splitlines()[1:] for name in re.findall(r"\w+(?:\.py|/)(?=\s)", line[:17] + " ")}
     there = {f"{path.name}/" if path.is_dir() else path.name for path in (ROOT / "turnwise").iterdir()}
-    assert named == {name for name in there if not name.startswith("__")}
+    assert named == {name for name in there if not name.startswith("__")} - {"py.typed"}
     assert [line for line in outer.splitlines() if not (ROOT / line.split()[0]).is_dir()] == []
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import cast
 
 from turnwise import postgres
 from turnwise.config import Settings, data_folder
@@ -23,7 +24,7 @@ from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.index.embedded import EmbeddedIndex
 from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
-from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
+from turnwise.models.embedder import CheckedEmbedder, OnnxEmbedder, QuickEmbedder
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.local import ANSWER, WINDOW, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
@@ -51,15 +52,52 @@ DATABASE = "library.db"
 LIMITS = "limits.db"
 
 
-def build(settings: Settings, create: bool = False, tables: Iterable[str | Path] = ()) -> Engine:
-    """An engine over the library that the settings name. With `create`, the library is made where there is none. The
-    tables are attached besides those that are set."""
+def build(
+    settings: Settings,
+    create: bool = False,
+    tables: Iterable[str | Path] = (),
+    *,
+    model: ChatModel | Sequence[ChatModel] | None = None,
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
+) -> Engine:
+    """An engine over the library that the settings name. With `create`, the library is made if there is none. The
+    tables are attached in addition to those that are set. A model (or several that are tried in order), an embedder
+    and a re-ranker given here take the place of those that are set."""
+    models = own_models(model)
+    if models:
+        settings = dataclasses.replace(settings, model="", base_url="")  # nobody else is asked
+    if embedder is not None:
+        _require("embedder", embedder, ("name", "dimension", "embed_query", "embed_passages"))
+    if reranker is not None:
+        _require("reranker", reranker, ("name", "reads", "trust", "scores"))
     breaker = Breaker()
-    data = data_tool(settings, tables, breaker)
-    embedder = embedder_of(settings)
-    reads = passage_embedder(settings, embedder)
-    index, store = (_in_postgres if settings.database else _embedded)(settings, reads, create)
-    return engine_over(settings, index, store, senses_of(settings, embedder), reranker_of(settings), data, breaker)
+    data = data_tool(settings, tables, breaker, models)
+    questions = embedder_of(settings) if embedder is None else CheckedEmbedder(embedder)
+    passages = passage_embedder(settings, questions)
+    index, store = (_in_postgres if settings.database else _embedded)(settings, passages, create)
+    orders = reranker_of(settings) if reranker is None else reranker
+    return engine_over(settings, index, store, senses_of(settings, questions), orders, data, breaker, models)
+
+
+def own_models(given: ChatModel | Sequence[ChatModel] | None) -> tuple[ChatModel, ...]:
+    """The user's own models, in the order in which they are tried. Raises ConfigError if one cannot be a model."""
+    if given is None:
+        return ()
+    models = tuple(given) if isinstance(given, list | tuple) else (cast(ChatModel, given),)
+    if not models:
+        raise ConfigError("'model' cannot be an empty list.", "Leave it out to answer without a model of your own.")
+    for each in models:
+        _require("model", each, ("name", "stream"))
+    return models
+
+
+def _require(setting: str, given: object, parts: Sequence[str]) -> None:
+    if isinstance(given, type):
+        raise ConfigError(f"'{setting}' cannot be the class {given.__name__}.", f"Give it {given.__name__}(...).")
+    if missing := [part for part in parts if not hasattr(given, part)]:
+        hint = f"Give it an object with {', '.join(parts[:-1])} and {parts[-1]}."
+        raise ConfigError(f"'{setting}' cannot be {given!r}: it has no `{missing[0]}`.", hint)
 
 
 def engine_over(
@@ -70,27 +108,28 @@ def engine_over(
     reranker: Reranker | None,
     data: DataTool | None = None,
     breaker: Breaker | None = None,
+    models: Sequence[ChatModel] = (),
 ) -> Engine:
     """An engine over an index and a store that are open."""
     data = data or DataTool()
     ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
     extractive = ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads))  # weights are read once for both
-    models = chat_models(settings, extractive, breaker)
+    models = (*models, extractive) if models else chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,
         index,
         store,
-        guard_of(settings, senses.embedder),
-        models,
-        dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
-        query_condenser(settings, models[0], breaker),
-        reranker,
+        guard=guard_of(settings, senses.embedder),
+        models=models,
+        senses=dataclasses.replace(senses, tracker=ConversationTracker(load_preset(settings.preset), index.terms)),
+        condenser=query_condenser(settings, models[0], breaker),
+        reranker=reranker,
         tools=(Calculator(read_language), *((data,) if data.tables else ())),
-        planner=query_planner(settings, breaker),
+        planner=query_planner(settings, breaker, models[0]),
         answers=extractive.answers,
         limits=limiter_of(settings),
     )
-    return Engine(settings, index, store, parts, data)
+    return Engine(parts, data)
 
 
 def _embedded(settings: Settings, embedder: Embedder, create: bool) -> tuple[Index, ConversationStore]:
@@ -117,12 +156,12 @@ def _in_postgres(settings: Settings, embedder: Embedder, create: bool) -> tuple[
 
 
 def build_sample(settings: Settings, progress: Progress | None = None, tables: Iterable[str | Path] = ()) -> Engine:
-    """An engine over the bundled sample library, made on first use in a folder of the user's account."""
+    """An engine over the bundled sample library, made on first use in a folder in the user's account."""
     engine = build(settings, create=True, tables=tables)
     with resources.as_file(resources.files("turnwise") / "sample") as folder:
         for document in engine.index.documents():
             path = Path(document.source)
-            if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # of an installation that has moved
+            if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # the installation has moved
                 engine.remove(document.source)
         engine.add(folder, progress=progress)
     return engine
@@ -132,30 +171,22 @@ def embedder_of(settings: Settings) -> OnnxEmbedder:
     return OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
 
 
-def passage_embedder(settings: Settings, embedder: OnnxEmbedder) -> Embedder:
-    """Who embeds documents: the distilled network, unless the user chose otherwise or has an embedder of their own."""
-    if settings.embed not in ("quick", "quality"):
-        raise ConfigError(f"'embed' cannot be {settings.embed!r}.", "Set it to quick or quality.")
-    return (
-        embedder
-        if settings.embedder or settings.embed == "quality"
-        else QuickEmbedder(embedder, threads=settings.threads)
-    )
+def passage_embedder(settings: Settings, embedder: Embedder) -> Embedder:
+    """The embedder of documents: the distilled network, unless the user chose otherwise or has their own."""
+    if settings.embedder or settings.embed == "quality" or not isinstance(embedder, OnnxEmbedder):
+        return embedder
+    return QuickEmbedder(embedder, threads=settings.threads)
 
 
 def reranker_of(settings: Settings) -> OnnxReranker | None:
-    """Who puts what a search finds in order, if anyone."""
-    match settings.rerank:
-        case "off":
-            return None
-        case "quick" | "quality":
-            return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
-        case other:
-            raise ConfigError(f"'rerank' cannot be {other!r}.", "Set it to quick, quality or off.")
+    """The model that orders what a search finds, or None."""
+    if settings.rerank == "off":
+        return None
+    return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
 
 
 def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:
-    """The rails around a turn, as the preset that is set describes them."""
+    """The rails around a turn, as the chosen preset describes them."""
     networks = OnnxGuard(threads=settings.threads)
     return GuardrailPipeline(settings.guard, max_message=settings.max_message, embedder=embedder, classifier=networks)
 
@@ -168,22 +199,22 @@ def senses_of(settings: Settings, embedder: Embedder) -> Senses:
 def chat_models(
     settings: Settings, extractive: ExtractiveAnswerer, breaker: Breaker | None = None
 ) -> tuple[ChatModel, ...]:
-    """Who answers: the language model that was set, if any, and beneath it sentences from the documents."""
+    """The models that answer: the language model that was set, if any, then sentences from the documents."""
     if settings.local:
         return (_local(settings), extractive)
     if not settings.endpoint:
         return (extractive,)
-    known = settings.context_tokens  # an endpoint may refuse what could outgrow its window
+    known = settings.context_tokens  # an endpoint may refuse a request that could exceed its window
     model = OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
-        settings.model,
-        settings.temperature,
-        settings.top_p,
-        min(settings.max_tokens, longest_answer(known)) if known else settings.max_tokens,
-        settings.model_timeout,
-        sampling_extras(settings.top_k, settings.repeat_penalty),
-        breaker,
+        model=settings.model,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=min(settings.max_tokens, longest_answer(known)) if known else settings.max_tokens,
+        timeout=settings.model_timeout,
+        extras=sampling_extras(settings.top_k, settings.repeat_penalty),
+        breaker=breaker,
         sees=settings.vision,
     )
     return (model, extractive)
@@ -193,45 +224,46 @@ def _local(settings: Settings) -> LocalChat:
     unset = settings.max_tokens == Settings().max_tokens
     return LocalChat(
         None if settings.model == "local" else Path(settings.model),
-        settings.temperature,
-        settings.top_p,
-        ANSWER if unset else settings.max_tokens,
-        settings.model_timeout,
-        settings.top_k,
-        settings.repeat_penalty,
-        settings.threads,
-        settings.context_tokens or WINDOW,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=ANSWER if unset else settings.max_tokens,
+        timeout=settings.model_timeout,
+        top_k=settings.top_k,
+        repeat_penalty=settings.repeat_penalty,
+        threads=settings.threads,
+        window=settings.context_tokens or WINDOW,
     )
 
 
 def query_condenser(
     settings: Settings, model: ChatModel | None = None, breaker: Breaker | None = None
 ) -> QueryCondenser:
-    """Who condenses: the embedded ways, and above them the language model where it is switched in."""
+    """The condenser: the built-in ways, and on top of them the language model if that is switched on."""
     rewriter = rewriter_of(settings, 150, model, breaker) if settings.condense_with_model else None
     return QueryCondenser(rewriter, settings.condense_timeout) if rewriter else QueryCondenser()
 
 
-def query_planner(settings: Settings, breaker: Breaker | None = None) -> QueryPlanner:
-    """Who plans: the form of a message, and above it the model behind the endpoint unless it is switched off."""
-    if not (settings.endpoint and settings.plan_with_model):
+def query_planner(settings: Settings, breaker: Breaker | None = None, model: ChatModel | None = None) -> QueryPlanner:
+    """The planner: by the form of a message, and on top of that by a model, unless it is local or switched off."""
+    if settings.local or not settings.plan_with_model:
         return QueryPlanner()
-    return QueryPlanner(QueryAnalyzer(rewriter_of(settings, 400, breaker=breaker), settings.plan_timeout))
+    rewriter = rewriter_of(settings, 400, model, breaker)
+    return QueryPlanner(QueryAnalyzer(rewriter, settings.plan_timeout)) if rewriter else QueryPlanner()
 
 
 def rewriter_of(
     settings: Settings, max_tokens: int, model: ChatModel | None = None, breaker: Breaker | None = None
 ) -> Rewriter | None:
-    """The language model as one that does small work for a turn, if there is one: the one that answers where it is
-    local, since it is in memory only once; else one that shares its endpoint."""
+    """A language model for small tasks within a turn, or None: the one that answers if it is local (it is in memory
+    only once) or the user's own, otherwise one that shares its endpoint."""
     if settings.local:
         return model if isinstance(model, LocalChat) else _local(settings)
     if not settings.endpoint:
-        return None
+        return cast(Rewriter, model) if hasattr(model, "rewrite") else None
     return OpenAIChat(
         settings.endpoint,
         os.environ.get("OPENAI_API_KEY"),
-        settings.model,
+        model=settings.model,
         temperature=0.2,
         top_p=0.9,
         max_tokens=max_tokens,
@@ -241,7 +273,7 @@ def rewriter_of(
 
 
 def limiter_of(settings: Settings) -> RateLimiter | None:
-    """Who counts messages, if they are limited."""
+    """The counter of messages, or None if they are not limited."""
     limits = {
         "conversation": settings.limit_conversation,
         "user": settings.limit_user,
@@ -252,9 +284,15 @@ def limiter_of(settings: Settings) -> RateLimiter | None:
     return rate_limiter(limits, settings.limits_store, file, settings.limits_fail_closed)
 
 
-def data_tool(settings: Settings, tables: Iterable[str | Path] = (), breaker: Breaker | None = None) -> DataTool:
-    """Who answers questions about tables, with those attached that are set, and these."""
-    tool = DataTool(rewriter_of(settings, 500, breaker=breaker) if settings.endpoint else None)
+def data_tool(
+    settings: Settings,
+    tables: Iterable[str | Path] = (),
+    breaker: Breaker | None = None,
+    models: Sequence[ChatModel] = (),
+) -> DataTool:
+    """The tool that answers questions about tables, with these and those that are set attached."""
+    model = models[0] if models else None
+    tool = DataTool(None if settings.local else rewriter_of(settings, 500, model, breaker))
     for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
         tool.attach(place)
     return tool
@@ -265,7 +303,7 @@ def library_folder(settings: Settings) -> Path:
 
 
 def library_place(settings: Settings) -> str:
-    """Where the library is, as it may be shown."""
+    """Where the library is, without any password."""
     return postgres.name_of(settings.database) if settings.database else str(library_folder(settings))
 
 

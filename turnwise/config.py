@@ -8,115 +8,148 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from turnwise.errors import ConfigError
 
+Setting = dataclasses.Field[Any]  # of Settings
 
-def _setting(default: Any, about: str) -> Any:
-    return field(default=default, metadata={"about": about})
+
+def _setting(default: Any, about: str, least: float | None = None, most: float | None = None) -> Any:
+    return field(default=default, metadata={"about": about, "least": least, "most": most})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Every knob of Turnwise. The key in turnwise.toml is the field's name; in the environment, TURNWISE_<NAME>."""
 
-    library: str = _setting("", "Folder of the library. Empty: a folder of your user account.")
+    library: str = _setting("", "Folder of the library. Empty: a folder in your user account.")
     database: str = _setting(
-        "", "PostgreSQL to keep the library in: postgres://USER:PASSWORD@HOST/NAME. Empty: the folder."
+        "", "PostgreSQL database to keep the library in: postgres://USER:PASSWORD@HOST/NAME. Empty: use the folder."
     )
     data: str = _setting(
-        "", "Tables to ask too: CSV, TSV, Parquet or SQLite files, or postgres://…, with commas between. Only read."
+        "",
+        "Tables to ask as well: CSV, TSV, Parquet or SQLite files, or postgres://…, separated by commas. They are only"
+        " read.",
     )
-    durable: bool = _setting(False, "Wait for the disk at every turn too, so that even a power cut loses nothing.")
+    durable: bool = _setting(False, "Wait for the disk at every turn too, so that not even a power cut loses anything.")
 
     model: str = _setting(
         "", "Chat model: its name at the endpoint (empty: the first one), a GGUF file of yours, or local."
     )
     base_url: str = _setting("", "An OpenAI-compatible endpoint (also OPENAI_BASE_URL). Empty: answer without a model.")
-    model_timeout: float = _setting(60.0, "Seconds to wait for the model's next words before falling back.")
-    temperature: float = _setting(0.35, "Sampling temperature sent to the model.")
-    top_p: float = _setting(0.9, "Nucleus sampling sent to the model.")
-    top_k: int = _setting(50, "The same by rank, where the provider has it. 0: not sent.")
-    repeat_penalty: float = _setting(1.15, "Penalty for repeating words, where the provider has it. 0: not sent.")
+    model_timeout: float = _setting(60.0, "Seconds to wait for the model's next words before falling back.", least=0)
+    temperature: float = _setting(0.35, "Sampling temperature sent to the model.", least=0, most=2)
+    top_p: float = _setting(0.9, "Nucleus sampling sent to the model.", least=0, most=1)
+    top_k: int = _setting(50, "Top-k sampling, if the provider supports it. 0: not sent.", least=0)
+    repeat_penalty: float = _setting(
+        1.15, "Penalty for repeating words, if the provider supports it. 0: not sent.", least=0, most=10
+    )
     max_tokens: int = _setting(
-        2000, "Longest answer asked of the model, in tokens; of a local one 512 unless this is set."
+        2000,
+        "Longest answer asked of the model, in tokens. A local one is asked for 512 unless this is set.",
+        least=1,
     )
 
     embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
-    embed: str = _setting("quick", "Who makes the vectors of documents: quick, or quality (four times slower).")
-    threads: int = _setting(0, "Threads for embedding. 0: one a core.")
+    embed: Literal["quick", "quality"] = _setting(
+        "quick", "Which network makes the vectors of documents; quality is four times slower."
+    )
+    threads: int = _setting(0, "Threads for embedding. 0: one per core.", least=0)
 
-    evidence: int = _setting(6, "Passages an answer may draw on (at most 8).")
-    added_weight: float = _setting(1.0, "How much a word added from the conversation counts, times its probability.")
-    talk_weight: float = _setting(0.3, "How much all that was asked of late counts in the search for a follow-up.")
-    rerank: str = _setting("quick", "Who orders what is found: quick, quality (better, eight times slower) or off.")
+    evidence: int = _setting(6, "Passages an answer may draw on.", least=1, most=8)
+    added_weight: float = _setting(
+        1.0, "How much a word added from the conversation counts, times its probability.", least=0
+    )
+    talk_weight: float = _setting(
+        0.3, "How much everything asked recently counts in the search for a follow-up.", least=0
+    )
+    rerank: Literal["quick", "quality", "off"] = _setting(
+        "quick", "Which network orders what is found; quality is better and eight times slower."
+    )
 
     condense_with_model: bool = _setting(
-        False, "Let the chat model rewrite follow-ups too; what it may not say is refused."
+        False, "Let the chat model rewrite follow-ups too. Rewrites that say what it may not say are refused."
     )
-    condense_timeout: float = _setting(3.0, "Seconds it may take for that before the embedded way stands.")
+    condense_timeout: float = _setting(
+        3.0, "Seconds it may take for that before the built-in rewrite is used.", least=0
+    )
 
     plan_with_model: bool = _setting(
-        True, "Let the model behind base_url plan messages that may take several steps; nothing without one."
+        True, "Let the model behind base_url plan messages that may take several steps. No effect without one."
     )
-    plan_timeout: float = _setting(5.0, "Seconds it may take for that before the plan by form stands.")
+    plan_timeout: float = _setting(5.0, "Seconds it may take for that before the built-in plan is used.", least=0)
 
-    history_messages: int = _setting(20, "Most messages of the conversation that a model is sent whole.")
+    history_messages: int = _setting(20, "Most messages of the conversation that are sent to a model in full.", least=0)
     context_tokens: int = _setting(
-        0, "Tokens of the model's window (at least 1024). 0: what the model says; 8192 where it says nothing."
+        0, "Tokens in the model's window, 1024 or more. 0: what the model says, or 8192 if it does not say.", least=0
     )
-    spelling: bool = _setting(True, "Whether a mistyped word is read as the word of the documents that it is near to.")
+    spelling: bool = _setting(True, "Whether a mistyped word is read as the word in the documents that it is close to.")
     follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")
-    follow_up_threshold: float = _setting(0.5, "Confidence from which a message counts as a follow-up.")
-    memory_seconds: float = _setting(300.0, "Silence after which an old topic pulls less at a vague message.")
+    follow_up_threshold: float = _setting(
+        0.5, "Confidence from which a message counts as a follow-up.", least=0, most=1
+    )
+    memory_seconds: float = _setting(
+        300.0, "Seconds of silence after which an old topic pulls less at a vague message.", least=0
+    )
     topic_signal: bool = _setting(True, "Whether a message that leaves the topic is marked as such.")
 
-    suggestions: int = _setting(3, "Most questions suggested after an answer, each seen to be answerable. 0: none.")
+    suggestions: int = _setting(
+        3, "Most questions suggested after an answer, each checked to be answerable. 0: none.", least=0
+    )
     preset: str = _setting("general", "Topics and guidance: general, tutor, academic, support, or a file of your own.")
 
     guard: str = _setting(
         "general",
-        "Rails around a turn: general, customer_service, tutor, academic, strict, off, or a file of yours.",
+        "Rails around a turn: general, customer_service, tutor, academic, strict, off, or a file of your own.",
     )
 
     style: str = _setting(
         "", "Citation style of the sources: apa, ieee, any other CSL style, or a .csl file. Empty: none."
     )
 
-    max_message: int = _setting(16000, "Longest message taken, in characters.")
-    max_body: int = _setting(2_000_000, "Largest request body the server takes, in bytes.")
+    max_message: int = _setting(16000, "Longest message accepted, in characters.", least=1)
+    max_body: int = _setting(2_000_000, "Largest request body the server accepts, in bytes.", least=1)
     limit_conversation: str = _setting(
         "", "Most messages in one conversation: 30/minute, 1000/day, 20/minute burst 5. Empty: no limit."
     )
-    limit_user: str = _setting("", "The same for one user, as the caller names them.")
-    limit_key: str = _setting("", "The same for one key; where the server is open, as sent in Authorization: Bearer.")
+    limit_user: str = _setting("", "The same for one user, as named by the caller.")
+    limit_key: str = _setting("", "The same for one key; if the server is open, as sent in Authorization: Bearer.")
     limit_address: str = _setting("", "The same for one address that requests come from.")
     limits_store: str = _setting(
-        "memory", "Where messages are counted: memory, sqlite (the processes of one machine) or redis://HOST:PORT."
+        "memory", "Where messages are counted: memory, sqlite (for all processes on one machine) or redis://HOST:PORT."
     )
     limits_fail_closed: bool = _setting(
-        False, "Refuse messages while those cannot be counted there. Else each process counts by itself meanwhile."
+        False, "Refuse messages while they cannot be counted there. Otherwise each process counts by itself meanwhile."
     )
-    proxies: int = _setting(0, "Proxies of yours before the server; so many addresses of X-Forwarded-For are believed.")
+    proxies: int = _setting(
+        0, "Your own proxies in front of the server; that many addresses of X-Forwarded-For are trusted.", least=0
+    )
     host: str = _setting("127.0.0.1", "Address the server listens on.")
-    port: int = _setting(8000, "Port the server listens on.")
-    access: str = _setting(
-        "auto",
-        "Who may call: keys (who has one), open (anyone), or auto: open on this machine until a key is made.",
+    port: int = _setting(8000, "Port the server listens on.", least=0, most=65535)
+    access: Literal["auto", "keys", "open"] = _setting(
+        "auto", "Who may call: whoever has a key, anyone (open), or auto: open on this machine until a key is made."
     )
     cors: str = _setting(
-        "", "Web pages elsewhere that may call: https://chat.example.org, with commas between. Empty: none."
+        "", "Web pages on other sites that may call: https://chat.example.org, separated by commas. Empty: none."
     )
-    max_upload: int = _setting(100_000_000, "Largest document the server takes, in bytes.")
-    resume_seconds: float = _setting(60.0, "Seconds that an answer goes on without a reader, and can be read again.")
-    turns_at_once: int = _setting(0, "Turns worked on at the same time; the others wait. 0: two a core.")
-    vision: bool = _setting(False, "Whether the chat model can see. Images are sent to it; else they are declined.")
-    logs: str = _setting("text", "Lines of the server's log: text, or json.")
+    max_upload: int = _setting(100_000_000, "Largest document the server accepts, in bytes.", least=1)
+    resume_seconds: float = _setting(
+        60.0, "Seconds that an answer goes on without a reader, and can be read again.", least=0
+    )
+    turns_at_once: int = _setting(0, "Turns worked on at the same time; the others wait. 0: two per core.", least=0)
+    vision: bool = _setting(False, "Whether the chat model can see. If so, images are sent to it; if not, declined.")
+    logs: Literal["text", "json"] = _setting("text", "Format of the lines of the server's log.")
     trace_text: bool = _setting(
-        False, "Whether traces sent by OpenTelemetry hold what was asked and answered. Else only what was decided."
+        False, "Whether traces sent by OpenTelemetry hold what was asked and answered. If not, only what was decided."
     )
+
+    def __post_init__(self) -> None:
+        for each in dataclasses.fields(self):
+            if not _is_allowed(each, value := getattr(self, each.name)):
+                raise ConfigError(f"'{each.name}' should be {allowed(each)}, not {value!r}.", "Change it.")
 
     @property
     def local(self) -> bool:
@@ -126,7 +159,7 @@ class Settings:
 
     @property
     def endpoint(self) -> str:
-        """The address of the chat model, empty where there is none."""
+        """The address of the chat model, or empty if there is none."""
         return "" if self.local else self.base_url
 
 
@@ -136,12 +169,14 @@ PREFIX = "TURNWISE_"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A setting as it stands, and who set it: default, a file, an environment variable or an argument."""
+    """A setting as it stands, and who set it: default, a file, an environment variable or an argument. `allowed` says
+    which values it may have, or is empty if any of its type will do."""
 
     name: str
     value: Any
     origin: str
     about: str
+    allowed: str = ""
 
 
 def load(
@@ -151,14 +186,14 @@ def load(
 ) -> tuple[Settings, list[Origin]]:
     """The settings in force and where each came from. `file` defaults to turnwise.toml here, if there is one."""
     environment = os.environ if environment is None else environment
-    types = get_type_hints(Settings)
+    known = {each.name: each for each in dataclasses.fields(Settings)}
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
 
     def put(name: str, value: Any, origin: str) -> None:
-        if name not in types:
-            raise _unknown(name, origin, types)
-        values[name] = _fit(name, value, types[name], origin)
+        if name not in known:
+            raise _unknown(name, origin, known)
+        values[name] = _fit(known[name], value, origin)
         origins[name] = origin
 
     for name, value in _read(file).items():
@@ -174,8 +209,8 @@ def load(
 
     settings = Settings(**values)
     return settings, [
-        Origin(f.name, getattr(settings, f.name), origins.get(f.name, "default"), f.metadata["about"])
-        for f in dataclasses.fields(Settings)
+        Origin(name, getattr(settings, name), origins.get(name, "default"), each.metadata["about"], allowed(each))
+        for name, each in known.items()
     ]
 
 
@@ -191,7 +226,7 @@ def _read(file: Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}", "Mend it or move it away.") from error
+        raise ConfigError(f"{path} cannot be read: {error}", "Fix it or move it away.") from error
 
 
 def _unknown(name: str, origin: str, known: Mapping[str, Any]) -> ConfigError:
@@ -200,17 +235,45 @@ def _unknown(name: str, origin: str, known: Mapping[str, Any]) -> ConfigError:
     return ConfigError(f"Unknown setting '{name}' in {origin}.", hint)
 
 
-def _fit(name: str, value: Any, kind: type, origin: str) -> Any:
+def _fit(setting: Setting, value: Any, origin: str) -> Any:
+    kind = str if _choices(setting) else _types()[setting.name]
     if isinstance(value, str) and kind is not str:
         value = _from_text(value, kind)
     if kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not kind:
-        raise ConfigError(f"'{name}' in {origin} should be {_spoken[kind]}, not {value!r}.", "Change it there.")
+    wanted = _spoken[kind] if type(value) is not kind else "" if _is_allowed(setting, value) else allowed(setting)
+    if wanted:
+        raise ConfigError(f"'{setting.name}' in {origin} should be {wanted}, not {value!r}.", "Change it there.")
     return value
 
 
 _spoken = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def allowed(setting: Setting) -> str:
+    """The choices or the range of a setting, in words; empty if it has neither."""
+    if choices := _choices(setting):
+        return f"{', '.join(choices[:-1])} or {choices[-1]}"
+    least, most = setting.metadata["least"], setting.metadata["most"]
+    if least is None:
+        return ""
+    return f"at least {least}" if most is None else f"from {least} to {most}"
+
+
+def _is_allowed(setting: Setting, value: Any) -> bool:
+    if choices := _choices(setting):
+        return value in choices
+    least, most = setting.metadata["least"], setting.metadata["most"]
+    return least is None or (isinstance(value, int | float) and least <= value and (most is None or value <= most))
+
+
+def _choices(setting: Setting) -> tuple[str, ...]:
+    return get_args(_types()[setting.name])
+
+
+@cache
+def _types() -> dict[str, Any]:
+    return get_type_hints(Settings)
 
 
 def _from_text(text: str, kind: type) -> Any:

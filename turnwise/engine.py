@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +22,7 @@ from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
-from turnwise.turn.examine import analyze, sent_in
+from turnwise.turn.examine import analyze, plan, sent_in
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
@@ -40,6 +41,7 @@ from turnwise.types import (
     Message,
     Passage,
     Progress,
+    QueryPlan,
     Reach,
     Reply,
     SearchQuery,
@@ -58,11 +60,22 @@ T = TypeVar("T")
 
 
 class TurnFailed(TurnwiseError):
-    """A turn that ended in an error, as `Chat.ask` raises it: the code, message and hint of what went wrong."""
+    """A turn that ended in an error, as `Chat.ask` raises it: the code, message and hint of what went wrong.
+
+    It is also of the class of that error, so `except MessageBlocked` catches it; the error itself is its `__cause__`.
+    """
+
+    def __new__(cls, failed: Failed) -> TurnFailed:
+        cause = failed.cause
+        kind = _failed_as(type(cause)) if isinstance(cause, TurnwiseError) else cls  # type: ignore[arg-type]
+        return super().__new__(kind)
 
     def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.error["message"], failed.error["hint"])
+        TurnwiseError.__init__(self, failed.error["message"], failed.error["hint"])
+        if isinstance(failed.cause, TurnwiseError):
+            vars(self).update(vars(failed.cause))  # such as `retry_after`
         self.failed = failed
+        self.__cause__ = failed.cause
 
     @property
     def code(self) -> str:
@@ -73,22 +86,38 @@ class TurnFailed(TurnwiseError):
         return self.failed.status
 
 
+@cache
+def _failed_as(kind: type[TurnwiseError]) -> type[TurnFailed]:
+    """The class of a failed turn whose error is of this kind."""
+    if issubclass(kind, TurnFailed):
+        return kind
+    return type(kind.__name__, (TurnFailed, kind), {"__module__": kind.__module__})
+
+
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
-    def __init__(
-        self, settings: Settings, index: Index, store: ConversationStore, parts: Parts, data: Database
-    ) -> None:
-        self.settings = settings
-        self.index = index
-        self.store = store
+    def __init__(self, parts: Parts, data: Database) -> None:
         self._parts = parts
         self._data = data
         self._background: _Loop | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def settings(self) -> Settings:
+        return self._parts.settings
+
+    @property
+    def index(self) -> Index:
+        return self._parts.index
+
+    @property
+    def store(self) -> ConversationStore:
+        return self._parts.store
 
     @property
     def models(self) -> Sequence[ChatModel]:
-        """Who answers: they are asked in order, and the first that speaks does."""
+        """The models that answer. They are asked in order, and the first to speak answers."""
         return self._parts.models
 
     @property
@@ -101,7 +130,7 @@ class Engine:
 
     @property
     def guard(self) -> GuardrailPipeline:
-        """The rails around its turns, to ask them about a text."""
+        """The rails around its turns, which can also be asked about a text."""
         return self._parts.guard
 
     def add(
@@ -114,10 +143,10 @@ class Engine:
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
-        """Read documents into the library: files, folders, patterns ("papers/*.pdf"), addresses of the web, and
-        bibliographies with the files they name. `contents` are documents given as bytes, by name. All get the
-        collection and the tags. Words can be searched as soon as a document is in; vectors follow. Those of a tenant
-        are seen by it alone, those that are attached to a conversation by turns of that alone."""
+        """Read documents into the library: files, folders, patterns ("papers/*.pdf"), web addresses, and bibliographies
+        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the tags.
+        A document can be searched by its words as soon as it is in; vectors follow. A tenant's documents are seen only
+        by that tenant, those attached to a conversation only by its turns."""
         report = self.read(
             *paths,
             collection=collection,
@@ -140,8 +169,8 @@ class Engine:
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
-        """The first half of `add`: what is read can be searched by its words. Where it is much, what is said to the
-        assistant in it is looked for in the other half; a turn looks at what it finds in any case."""
+        """The first half of `add`: what is read can be searched by its words. Large additions are checked for
+        instructions to the assistant in the other half, `embed`; a turn checks what it finds in any case."""
         shelf = ingest.Shelf.of(collection, tags, tenant, attached)
         return ingest.add(self.index, paths, progress, shelf, contents, inspector=self._parts.guard.instructions)
 
@@ -154,8 +183,8 @@ class Engine:
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
-        """Read one document that somebody sent; it can be searched by its words when this returns. One of the same name
-        in the same place is replaced. Raises DocumentError where it cannot be read."""
+        """Read one document that somebody sent; it can be searched by its words when this returns. It replaces one of
+        the same name in the same place. Raises DocumentError if it cannot be read."""
         shelf, rail = ingest.Shelf.of(collection, tags, tenant, attached), self._parts.guard.instructions
         report = ingest.add(self.index, (), None, shelf, {name: data}, inspector=rail, uploaded=True)
         if report.failed:
@@ -163,7 +192,7 @@ class Engine:
         return report
 
     def uploaded(self, name: str, tenant: str = "", attached: str = "") -> DocumentInfo | None:
-        """The document that was uploaded under that name."""
+        """The document that was uploaded under that name, or None."""
         reach = Reach(tenant, (), (attached,) if attached else ())
         return self.index.document(upload_source(name, tenant, attached), reach)
 
@@ -177,20 +206,20 @@ class Engine:
         tenant: str = "",
     ) -> Iterator[Change]:
         """Keep the library up to date with files and folders that were added: what changes is read again, what is
-        deleted is taken out, until `stop` is set. Gives each change when it can be searched by its words."""
+        deleted is taken out, until `stop` is set. Yields each change once it can be searched by its words."""
         shelf = ingest.Shelf.of(collection, tags, tenant)
         return watch(self.index, Watched(paths), shelf, every, stop, self._parts.guard.instructions)
 
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
-        """The other half: the vectors that are missing, then the check of what was not looked at, until nothing is left
-        or `stop` is set. Gives how many vectors were made."""
+        """The other half of `add`: make the missing vectors, then check what was not checked yet, until nothing is left
+        or `stop` is set. Returns how many vectors were made."""
         made = ingest.embed_pending(self.index, progress, stop)
         if (rail := self._parts.guard.instructions) is not None:
             ingest.inspect_pending(self.index, rail, progress, stop, new=True)
         return made
 
     def checked(self, report: AddReport) -> AddReport:
-        """The report of `read` with what `embed` has found since in the documents that it was left to look at."""
+        """The report of `read`, with what `embed` has since found in the documents that it was left to check."""
         if not report.unchecked:
             return report
         left = set(report.unchecked)
@@ -203,7 +232,7 @@ class Engine:
         return ingest.pending(self.index)
 
     def unchecked(self, sources: Iterable[str] | None = None) -> dict[str, int]:
-        """How many passages are still to be looked at for instructions to the assistant, by source: all, or these."""
+        """How many passages are still to be checked for instructions to the assistant, by source: all, or these."""
         return self.index.unchecked_in(sources) if self.checks_documents else {}
 
     def unfinished(self) -> bool:
@@ -211,46 +240,47 @@ class Engine:
         return self.pending() > 0 or (self.checks_documents and bool(self.index.unchecked("", 0, 1)))
 
     def remove(self, source: str | Path) -> bool:
-        """Take a document out, everywhere. False where the library has none of that path."""
+        """Remove a document completely. Returns False if the library has none with that path."""
         return ingest.remove(self.index, str(source))
 
     def remove_document(self, document_id: int, reach: Reach = LIBRARY) -> bool:
-        """Take a document out, everywhere. False where there is none of that id within reach."""
+        """Remove a document completely. Returns False if there is none with that id within reach."""
         found = self.index.document(document_id, reach)
         return found is not None and self.index.remove(found.source)
 
     def remove_collection(self, name: str, reach: Reach = LIBRARY) -> int:
-        """Take the documents of a collection out, those that are within reach. Gives how many there were."""
+        """Remove the documents of a collection that are within reach. Returns how many there were."""
         own, removed = dataclasses.replace(reach, conversations=()), 0
         while found := self.index.find_documents(collection=name, reach=own):
             removed += sum(self.index.remove(each.source) for each in found)
         return removed
 
     def remove_attachments(self, conversation_id: str, tenant: str = "") -> int:
-        """Take out what was attached to a conversation. Gives how many documents there were."""
+        """Remove what was attached to a conversation. Returns how many documents there were."""
         found = self.index.attachments(Reach(tenant, (), (conversation_id,)))
         return sum(self.index.remove(each.source) for each in found)
 
     def reindex(self, document_id: int, reach: Reach = LIBRARY) -> bool | None:
-        """Read a document again where its file is still there, else have its vectors made again: an address of the web
-        is asked by `add` alone. Gives whether it was read; None where there is none of that id within reach. Raises
-        DocumentError where it cannot be read any more."""
+        """Read a document again if its file is still there; if not, have its vectors made again (only `add` fetches web
+        addresses). Returns whether it was read, or None if there is none with that id within reach. Raises
+        DocumentError if it can no longer be read."""
         found = self.index.document(document_id, reach)
         return None if found is None else ingest.read_again(self.index, found, self._parts.guard.instructions)
 
     def trust(self, source: str | Path, trusted: bool = True) -> bool:
-        """Say that a document is fine although it seems to instruct the assistant, or take that back: then its passages
-        may answer. That holds for what it says now, also when it is added again. False where there is none."""
+        """Say that a document is fine although it seems to instruct the assistant, so that its passages may answer; or
+        take that back. It holds for the document's present content, even when it is added again. Returns False if there
+        is no such document."""
         return ingest.trust(self.index, str(source), trusted)
 
     @property
     def checks_documents(self) -> bool:
-        """Whether the guard in force looks for instructions to the assistant in documents."""
+        """Whether the guard in use looks for instructions to the assistant in documents."""
         return self._parts.guard.instructions is not None
 
     def suspects(self, progress: Progress | None = None) -> list[Suspect]:
-        """The documents that hold instructions to the assistant, those that are trusted too. What was added before
-        documents were checked is checked now; nothing where the guard does not look at documents."""
+        """The documents that hold instructions to the assistant, including trusted ones. What was added before
+        documents were checked is checked now. Empty if the guard does not check documents."""
         rail = self._parts.guard.instructions
         if rail is None:
             return []
@@ -258,7 +288,7 @@ class Engine:
         return self._suspects()
 
     def _suspects(self) -> list[Suspect]:
-        """Those that are known."""
+        """The ones known so far."""
         if (rail := self._parts.guard.instructions) is None:
             return []
         found = [dataclasses.replace(each, passages=rail.among(each.passages)) for each in self.index.suspects()]
@@ -273,15 +303,15 @@ class Engine:
         return {each.id for each in asked if each.hidden or rail.among(found.get(each.id, ()))}
 
     def add_tool(self, tool: Tool | Callable[..., Any]) -> None:
-        """Let turns call a function of yours (see `turnwise.tool`). Yours are asked before those that come along."""
+        """Let turns call a function of yours (see `turnwise.tool`). Yours are asked before the built-in ones."""
         added = as_tool(tool)
         if any(each.name == added.name for each in self._parts.tools):
-            raise ToolError(f"There is a tool called {added.name} already.", "Give the function another name.")
+            raise ToolError(f"There is already a tool called {added.name}.", "Give the function another name.")
         self._parts = dataclasses.replace(self._parts, tools=(added, *self._parts.tools))
 
     def attach(self, place: str | Path) -> tuple[Table, ...]:
-        """Let questions be answered from tables too: a CSV, TSV, Parquet or SQLite file, or a database behind an
-        address (postgres://USER:PASSWORD@HOST/NAME). They are only read, and not kept. Gives the tables."""
+        """Let questions be answered from tables too: a CSV, TSV, Parquet or SQLite file, or a database at an address
+        (postgres://USER:PASSWORD@HOST/NAME). They are only read, and not stored. Returns the tables."""
         tables = self._data.attach(place)
         if self._data not in self._parts.tools:
             self._parts = dataclasses.replace(self._parts, tools=(*self._parts.tools, self._data))
@@ -289,12 +319,12 @@ class Engine:
 
     @property
     def data(self) -> tuple[Table, ...]:
-        """The tables that can be asked."""
+        """The attached tables."""
         return self._data.tables
 
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING, reach: Reach = LIBRARY) -> list[Hit]:
-        """The best k passages for a question in the documents that the filter lets through, as a turn finds them. Those
-        that a turn leaves out, for they instruct the assistant, are among them: see `is_suspect`."""
+        """The best k passages for a question in the documents that the filter lets through, as a turn finds them. They
+        include those that a turn would leave out because they instruct the assistant: see `is_suspect`."""
         check_filter(where)
         hits = find(SearchQuery(query, where=where, reach=reach), k, self.index.search, self._parts.reranker)
         rail = self._parts.guard.instructions
@@ -308,24 +338,25 @@ class Engine:
         return find(query, k, self.index.search, self._parts.reranker)
 
     def is_suspect(self, passage: Passage) -> bool:
-        """Whether turns leave a passage out or warn of it, for it seems to instruct the assistant."""
+        """Whether turns leave a passage out, or warn of it, because it seems to instruct the assistant."""
         rail = self._parts.guard.instructions
         return rail is not None and rail.is_suspect(passage)
 
     def chat(self, conversation_id: str | None = None, where: Filter = EVERYTHING) -> Chat:
-        """A conversation kept in the library; a new one where no id is given. With a filter, only the documents that it
-        lets through answer."""
+        """A conversation kept in the library; a new one if no id is given. With a filter, answers come only from the
+        documents that it lets through."""
         return Chat(self, conversation_id or uuid.uuid4().hex, where)
 
     def prepare(self) -> None:
-        """Do what the models can do before they are first asked, such as loading. Raises a ModelError."""
+        """Do what the models can do before they are first asked, such as loading. May raise a ModelError."""
         for model in self.models:
             if prepare := getattr(model, "prepare", None):
                 prepare()
 
     def process_query(self, query_id: str, query: str, session_id: str) -> Reply:
-        """One turn of the conversation of that id: its history in, a plan, what the plan finds, the answer, and the
-        history updated. The plan of the reply carries the query id. Raises TurnFailed where it ended in an error."""
+        """One turn of the conversation with that id: its history is read, a plan made and carried out, the answer
+        written, and the history updated. The reply's plan carries the query id. Raises TurnFailed if the turn ended in
+        an error."""
         return self.run(self.answer(TurnRequest(query, conversation_id=session_id, query_id=query_id)))
 
     def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
@@ -333,7 +364,7 @@ class Engine:
         return run_turn(request, self._parts)
 
     async def answer(self, request: TurnRequest) -> Reply:
-        """One turn, when it is done. Raises TurnFailed where it ended in an error."""
+        """One turn, when it is done. Raises TurnFailed if it ended in an error."""
         async with aclosing(self.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Answered):
@@ -347,21 +378,26 @@ class Engine:
         searched, answered or stored."""
         return analyze(request, self._parts)
 
+    def plan(self, question: str, history: Sequence[Message] = (), query_id: str = "") -> QueryPlan:
+        """The steps that would answer a question, with the tools and the model in use. None of them is carried out.
+        Raises MessageBlocked if the guard refuses the question."""
+        return self.run(plan(question, history, self._parts, query_id))
+
     async def admit(self, request: TurnRequest) -> None:
-        """Count a message that is looked at and not answered. Raises TooManyRequests where a limit was reached."""
+        """Count a message that is analyzed but not answered. Raises TooManyRequests if a limit was reached."""
         await admit(request, self._parts.limits)
 
     def sent(self, conversation: Conversation, turn: int, reach: Reach = LIBRARY) -> tuple[Message, ...]:
-        """What a language model was sent in a turn of a conversation; nothing where it was not asked."""
+        """What a language model was sent in a turn of a conversation; empty if none was asked."""
         return sent_in(conversation, turn, self._parts, reach)
 
     def memory(self, user: str = "", tenant: str = "") -> Profile:
-        """What is remembered of a user across conversations. Nothing is unless they wish it: see `set_memory`."""
+        """What is remembered about a user across conversations. Nothing is, unless they want it: see `set_memory`."""
         return Profile.from_dict(self.store.profiles.profile(tenant, user))
 
     def set_memory(self, profile: Profile | Mapping[str, Any], user: str = "", tenant: str = "") -> Profile:
-        """Keep this of a user, in place of what was kept; with `enabled`, turns use it and add to it. Gives it as it is
-        kept. Raises MessageBlocked for a preference that would be refused as a message."""
+        """Remember this about a user, in place of what was remembered; with `enabled`, turns use it and add to it.
+        Returns it as it is stored. Raises MessageBlocked for a preference that would be refused as a message."""
         given = Profile.from_dict(profile.to_dict() if isinstance(profile, Profile) else profile)
         judged = {each: self.guard.judge_input(each) for each in given.preferences}
         if refused := [each for each, result in judged.items() if result.blocked]:
@@ -372,22 +408,27 @@ class Engine:
         return kept
 
     def forget(self, user: str = "", tenant: str = "") -> bool:
-        """Erase all that is remembered of a user, and remember nothing more. False where there was nothing."""
+        """Erase everything remembered about a user, and remember nothing more. Returns False if there was nothing."""
         return self.store.profiles.delete(tenant, user)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for async work from plain code, also where a loop is already running (a notebook)."""
-        if self._background is None:
-            self._background = _Loop()
-        return self._background.wait(work)
+        """Wait for async work from plain code, even while a loop is running (as in a notebook)."""
+        with self._lock:
+            if self._background is None:
+                self._background = _Loop()
+            background = self._background
+        return background.wait(work)
 
     def keeping(self, store: ConversationStore) -> Engine:
         """The same library and models, with conversations kept elsewhere. Close this engine, not that one."""
-        return Engine(self.settings, self.index, store, dataclasses.replace(self._parts, store=store), self._data)
+        return Engine(dataclasses.replace(self._parts, store=store), self._data)
 
     def close(self) -> None:
-        if self._background is not None:
-            self._background.stop()
+        """Stop what is running and close the library. Closing again does nothing."""
+        with self._lock:
+            background, self._background = self._background, None
+        if background is not None:
+            background.stop()
         self.index.close()
         if self._parts.limits:
             self._parts.limits.close()
@@ -418,15 +459,15 @@ class Chat:
         return self._engine.store.conversation(self.id)
 
     def sent(self, turn: int) -> tuple[Message, ...]:
-        """What a language model was sent in a turn of this conversation; nothing where it was not asked."""
+        """What a language model was sent in a turn of this conversation; empty if none was asked."""
         return self._engine.sent(self.history, turn)
 
     def _request(self, message: str, condensed_query: str | None) -> TurnRequest:
-        return TurnRequest(message, (), self.id, condensed_query, self.where)
+        return TurnRequest(message, conversation_id=self.id, condensed_query=condensed_query, where=self.where)
 
 
 class _Loop:
-    """An event loop on a thread of its own, for callers that are not async."""
+    """An event loop on its own thread, for callers that are not async."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -434,10 +475,22 @@ class _Loop:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # such as Ctrl-C: nobody waits for the work any more
+            future.cancel()
+            raise
 
     def stop(self) -> None:
-        self.wait(self._loop.shutdown_asyncgens())
+        self.wait(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()

@@ -5,40 +5,41 @@ TurnwiseError
 │   ├── EmptyMessage
 │   ├── MessageTooLong
 │   ├── NotText             NUL bytes, lone surrogates
-│   ├── BadRequest          a body, an id or a role that is not of the expected form
-│   ├── KeyReused           an Idempotency-Key that came with another request before
-│   ├── ImageNotSeen        a picture, and no model that can see
+│   ├── BadRequest          a body, an id or a role that does not have the expected form
+│   ├── KeyReused           an Idempotency-Key that was already used for another request
+│   ├── ImageNotSeen        an image, and no model that can see
 │   └── MessageBlocked      a rail refused the message
 │       └── AnswerBlocked   a rail stopped the answer to it
 ├── RequestInFlight         the same request (by its Idempotency-Key) is being answered
-├── NotAllowed              the key that was sent is missing, wrong, revoked, or not for this
-├── NotFound                nothing of that name that the caller may see
+├── NotAllowed              the key is missing, wrong, revoked, or does not permit this
+├── NotFound                nothing with that name that the caller may see
 ├── TooManyRequests         a rate limit was reached; `retry_after` says for how many seconds
-├── Overloaded              too many messages wait to be answered; `retry_after` likewise
+├── Overloaded              too many messages are waiting for an answer; `retry_after` likewise
 ├── Interrupted             the answer was stopped before it was complete
 │   └── ShuttingDown        because the server is being stopped
 ├── LimitsUnavailable       the rate limits could not be checked
-├── ConfigError             a setting that is unknown or does not fit
+├── ConfigError             a setting that is unknown or has a value it cannot have
 ├── ToolError               a function that cannot be a tool
 ├── LibraryError
 │   ├── LibraryNotFound
 │   ├── LibraryDamaged      the database cannot be read or written
-│   └── LibraryUnavailable  the database cannot be reached, or has gone
+│   └── LibraryUnavailable  the database cannot be reached, or the connection was lost
 ├── DocumentError           one document could not be read; the others go on
 │   ├── UnsupportedDocument
 │   ├── EncryptedDocument
 │   └── UnreadableDocument
-├── DataError               data that was attached cannot be read
-│   └── QueryRefused        a query that is more than one SELECT of what is attached
+├── DataError               attached data cannot be read
+│   └── QueryRefused        a query that is more than one SELECT from attached tables
 ├── ConversationError
 │   ├── ConversationNotFound
 │   └── ConversationBusy    another message of this conversation is still being answered
 ├── WeightsError            model weights are missing or are not the ones that were pinned
-└── ModelError              the language model did not answer
-    ├── ModelUnavailable    unreachable, overloaded, or left alone after failures
-    │   └── ModelRefused    a wrong key or name, a message it does not take
-    ├── ModelTimeout
-    └── ModelGarbled        an empty, cut off or unreadable answer
+├── ModelError              the language model did not answer
+│   ├── ModelUnavailable    unreachable, overloaded, or not asked for a while after failures
+│   │   └── ModelRefused    a wrong key or name, a message it does not take
+│   ├── ModelTimeout
+│   └── ModelGarbled        an empty, cut off or unreadable answer
+└── TurnFailed              in turnwise.engine: raised by Chat.ask; also of the class of the error that ended the turn
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class TurnwiseError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that says the same."""
+        """The HTTP status for this error."""
         return self._status
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,47 +71,57 @@ class TurnwiseError(Exception):
 
 
 class InputError(TurnwiseError):
+    """The message or the request cannot be used as it is."""
+
     _status = 422
 
 
 class EmptyMessage(InputError):
-    pass
+    """The message holds no words."""
 
 
 class MessageTooLong(InputError):
+    """The message is longer than `max_message` allows."""
+
     _status = 413
 
 
 class NotText(InputError):
-    pass
+    """The message holds NUL bytes or lone surrogates."""
 
 
 class BadRequest(InputError):
+    """A body, an id or a role does not have the expected form."""
+
     _status = 400
 
 
 class KeyReused(InputError):
-    pass
+    """An Idempotency-Key was already used for another request."""
 
 
 class ImageNotSeen(InputError):
-    pass
+    """An image was sent, and no model can see it."""
 
 
 class MessageBlocked(InputError):
+    """A rail of the guard refused the message."""
+
     _status = 403
 
 
 class AnswerBlocked(MessageBlocked):
-    pass
+    """A rail of the guard stopped the answer."""
 
 
 class RequestInFlight(TurnwiseError):
+    """The same request, by its Idempotency-Key, is still being answered."""
+
     _status = 409
 
 
 class NotAllowed(TurnwiseError):
-    """A request without a key that is needed (401), or with one that is not for this (403)."""
+    """A request without a key that is needed (401), or with one that does not permit this (403)."""
 
     _status = 401
 
@@ -124,10 +135,14 @@ class NotAllowed(TurnwiseError):
 
 
 class NotFound(TurnwiseError):
+    """There is nothing with that name that the caller may see."""
+
     _status = 404
 
 
 class TooManyRequests(TurnwiseError):
+    """A rate limit was reached. `retry_after` is how many seconds to wait."""
+
     _status = 429
 
     def __init__(self, message: str, retry_after: float) -> None:
@@ -142,6 +157,8 @@ class TooManyRequests(TurnwiseError):
 
 
 class Overloaded(TurnwiseError):
+    """Too many messages are waiting for an answer. `retry_after` is how many seconds to wait."""
+
     _status = 503
 
     def __init__(self, message: str, retry_after: float) -> None:
@@ -153,7 +170,9 @@ class Overloaded(TurnwiseError):
 
 
 class Interrupted(TurnwiseError):
-    _status = 499  # as proxies call a request whose client has left
+    """The answer was stopped before it was complete."""
+
+    _status = 499  # what proxies use for a request whose client has gone
 
     def __init__(
         self, message: str = "The answer was stopped before it was complete.", hint: str = "Ask again."
@@ -162,92 +181,122 @@ class Interrupted(TurnwiseError):
 
 
 class ShuttingDown(Interrupted):
+    """The answer was stopped because the server is shutting down."""
+
     _status = 503
 
 
 class LimitsUnavailable(TurnwiseError):
+    """The rate limits could not be checked."""
+
     _status = 503
 
 
 class ConfigError(TurnwiseError):
+    """A setting is unknown or has a value it cannot have."""
+
     _status = 400
 
 
 class ToolError(TurnwiseError):
+    """A function cannot be a tool."""
+
     _status = 400
 
 
 class LibraryError(TurnwiseError):
-    pass
+    """The library cannot be used."""
 
 
 class LibraryNotFound(LibraryError):
+    """There is no library in that place."""
+
     _status = 404
 
 
 class LibraryDamaged(LibraryError):
+    """The library's database cannot be read or written."""
+
     _status = 503
 
 
 class LibraryUnavailable(LibraryError):
+    """The library's database cannot be reached, or the connection was lost."""
+
     _status = 503
 
 
 class DocumentError(TurnwiseError):
+    """A document could not be read."""
+
     _status = 422
 
 
 class UnsupportedDocument(DocumentError):
+    """A document is of a kind that cannot be read."""
+
     _status = 415
 
 
 class EncryptedDocument(DocumentError):
-    pass
+    """A document is encrypted."""
 
 
 class UnreadableDocument(DocumentError):
-    pass
+    """A document is damaged."""
 
 
 class DataError(TurnwiseError):
+    """Attached data cannot be read."""
+
     _status = 422
 
 
 class QueryRefused(DataError):
-    pass
+    """A query is more than a single SELECT from attached tables."""
 
 
 class ConversationError(TurnwiseError):
+    """A conversation cannot be used this way."""
+
     _status = 409
 
 
 class ConversationNotFound(ConversationError):
+    """There is no conversation with that id."""
+
     _status = 404
 
 
 class ConversationBusy(ConversationError):
-    pass
+    """Another message of this conversation is still being answered."""
 
 
 class WeightsError(TurnwiseError):
+    """Model weights are missing, or are not the ones that were pinned."""
+
     _status = 503
 
 
 class ModelError(TurnwiseError):
+    """The language model did not answer."""
+
     _status = 502
 
 
 class ModelUnavailable(ModelError):
-    pass
+    """The model is unreachable or overloaded, or is not asked for a while after failures."""
 
 
 class ModelRefused(ModelUnavailable):
-    pass
+    """The model refused the request: a wrong key or name, or a message it does not take."""
 
 
 class ModelTimeout(ModelError):
+    """The model took too long."""
+
     _status = 504
 
 
 class ModelGarbled(ModelError):
-    pass
+    """The model's answer was empty, cut off or unreadable."""

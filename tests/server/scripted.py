@@ -17,6 +17,7 @@ from turnwise.engine import Engine
 from turnwise.server.run import running
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
+from turnwise.turn.run import Parts
 from turnwise.types import (
     Accepted,
     Answered,
@@ -75,11 +76,19 @@ class ScriptedEngine(Engine):
 
     def __init__(self, folder: Path, script: Script, settings: Settings | None = None) -> None:
         self.database = Database(folder / "scripted.db")
-        index, parts = cast(Any, ScriptedIndex()), cast(Any, None)
-        super().__init__(settings or Settings(), index, EmbeddedStore(self.database), parts, parts)
+        index, none = cast(Any, ScriptedIndex()), cast(Any, None)
+        super().__init__(Parts(settings or Settings(), index, EmbeddedStore(self.database), none, ()), none)
         self.script = script
         self.requests: list[TurnRequest] = []
         self.stop: threading.Event | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self._parts.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self._parts = replace(self._parts, settings=settings)
 
     def prepare(self) -> None:
         pass

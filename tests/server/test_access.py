@@ -222,12 +222,6 @@ def test_with_a_key_or_when_told_to_it_listens_elsewhere(engine: ScriptedEngine,
     assert Access(engine).open is (mode == "open")
 
 
-def test_a_mode_that_is_none_is_named(engine: ScriptedEngine) -> None:
-    engine.settings = Settings(access="public")
-    with pytest.raises(ConfigError, match="auto, keys or open, not 'public'"):
-        create_app(engine)
-
-
 def test_pages_of_other_sites_may_call_only_where_they_are_named(tmp_path: Path) -> None:
     named, other = "https://chat.example.org", "https://evil.example"
     with serving(tmp_path, settings=Settings(cors=f"{named}, http://localhost:3000", max_body=1000)) as client:

@@ -235,11 +235,3 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, name: str) -> None:
         assert process.returncode == run.FORCED_EXIT_STATUS
         response.close()
         connection.close()
-
-
-def test_a_form_of_log_that_there_is_not_is_a_clear_error(tmp_path: Path) -> None:
-    engine = ScriptedEngine(tmp_path, answers, Settings(logs="xml"))
-    with pytest.raises(ConfigError, match="'logs' cannot be 'xml'") as raised:
-        run.serve(engine)
-    assert raised.value.hint == "Set it to text or json."
-    engine.database.close()

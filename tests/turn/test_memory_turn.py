@@ -230,8 +230,7 @@ def test_an_analysis_uses_what_is_remembered_and_adds_nothing(parts: Parts, prof
 
 
 def test_the_engine_shows_sets_and_erases_memory(sample_engine: Engine, profiles: KeptProfiles) -> None:
-    store = WithProfiles(sample_engine.store, profiles)
-    engine = Engine(sample_engine.settings, sample_engine.index, store, sample_engine._parts, sample_engine._data)  # type: ignore[arg-type]
+    engine = sample_engine.keeping(WithProfiles(sample_engine.store, profiles))  # type: ignore[arg-type]
     assert engine.memory().to_dict() == {"enabled": False, "preferences": [], "topics": []}
     kept = engine.set_memory({"enabled": True, "preferences": ["Keep your answers short!"]}, "ann", "school")
     assert engine.memory("ann", "school") == kept

@@ -25,7 +25,6 @@ from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
 from turnwise.guard.pipeline import trained
-from turnwise.server.access import MODES
 from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
@@ -300,9 +299,6 @@ def _window(model: Mapping[str, Any]) -> int:
 def _access(settings: Settings) -> Finding:
     """Who may call the server, and from where."""
     where = f"{settings.host}, port {settings.port}"
-    if settings.access not in MODES:
-        hint = f"Set it to {', '.join(MODES[:-1])} or {MODES[-1]}."
-        return Finding("access", "fail", f"'access' cannot be {settings.access!r}", hint)
     try:
         with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             keys = engine.store.keys.all()
@@ -328,9 +324,7 @@ def _access(settings: Settings) -> Finding:
 
 def _server(settings: Settings) -> Finding:
     """What else holds for a server."""
-    if settings.logs not in ("text", "json"):
-        return Finding("server", "fail", f"'logs' cannot be {settings.logs!r}", "Set it to text or json.")
-    takes = f"documents of up to {_bytes(max(1, settings.max_upload))}"
+    takes = f"documents of up to {_bytes(settings.max_upload)}"
     limits = [
         f"{limit} for a {kind}"
         for kind in ("conversation", "user", "key", "address")

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from turnwise.errors import ConfigError
 from turnwise.models.sessions import opened
 from turnwise.models.weights import OWN, Weights, folder_weights, own_weights, pinned_weights, sha256
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from turnwise.types import Vectors
+    from turnwise.types import Embedder, Vectors
 
 MAX_TOKENS = 256
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
@@ -92,6 +93,41 @@ class QuickEmbedder:
             if self._loaded is None:
                 self._loaded = _load(own_weights("embedder", self._folder), threads=1)
             return self._loaded
+
+
+class CheckedEmbedder:
+    """An embedder of the user's own. Its vectors may be lists or arrays of any length: they are checked and scaled to
+    length 1. The latest questions are remembered."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name = embedder.name
+        self.dimension = embedder.dimension
+        self._cached_query = lru_cache(CACHED_QUERIES)(self._embed_query)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._cached_query(text)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        return self._scaled(self._embedder.embed_passages(texts), (len(texts), self.dimension))
+
+    def _embed_query(self, text: str) -> Vectors:
+        vector = self._scaled(self._embedder.embed_query(text), (self.dimension,))
+        vector.setflags(write=False)
+        return vector
+
+    def _scaled(self, given: Any, shape: tuple[int, ...]) -> Vectors:
+        try:
+            vectors = np.array(given, dtype=np.float32)
+        except (TypeError, ValueError):
+            vectors = np.array(np.nan, dtype=np.float32)
+        if vectors.shape != shape or not np.isfinite(vectors).all():
+            raise ConfigError(
+                f"The embedder {self.name} did not return finite numbers of shape {shape}.",
+                "Return one vector of `dimension` numbers for each text.",
+            )
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        return np.divide(vectors, np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
 class _Model:

@@ -25,12 +25,12 @@ from turnwise.types import Message, Prompt
 
 RUNTIME = "xllamacpp"
 WINDOW = 8192  # tokens, unless the model knows fewer
-BATCH = 64  # tokens of a prompt that are read at once; a reader who leaves is noticed after each batch
-ANSWER = 512  # tokens of an answer unless more are asked for: a small model that says more goes round in circles
-CONNECTIONS = 32  # of those that wait for their turn, besides those that count tokens
+BATCH = 64  # tokens of a prompt read at once; a reader who leaves is noticed after each batch
+ANSWER = 512  # tokens of an answer unless more are asked for: a small model that says more starts to repeat itself
+CONNECTIONS = 32  # for requests that wait their turn, and for those that count tokens
 PATIENCE = 5.0  # seconds for a count
 
-# What chat templates mark roles with. In what people or documents say it must not look like the beginning of a message.
+# What chat templates mark roles with. Text by people or documents must not look like the beginning of a message.
 _ROLE_MARKS = re.compile(
     r"<(?=\|[^<>|\s]{1,40}\|>|｜[^<>｜]{1,40}｜>|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)|\[(?=/?INST\])"
 )
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """The model in memory, and the two ways in which it is asked."""
+    """The model in memory, and the two ways to ask it."""
 
     server: Any
     key: str
@@ -48,7 +48,7 @@ class _Loaded:
     rewrites: OpenAIChat
 
     def ask(self, path: str, body: Any = None) -> Any:
-        """What llama.cpp says to a question about the model itself."""
+        """llama.cpp's reply to a question about the model itself."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.server.listening_address}{path}", data, headers)
@@ -57,16 +57,17 @@ class _Loaded:
 
 
 class LocalChat:
-    """Answers with the weights in a GGUF file; with no path, with those of SmolLM2-135M-Instruct, whose hash is pinned.
+    """Answers with the weights in a GGUF file; without a path, with SmolLM2-135M-Instruct, whose hash is pinned.
 
     The model is loaded when it is first asked. It gives one answer at a time; others wait. `window` is how many tokens
-    prompt and answer may have together, and `count` tells how many a text has. llama.cpp listens on an address of this
-    machine only, to who holds a key made anew each time.
+    prompt and answer may have together, and `count` tells how many a text has. llama.cpp listens only on an address of
+    this machine, and only to callers with a key that is made anew each time.
     """
 
     def __init__(
         self,
         path: Path | None = None,
+        *,
         temperature: float = 0.35,
         top_p: float = 0.9,
         max_tokens: int = ANSWER,
@@ -99,7 +100,7 @@ class LocalChat:
         self.name = f"{self._path.stem} on this machine"
         self.window = window
         self.max_tokens = min(max_tokens, window // 2)
-        self.count = lru_cache(maxsize=1024)(self._count)  # a conversation's texts come again every turn
+        self.count = lru_cache(maxsize=1024)(self._count)  # the texts of a conversation are counted again every turn
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces. Raises a ModelError."""
@@ -109,12 +110,12 @@ class LocalChat:
                 yield piece
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
-        """The reply to these messages, of which little more than `limit` characters are written."""
+        """The reply to these messages, cut off soon after `limit` characters."""
         loaded = await asyncio.to_thread(self.prepare)
         return await loaded.rewrites.rewrite(harmless(messages), limit)
 
     def prepare(self) -> _Loaded:
-        """The model, loaded unless it is already. Raises ModelUnavailable."""
+        """The model, loaded if it was not yet. Raises ModelUnavailable."""
         with self._lock:
             if self._loaded is None:
                 log.info("Loading %s; the first answer waits for it.", self._path.name)
@@ -152,7 +153,7 @@ class LocalChat:
             raise ModelUnavailable(f"{self._path} cannot be loaded.", hint) from error
         rewrites = self._asking(server, key, temperature=0.2, max_tokens=150)
         loaded = _Loaded(server, key, self._asking(server, key), rewrites)
-        with suppress(OSError, ValueError, LookupError, TypeError):  # where it does not say how much it can read
+        with suppress(OSError, ValueError, LookupError, TypeError):  # it may not say how much it can read
             self.window = min(self.window, int(loaded.ask("/v1/models")["data"][0]["meta"]["n_ctx_train"]))
         self.max_tokens = min(self.max_tokens, self.window // 2)
         return replace(loaded, answers=self._asking(server, key))
@@ -162,7 +163,7 @@ class LocalChat:
         return OpenAIChat(address, key, self.name, name=self.name, proxies=False, alternating=True, **sampling)
 
     def _count(self, text: str) -> int:
-        """The tokens of a text; where the model cannot be loaded, more than they can well be."""
+        """The tokens of a text; if the model cannot be loaded, a generous estimate."""
         try:
             return len(self.prepare().ask("/tokenize", {"content": text, "parse_special": False})["tokens"])
         except (ModelUnavailable, OSError, ValueError, LookupError):
@@ -170,5 +171,5 @@ class LocalChat:
 
 
 def harmless(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages, in which nothing that was said reads as the mark of a role."""
+    """The messages, changed so that nothing in them reads as the mark of a role."""
     return tuple(Message(each.role, _ROLE_MARKS.sub(r"\g<0> ", each.content)) for each in messages)

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncAPIResponse, AsyncOpenAI
 
 CONNECT_SECONDS = 5.0
-KEPT_SECONDS = 30.0  # for which an idle connection is kept for the next question
-DRAIN_SECONDS = 0.1  # for a stream that has said it is done to end, so that its connection can be kept
+KEPT_SECONDS = 30.0  # an idle connection is kept this long for the next question
+DRAIN_SECONDS = 0.1  # for a stream to close after it has said it is done, so that its connection can be kept
 RETRIES = 2
-LETTERS, SPARE = 8, 400  # characters that a token may stand for, and that are read beyond: a server may never stop
+LETTERS, SPARE = 8, 400  # most characters read per token, and in addition: a server may never stop
 THOUGHTS = 4  # times as much may be thought as said
-FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds; the longest that is waited before the first retry, and before any
-PASSING = (408, 409, 429)  # refusals that may be gone in a moment
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds; the longest wait before the first retry, and before any retry
+PASSING = (408, 409, 429)  # refusals that may pass in a moment
 HINTS = {
     400: "Check TURNWISE_MODEL, and shorten the message if it is long.",
     401: "Set OPENAI_API_KEY to a valid key of this provider.",
@@ -48,8 +48,8 @@ HINTS = {
     404: "Check TURNWISE_MODEL, and that OPENAI_BASE_URL is the provider's API address (it often ends in /v1).",
     429: "Wait a little and ask again, or raise your limit with the provider.",
 }
-OTHER_HINT = "Ask again; if it stays so, look at the provider's status page or the server's log."
-STRICT_HOSTS = ("api.openai.com", ".openai.azure.com")  # known to take no parameters but those of OpenAI
+OTHER_HINT = "Ask again; if it keeps failing, look at the provider's status page or the server's log."
+STRICT_HOSTS = ("api.openai.com", ".openai.azure.com")  # known to accept only OpenAI's own parameters
 _IMAGE_WORD = re.compile(r"\b(?:images?|image_url|vision|multi-?modal|mmproj)\b", re.I)
 _UNKNOWN_PARAMETER = re.compile(r"\b(?:extra|unknown|unrecogni[sz]ed|unsupported|unexpected|not permitted)\b", re.I)
 
@@ -57,9 +57,9 @@ log = logging.getLogger(__name__)
 
 
 def sampling_extras(top_k: int, repeat_penalty: float) -> dict[str, Any]:
-    """The parameters that many servers have and OpenAI has not; one of 0 is not sent.
+    """The parameters that many servers have and OpenAI does not; one that is 0 is not sent.
 
-    Servers have two names for the penalty: each ignores or refuses the one that it does not know.
+    Servers have two names for the penalty: each ignores or refuses the one it does not know.
     """
     penalty = {"repeat_penalty": repeat_penalty, "repetition_penalty": repeat_penalty} if repeat_penalty else {}
     return {**({"top_k": top_k} if top_k else {}), **penalty}
@@ -69,9 +69,9 @@ class OpenAIChat:
     """Streams answers from the endpoint at `base_url`. With no model named, it takes the first one offered there.
 
     `extras` are parameters that OpenAI does not have: they are sent to endpoints that may know them. A `breaker` may be
-    shared by all that ask the same endpoint. With `proxies` off, the proxies of the environment are passed by. With
-    `alternating`, messages of one role that follow one another are sent as one; else only where the endpoint insists.
-    A model that `sees` is sent the images of a prompt with its last message.
+    shared by everything that uses the same endpoint. With `proxies` off, the proxies of the environment are ignored.
+    With `alternating`, consecutive messages of one role are sent as one; otherwise only if the endpoint insists. A
+    model that `sees` is sent the images of a prompt with its last message.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class OpenAIChat:
         base_url: str,
         api_key: str | None,
         model: str,
+        *,
         temperature: float = 0.35,
         top_p: float = 0.9,
         max_tokens: int = 2000,
@@ -102,25 +103,25 @@ class OpenAIChat:
         self._proxies = proxies
         self._alternating = alternating
         self.sees = sees
-        # A client belongs to the event loop it first ran in; the server and plain code have one each.
+        # A client belongs to the event loop it first ran in; the server and synchronous callers have one each.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]]
         self._clients = WeakKeyDictionary()
         self._spare: AsyncOpenAI | None = None
         self.name = name or f"{model or 'the first model'} at {self._host}"
 
     def prepare(self) -> None:
-        """What is slow and need not wait for the first question: the client, for the first event loop that asks."""
+        """Make the client for the first event loop that asks: that is slow, and need not wait for a question."""
         self._spare = self._new_client()
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError.
 
-        It ends in a `Cut` where the model had no more tokens, and where it did not stop by itself.
+        It ends in a `Cut` if the model ran out of tokens or did not stop by itself.
         """
         return self._said(prompt, self._longest)
 
     async def _said(self, prompt: Prompt, longest: int, small: bool = False) -> AsyncGenerator[str, None]:
-        """Of `small` work an empty answer is no failure of the endpoint: the few words may all go into thoughts."""
+        """In a `small` task an empty answer is no failure of the endpoint: thoughts may use up all of the few words."""
         spoken, ended, thought, left = Spoken(), "", 0, longest
         with self._breaker.call(self.name):
             async with aclosing(self._deltas(prompt)) as deltas:
@@ -165,7 +166,7 @@ class OpenAIChat:
     async def _deltas(self, prompt: Prompt) -> AsyncGenerator[tuple[str, str], None]:
         """The pieces as they were sent, each with the reason why the answer ended (empty until it did).
 
-        What failed in passing is tried again within the time limit, but never once a piece has come.
+        What may fail only for a moment is tried again within the time limit, but never once a piece has arrived.
         """
         if "openai" not in sys.modules:  # a second's work: not while other answers wait
             await asyncio.to_thread(self.prepare)
@@ -390,8 +391,8 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 
 
 def waiting_time(error: Exception, tried: int) -> float | None:
-    """Seconds to wait before trying again: what the endpoint asks for, else a random share of a time that doubles, so
-    that many who failed together do not come back together. None where trying again is of no use."""
+    """Seconds to wait before trying again: what the endpoint asks for, otherwise a random part of a time that doubles,
+    so that many who failed together do not come back together. None if trying again is of no use."""
     import openai
 
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tried - 1))
@@ -407,7 +408,7 @@ def waiting_time(error: Exception, tried: int) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that an endpoint asks to wait, None where it does not say."""
+    """The seconds that an endpoint asks to wait, or None if it does not say."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(ValueError):
             if (seconds := float(headers.get(name, "")) * unit) >= 0:
@@ -421,8 +422,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def without_rejected(
     parameters: Mapping[str, Any], extras: Collection[str], error: APIStatusError
 ) -> dict[str, Any] | None:
-    """The parameters less the one that the error names, or with its newer name; where it speaks of unknown ones without
-    a name, less all that are not OpenAI's. None where it is about something else."""
+    """The parameters without the one that the error names, or with its newer name; if it mentions unknown ones without
+    naming them, without all that are not OpenAI's. None if it is about something else."""
     said = words_of(error.body)
     named = [name for name in parameters if name == error.param]
     named = named or [name for name in parameters if re.search(rf"\b{name}\b", said)]
@@ -451,5 +452,5 @@ def _host(base_url: str) -> str:
 def _usable_key(api_key: str | None) -> str:
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError("OPENAI_API_KEY holds characters that no key has.", "Copy the whole key again.")
+        raise ConfigError("OPENAI_API_KEY contains characters that no key has.", "Copy the whole key again.")
     return key

@@ -27,15 +27,12 @@ from turnwise.server.live import Live
 GRACE_SECONDS = 10  # for turns to end when the server is stopped
 FAREWELL_SECONDS = 3  # more for their readers to be told
 FORCED_EXIT_STATUS = 130  # after a second signal to stop
-LOG_FORMATS = ("text", "json")
 
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None, debug: bool = False) -> None:
     """Serve until Ctrl-C or SIGTERM, printing the address, with a log on stderr; answers that have begun are completed.
     A second such signal ends the process at once. Raises ConfigError if the address cannot be used. With `debug` the
     log includes the messages of errors, which may quote what somebody wrote."""
-    if engine.settings.logs not in LOG_FORMATS:
-        raise ConfigError(f"'logs' cannot be {engine.settings.logs!r}.", f"Set it to {' or '.join(LOG_FORMATS)}.")
     host = (host or engine.settings.host).strip("[]")
     port = engine.settings.port if port is None else port
     level = logging.DEBUG if debug else logging.INFO

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from turnwise.conversation import Conversation
@@ -10,11 +13,11 @@ from turnwise.errors import MessageBlocked
 from turnwise.guard.shape import check_request
 from turnwise.turn.compose import budget_for, sent
 from turnwise.turn.condense import condense
-from turnwise.turn.receive import judged, remembered
+from turnwise.turn.receive import judged, readable, remembered
 from turnwise.turn.remember import Memory, Past
 from turnwise.turn.scope import reached, store_for
 from turnwise.turn.understand import as_meant, understand
-from turnwise.types import LIBRARY, Analysis, Message, Reach, TurnRequest
+from turnwise.types import LIBRARY, Analysis, Message, QueryPlan, Reach, TurnRequest
 
 if TYPE_CHECKING:
     from turnwise.turn.run import Parts
@@ -38,6 +41,16 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, received.query)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
+
+
+async def plan(question: str, history: Sequence[Message], parts: Parts, query_id: str = "") -> QueryPlan:
+    """The steps that would answer a question, none of them carried out. Raises MessageBlocked if it is refused."""
+    past = Past(tuple(history), trusted=False)
+    verdict = await asyncio.to_thread(parts.guard.judge_input, question, history, trusted=False)
+    if verdict.blocked:
+        raise MessageBlocked(f"This message was not planned: {verdict.why}.", "Put your question another way.")
+    said = await asyncio.to_thread(readable, past, verdict, parts.guard)
+    return await parts.planner.create_plan(query_id or uuid.uuid4().hex, verdict.sanitized, said, parts.tools)
 
 
 def sent_in(conversation: Conversation, number: int, parts: Parts, reach: Reach = LIBRARY) -> tuple[Message, ...]:

@@ -240,12 +240,12 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         yield Answered(reply)
     except TurnwiseError as error:
         await memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())
-        yield Failed(error.to_dict(), error.status, trace.all())
-    except Exception:
+        yield Failed(error.to_dict(), error.status, trace.all()).caused_by(error)
+    except Exception as error:
         log.exception("turn %s of %s broke", memory.number, memory.conversation_id)
         broken = TurnwiseError("Something went wrong inside Turnwise.", "Ask again; the log has the details.")
         await memory.fail(broken, text, False, trace.all())
-        yield Failed(broken.to_dict(), broken.status, trace.all())
+        yield Failed(broken.to_dict(), broken.status, trace.all()).caused_by(error)
     finally:
         await memory.abandon(text)
 

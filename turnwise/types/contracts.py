@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
+    """Turns texts into vectors of length 1. A library remembers the name of the one it was built with."""
+
     name: str
     dimension: int
 
@@ -110,6 +112,7 @@ class ChatModel(Protocol):
     - `max_tokens: int`: the longest answer it gives (0: as set)
     - `count(text: str) -> int`: the tokens of a text
     - `sees: bool`: whether it can be shown images
+    - `quotes: bool`: whether it only says what the evidence says, in its words
     """
 
     name: str

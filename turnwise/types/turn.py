@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from turnwise.types.dialogue import ConversationState, FollowUp, Image, Message
 from turnwise.types.plan import QueryPlan, Step, StepResult
@@ -117,13 +117,19 @@ class Answered:
     reply: Reply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Failed:
-    """The turn ended without an answer. `error` is a TurnwiseError as a dict, `status` its HTTP status."""
+    """The turn ended without an answer. `error` is a TurnwiseError as a dict, `status` its HTTP status. `cause` is the
+    exception itself; it is not a field, so it is never compared, shown or serialised."""
 
     error: dict[str, Any]
     status: int
     trace: Trace
+    cause: ClassVar[Exception | None] = None
+
+    def caused_by(self, error: Exception) -> Failed:
+        object.__setattr__(self, "cause", error)
+        return self
 
 
 TurnEvent = Accepted | StageDone | Planned | StepDone | Delta | Answered | Failed
