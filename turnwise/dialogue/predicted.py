@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.signs import asks_for_more, stands
-from turnwise.dialogue.window import LONGEST
+from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points_back, standalone
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
@@ -42,7 +42,7 @@ def by_model(
     """The standalone question as the model reads it; where the model names no word, the rules' reading stands unless
     the message says enough by itself."""
     own = content_stems(message)
-    said = set().union(*(_read(each.content[:LONGEST]).stems for each in seen))
+    said = set().union(*(_read(each.content[:MAX_MESSAGE_CHARS]).stems for each in seen))
     predicted = _whole_numbers(prediction.terms, seen)
     likely = [(word, chance) for word, chance in predicted if chance >= COUNTED and _new(word, said, own)]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
@@ -79,7 +79,7 @@ def by_model(
 def _whole_numbers(terms: Sequence[Phrase], seen: Sequence[Message]) -> list[Phrase]:
     """The words of a model that reads "4.2" as two: such parts stand for the number where all of them are likely, else
     for nothing, as where the message has some of them in a number of its own."""
-    read = [_read(each.content[:LONGEST]) for each in seen]
+    read = [_read(each.content[:MAX_MESSAGE_CHARS]) for each in seen]
     numbers = {number: re.findall(r"\d+", number) for each in read for number in each.numbers}
     if not numbers:
         return list(terms)
@@ -119,7 +119,7 @@ class _Run:
 
 
 def _runs(kept: dict[str, float], message: Message, place: int) -> Iterable[_Run]:
-    text = message.content[:LONGEST]
+    text = message.content[:MAX_MESSAGE_CHARS]
     start, end, stems = 0, 0, frozenset[str]()
     read = _read(text)
     for token_start, token_end, parts in () if read.stems.isdisjoint(kept) else read.tokens:
@@ -158,7 +158,7 @@ def _read(text: str) -> _Read:
 def read_ahead(said: Sequence[Message]) -> None:
     """Read messages that a later one will be read beside."""
     for each in said:
-        _read(each.content[:LONGEST])
+        _read(each.content[:MAX_MESSAGE_CHARS])
 
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
@@ -183,7 +183,7 @@ def _without_long_forms(phrases: list[Phrase], seen: Sequence[Message]) -> list[
     """The phrases but for words of what an acronym among them stands for: BERT says all that "Transformers" would."""
     short = {word for phrase, _ in phrases for word in phrase.split() if _ACRONYM.fullmatch(word)}
     long = [re.compile(_LINKED.join(rf"{letter}[a-z]+" for letter in word), re.I) for word in short]
-    found = (match[0] for each in seen for form in long for match in form.finditer(each.content[:LONGEST]))
+    found = (match[0] for each in seen for form in long for match in form.finditer(each.content[:MAX_MESSAGE_CHARS]))
     spelled = set().union(*map(content_stems, found))
     return [each for each in phrases if not content_stems(each[0]) <= spelled]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.language import tidy, wants_more
-from turnwise.dialogue.window import LONGEST
+from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
 from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, words
 from turnwise.types import Condensed, FollowUp, Message, Term
@@ -96,7 +96,7 @@ def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Ph
     last = next((each.content for each in reversed(seen) if each.role == "user"), "")
     antecedents = [_stems(phrase) for phrase in coordinated(last)] if points_back(message) else []
     spoken = [each for place, each in enumerate(seen) if each.role == "user" or place == len(seen) - 1]
-    named = [found for each in spoken for found in _phrases(each.content[:LONGEST])]
+    named = [found for each in spoken for found in _phrases(each.content[:MAX_MESSAGE_CHARS])]
     wanted = frozenset[str]().union(*(stems for _, stems in named)) - own
     likely = {key: _probability(facts) for key, _, facts in describe(seen, wanted)}
     scored: dict[frozenset[str], tuple[float, str]] = {}
@@ -130,7 +130,7 @@ def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
     found: dict[str, Mentions] = {}
     for position, each in enumerate(seen):
         last_answer = position == len(seen) - 1 and each.role == "assistant"
-        for key, said in _read(each.content[:LONGEST]).items():
+        for key, said in _read(each.content[:MAX_MESSAGE_CHARS]).items():
             mentions = found.setdefault(key, Mentions(said.word, set(), set()))
             (mentions.questions if each.role == "user" else mentions.answers).add(position)
             mentions.name |= said.name
@@ -167,8 +167,8 @@ def _read(text: str) -> dict[str, Said]:
 def read_ahead(said: Sequence[Message]) -> None:
     """Read messages that a later one will be read beside."""
     for each in said:
-        _read(each.content[:LONGEST])
-        _phrases(each.content[:LONGEST])
+        _read(each.content[:MAX_MESSAGE_CHARS])
+        _phrases(each.content[:MAX_MESSAGE_CHARS])
 
 
 def describe(

@@ -20,7 +20,7 @@ from turnwise.dialogue.questions import completed, in_one, several
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
 from turnwise.dialogue.signs import names, opens_subject
-from turnwise.dialogue.window import LONGEST, window
+from turnwise.dialogue.window import MAX_MESSAGE_CHARS, window
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_words, one_line, sentences, stem, words
 from turnwise.types import (
@@ -213,7 +213,8 @@ def _question(message: str, understanding: Understanding) -> str:
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, each.content[:LONGEST]) for each in understanding.seen or window(message, history))
+    seen = understanding.seen or window(message, history)
+    said = tuple((each.role, each.content[:MAX_MESSAGE_CHARS]) for each in seen)
     follow_up, prediction = understanding.follow_up, understanding.prediction
     first, *rest = _pieces(message, understanding)
     if rest and prediction:
