@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spoken import leans, long_talk, said
 
 from turnwise.dialogue import earlier
-from turnwise.dialogue.earlier import asked_again, mentions, sentences_about
+from turnwise.dialogue.earlier import corrected_question, mentions, sentences_about
 from turnwise.dialogue.intent import read_intent
 from turnwise.text import content_stems, stem
 
@@ -75,6 +75,6 @@ def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_a_correction_keeps_the_last_question(last: str, message: str, query: str) -> None:
-    found = asked_again(message, read_intent(message), said(last, "That. [1]"), leans(0.9))
+    found = corrected_question(message, read_intent(message), said(last, "That. [1]"), leans(0.9))
     assert found is not None
     assert (found.query, found.method) == (query, "rules")

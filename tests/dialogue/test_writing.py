@@ -7,7 +7,14 @@ import time
 import pytest
 from spoken import said
 
-from turnwise.dialogue.writing import compared, coordinated, one_sided, parallel, standalone, written
+from turnwise.dialogue.writing import (
+    compared_subjects,
+    compared_with,
+    coordinated_subjects,
+    parallel,
+    standalone,
+    with_phrases,
+)
 from turnwise.types import Edit, Message
 
 
@@ -31,7 +38,7 @@ from turnwise.types import Edit, Message
 def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
     message: str, spans: list[str], query: str
 ) -> None:
-    assert written(message, spans) == query
+    assert with_phrases(message, spans) == query
 
 
 @pytest.mark.parametrize(
@@ -48,14 +55,14 @@ def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
     ],
 )
 def test_a_comparison_may_leave_one_side_out(message: str, other: str) -> None:
-    assert one_sided(message) == other
+    assert compared_with(message) == other
     found = parallel(message, said("What is edifest?", "A festival.", "What is BERT?", "A model."))
     assert (found.query if found else "") == (f"What is the difference between BERT and {other}?" if other else "")
 
 
 def test_what_was_compared_last_is_compared_again() -> None:
     seen = said("What is edifest?", "A festival.", "Compare BERT and GPT on few-shot learning", "Both learn.")
-    assert [phrase for phrase, _ in compared("Which is better?", seen)] == ["BERT", "GPT"]
+    assert [phrase for phrase, _ in compared_subjects("Which is better?", seen)] == ["BERT", "GPT"]
 
 
 def test_they_stands_for_both_of_two_that_were_said_together() -> None:
@@ -108,7 +115,7 @@ def test_three_that_are_alike_are_three_readings_and_no_more() -> None:
     ],
 )
 def test_what_stands_beside_the_subject_of_a_question(question: str, group: list[str]) -> None:
-    assert coordinated(question) == group
+    assert coordinated_subjects(question) == group
 
 
 @pytest.mark.parametrize(
@@ -121,7 +128,7 @@ def test_what_stands_beside_the_subject_of_a_question(question: str, group: list
 )
 def test_a_place_is_written_with_its_preposition(message: str, query: str) -> None:
     start = message.index("there")
-    assert written(message, ["Edicenter"], Edit(start, start + 5, None, 0.9)) == query
+    assert with_phrases(message, ["Edicenter"], Edit(start, start + 5, None, 0.9)) == query
 
 
 def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
@@ -147,8 +154,8 @@ def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
 def test_hostile_messages_take_linear_time(message: str) -> None:
     seen = said("How do BERT, GPT and ELMo differ? " * 30, "BERT, GPT, " * 1000)
     start = time.process_time()
-    written(message, ["BERT", "GPT"])
-    compared(message, seen)
+    with_phrases(message, ["BERT", "GPT"])
+    compared_subjects(message, seen)
     parallel(message, seen)
     standalone(message, seen, [("BERT", 0.9), ("GPT", 0.9)], "rules", "")
     assert time.process_time() - start < 0.5

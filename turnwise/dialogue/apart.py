@@ -26,7 +26,7 @@ _APART = tuple(
         "north south east west",
     )
 )
-ONE_OF = re.compile(rf"\b({'|'.join(sorted(frozenset().union(*_APART)))})\b", re.I)
+RIVAL_WORD = re.compile(rf"\b({'|'.join(sorted(frozenset().union(*_APART)))})\b", re.I)
 
 
 def rivals(word: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from turnwise.sums.read import read_sum
 from turnwise.types import Intent
 
 
-class Reading(NamedTuple):
+class IntentReading(NamedTuple):
     """An intent with what of it and why, or none where the message is a plain question to the documents.
 
     `about` is what the message names: of a correction what is meant, of a memory what is looked for, of a translation
@@ -68,10 +68,10 @@ _ANEW = re.compile(
 )
 
 
-def read_intent(message: str, code: str | None = None) -> Reading:
+def read_intent(message: str, code: str | None = None) -> IntentReading:
     """The intent of a message in a language (default: the one it shows)."""
     if len(message) > 4 * LONGEST:
-        return Reading()
+        return IntentReading()
     return _read(message, read_language(message) if code is None else code)
 
 
@@ -82,7 +82,7 @@ def asks_documents(message: str) -> bool:
     return reading.intent not in ("social", "reform", "recall") and not bare and not is_sum(reading)
 
 
-def is_sum(reading: Reading) -> bool:
+def is_sum(reading: IntentReading) -> bool:
     """Whether it is a sum of plain numbers, which leans on nothing that was said."""
     return reading.intent == "arithmetic" and reading.operation == "plain numbers"
 
@@ -94,7 +94,7 @@ def is_courtesy(message: str) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _read(message: str, code: str) -> Reading:
+def _read(message: str, code: str) -> IntentReading:
     if sum_ := _arithmetic(message, code):
         return sum_
     for family, operation, found in matches(message, code):
@@ -105,14 +105,14 @@ def _read(message: str, code: str) -> Reading:
         if family in ("recall", "refer_back") and _QUESTION.match(about):
             continue
         reason = _OF_THE_LIBRARY if operation == "documents" else _REASONS[family]
-        reading = Reading(cast(Intent, family), operation, reason, about)
+        reading = IntentReading(cast(Intent, family), operation, reason, about)
         end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see
         rest = named.get("rest") or ""
         if is_question(about):
             reading = reading._replace(about=about + end)
         claimed = bool(named.get("claimed"))
         return reading._replace(wrong=named.get("wrong", ""), rest=rest and rest + end, claimed=claimed)
-    return Reading()
+    return IntentReading()
 
 
 def without_courtesy(message: str) -> str:
@@ -134,11 +134,11 @@ def is_question(text: str) -> bool:
     return bool(_QUESTION.match(text)) and len(text.split()) >= 3
 
 
-def _arithmetic(message: str, code: str) -> Reading | None:
+def _arithmetic(message: str, code: str) -> IntentReading | None:
     """A sum and nothing else, of numbers alone or of the last answer's."""
     found = read_sum(message, code) if code in CODES else None
     if found is None:
         return None
     if not found.leans:
-        return Reading("arithmetic", "plain numbers", "a sum to work out")
-    return Reading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")
+        return IntentReading("arithmetic", "plain numbers", "a sum to work out")
+    return IntentReading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")

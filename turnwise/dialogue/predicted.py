@@ -9,7 +9,16 @@ from functools import lru_cache
 
 from turnwise.dialogue.signs import asks_for_more, stands
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
-from turnwise.dialogue.writing import Phrase, agrees, compared, parallel, points_back, standalone
+from turnwise.dialogue.writing import (
+    Phrase,
+    agrees_in_number,
+    compared_subjects,
+    last_question,
+    parallel,
+    points_back,
+    questions_newest_first,
+    standalone,
+)
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
@@ -56,7 +65,7 @@ def by_model(
     phrases = _without_long_forms(joined(dict(list(kept.items())[:MOST_WORDS]), seen), seen)
     chosen = _in_order(message, seen, phrases)
     if asks_for_more(message):  # of what was asked for last, rather than of what an answer happened to name
-        asked = (content_stems(subject(each.content)) for each in reversed(seen) if each.role == "user")
+        asked = (content_stems(subject(question)) for question in questions_newest_first(seen))
         about = next((stems for stems in asked if stems), set())
         chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & about]
     alone = stands(message)
@@ -66,7 +75,7 @@ def by_model(
     if not chosen:
         by_rules = ruled()
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
-    pair = compared(message, seen)
+    pair = compared_subjects(message, seen)
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
     edit = prediction.edit if prediction.edit and prediction.edit.chance >= PLACED else None
@@ -168,9 +177,9 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
         return phrases
     phrases = [each for each in phrases if not each[0].isdigit()] or phrases  # a number is nobody
     least = BESIDE * max(chance for _, chance in phrases)
-    fitting = [each for each in phrases if each[1] >= least and agrees(message, each[0])] or phrases
-    named = subject(next((each.content for each in reversed(seen) if each.role == "user"), ""))
-    last = content_stems(named) if agrees(message, named) else set()
+    fitting = [each for each in phrases if each[1] >= least and agrees_in_number(message, each[0])] or phrases
+    named = subject(last_question(seen))
+    last = content_stems(named) if agrees_in_number(message, named) else set()
     likeliest = max(fitting, key=lambda phrase: phrase[1])
     parts = [each for each in fitting if content_stems(each[0]) <= last and each[1] >= least]
     if not parts:

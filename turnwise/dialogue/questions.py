@@ -9,7 +9,7 @@ from itertools import groupby
 from turnwise.dialogue.intent import is_question
 from turnwise.dialogue.language import CODES, language, named
 from turnwise.dialogue.signs import POINTING, signs
-from turnwise.dialogue.writing import coordinated, parallel, points_back, written
+from turnwise.dialogue.writing import coordinated_subjects, parallel, points_back, with_phrases
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 
@@ -216,7 +216,7 @@ def _completed(question: str, before: Sequence[str], code: str) -> str:
         return again.query
     question = _without_opening(question)
     if (points_back(question) or not phrases(question)) and (meant := _meant(question, before)):
-        question = written(question, [meant])
+        question = with_phrases(question, [meant])
     seen = signs(question, set(), set()).keys() - ({"comparison"} if sides(question) else set())
     return "" if seen & POINTING or _THAT.search(question) else question
 
@@ -226,7 +226,7 @@ def _meant(question: str, before: Sequence[str]) -> str:
         did = _WHO_DID.match(asked) if _PERSON.search(question) else None
         if did:
             return f"the person {did[1][0].lower()}{did[1][1:]}"
-        if _SEVERAL.search(question) and len(group := coordinated(asked)) > 1:
+        if _SEVERAL.search(question) and len(group := coordinated_subjects(asked)) > 1:
             return " and ".join(group)
         if found := subject(asked):
             return _whole(asked, found)

@@ -11,7 +11,16 @@ from functools import lru_cache
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.language import tidy, wants_more
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
-from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
+from turnwise.dialogue.writing import (
+    Phrase,
+    compared_subjects,
+    coordinated_subjects,
+    last_question,
+    parallel,
+    points_back,
+    standalone,
+    terms,
+)
 from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
@@ -52,7 +61,7 @@ def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Cond
     confidence, why = follow_up.confidence, follow_up.reason
     if instead := parallel(message, seen):
         return instead
-    chosen = compared(message, seen) or _chosen(message, seen, confidence)
+    chosen = compared_subjects(message, seen) or _chosen(message, seen, confidence)
     if not chosen:
         return Condensed(message, (), "literal", f"{why}, but nothing said before is clearly meant")
     if confidence < LEANING:
@@ -93,8 +102,7 @@ class Mentions:
 def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Phrase]:
     """The phrases that the message most likely leaves out with their probabilities, the likeliest first."""
     own = {stem(word) for word in words(message)}
-    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
-    antecedents = [_stems(phrase) for phrase in coordinated(last)] if points_back(message) else []
+    antecedents = [_stems(each) for each in coordinated_subjects(last_question(seen))] if points_back(message) else []
     spoken = [each for place, each in enumerate(seen) if each.role == "user" or place == len(seen) - 1]
     named = [found for each in spoken for found in _phrases(each.content[:MAX_MESSAGE_CHARS])]
     wanted = frozenset[str]().union(*(stems for _, stems in named)) - own

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.language import CODES, LONGEST, language, read_language, tidy
-from turnwise.dialogue.writing import one_sided, without_lookalikes
+from turnwise.dialogue.writing import compared_with, without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, phrases, said_stems, stem, words
 from turnwise.types import Message
 
@@ -143,7 +143,7 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
     rest = message.strip()[continued.end() :] if continued else ""
     if bare := _BARE.fullmatch(message.strip()):
         return Seen(0.85, f"“{bare[0]}” asks for more of what was said", pointing=True, certain=True)
-    if one_sided(message):
+    if compared_with(message):
         return Seen(0.85, "it compares without naming both sides", pointing=True, certain=True)
     specific = set(filter(is_specific, words(rest)))
     more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # of something named

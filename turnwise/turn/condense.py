@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from turnwise.config import Settings
-from turnwise.dialogue.earlier import asked_again, returned_to
+from turnwise.dialogue.earlier import corrected_question, returning_question
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.questions import completed, in_one, several
@@ -250,8 +250,8 @@ def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> C
     if reading.intent != asked.intent:
         return None
     if asked.intent == "clarify":
-        return asked_again(asked.message, reading, seen, follow_up)
-    return returned_to(reading, seen)
+        return corrected_question(asked.message, reading, seen, follow_up)
+    return returning_question(reading, seen)
 
 
 def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:

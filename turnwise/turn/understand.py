@@ -12,7 +12,7 @@ from turnwise.config import Settings
 from turnwise.dialogue import predicted, rules
 from turnwise.dialogue.earlier import mentions
 from turnwise.dialogue.follow_up import HIGH, LONGEST, LOW, MEDIUM, Known, previous_topic, read_follow_up
-from turnwise.dialogue.intent import Reading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
+from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.listed import as_named
 from turnwise.dialogue.profile import OFF, Profile
@@ -146,26 +146,26 @@ def understand(
     return Understanding(intent, operation, follow_up, state, reason, language, prediction, tuple(seen))
 
 
-def _noted(message: str, profile: Profile) -> Reading | None:
+def _noted(message: str, profile: Profile) -> IntentReading | None:
     """A message that only says what is to be remembered or forgotten, where anything is."""
     wishes = read_wishes(message)
     if not (profile.enabled and wishes.only):
         return None
     operation = "forgotten" if wishes.any_forgetting else "remembered"
-    return Reading("social", operation, "says what is to be remembered, and asks nothing")
+    return IntentReading("social", operation, "says what is to be remembered, and asks nothing")
 
 
-def _in_context(reading: Reading, history: Sequence[Message], settings: Settings) -> Reading:
+def _in_context(reading: IntentReading, history: Sequence[Message], settings: Settings) -> IntentReading:
     """The reading, unless there is nothing for it to correct, to go back to or to calculate with: then it is a plain
     question."""
     bare = reading.intent == "arithmetic" and not is_sum(reading) and not reading.about  # "in miles?"
     if bare and not _tells_a_number(history):
-        return Reading()
+        return IntentReading()
     if reading.intent == "clarify" and not (settings.follow_up and history):
-        return Reading()
+        return IntentReading()
     said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
     if reading.intent == "refer_back" and not said:
-        return Reading()
+        return IntentReading()
     return reading
 
 
