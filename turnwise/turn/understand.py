@@ -11,7 +11,15 @@ from typing import Any
 from turnwise.config import Settings
 from turnwise.dialogue import predicted, rules
 from turnwise.dialogue.earlier import mentions
-from turnwise.dialogue.follow_up import HIGH, LONGEST, LOW, MEDIUM, Known, previous_topic, read_follow_up
+from turnwise.dialogue.follow_up import (
+    HIGH_COSINE,
+    LOW_COSINE,
+    MAX_MESSAGE_CHARS,
+    MEDIUM_COSINE,
+    FollowUpContext,
+    previous_topic,
+    read_follow_up,
+)
 from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.listed import as_named
@@ -128,7 +136,7 @@ def understand(
         if reading.intent in ("clarify", "refer_back"):
             follow_up = _decided(recent, 0.9, f"it {reading.reason}")
         else:
-            known = Known(
+            known = FollowUpContext(
                 settings.follow_up_threshold,
                 language,
                 embed,
@@ -191,7 +199,7 @@ def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OF
         if senses.condenser:
             senses.condenser.predict("", said)  # nothing is asked, so it only reads
         if senses.embedder and asks_documents(message):
-            senses.embedder.embed_query(without_courtesy(message[:LONGEST]))
+            senses.embedder.embed_query(without_courtesy(message[:MAX_MESSAGE_CHARS]))
     except Exception:  # the next turn reads for itself, and says what is wrong
         log.warning("a turn could not be read ahead of the next", exc_info=True)
 
@@ -211,7 +219,7 @@ def details(understood: Understanding, settings: Settings, profile: Profile = OF
         "signals": follow_up.signals,
         "thresholds": {
             "follow_up": settings.follow_up_threshold,
-            "similarity": {"high": HIGH, "medium": MEDIUM, "low": LOW},
+            "similarity": {"high": HIGH_COSINE, "medium": MEDIUM_COSINE, "low": LOW_COSINE},
         },
         "topic_changed": follow_up.topic_changed,
         "operation": understood.operation,
