@@ -188,7 +188,7 @@ def opens_subject(message: str) -> bool:
     return not found.keys() & {*POINTING, "definite", "nothing_specific"}
 
 
-def stands(message: str) -> bool:
+def stands_alone(message: str) -> bool:
     """Whether a message says something by itself, and nothing in it points back but perhaps a "the"."""
     if _CONTINUE.match(message.strip()):
         return False

@@ -16,7 +16,7 @@ from turnwise.config import Settings
 from turnwise.dialogue.earlier import corrected_question, returning_question
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
-from turnwise.dialogue.questions import completed, in_one, several
+from turnwise.dialogue.questions import complete_questions, join_questions, split_questions
 from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
 from turnwise.dialogue.rules import by_last_question, by_rules
 from turnwise.dialogue.signs import names, opens_subject
@@ -178,9 +178,9 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
     leaning = understanding.intent in LEANING
     first, *rest = pieces = _pieces(message, understanding)
-    if rest and opens_subject(first) and ((whole := completed(pieces)) != pieces or leaning):
+    if rest and opens_subject(first) and ((whole := complete_questions(pieces)) != pieces or leaning):
         return Condensed(
-            in_one(whole), (), "rules", "its first question stands by itself, and those after it lean on that"
+            join_questions(whole), (), "rules", "its first question stands by itself, and those after it lean on that"
         )
     if leaning:
         return None
@@ -194,7 +194,7 @@ def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
     english = understanding.intent in ("new_question", "follow_up") and understanding.language == "en"
     if not english:
         return (question,)
-    asked, said = several(question), tuple(sentences(question))
+    asked, said = split_questions(question), tuple(sentences(question))
     return said if len(asked) == 1 < len(said) and names(said[0]) else asked
 
 
@@ -203,7 +203,8 @@ def _with_rest(first: Condensed, message: str, understanding: Understanding) -> 
     rest = _pieces(message, understanding)[1:]
     if not rest:
         return first
-    query, *candidates = (in_one(completed((each, *rest))) for each in (first.query, *first.candidates))
+    readings = (first.query, *first.candidates)
+    query, *candidates = (join_questions(complete_questions((each, *rest))) for each in readings)
     return replace(first, query=query, candidates=tuple(candidates))
 
 

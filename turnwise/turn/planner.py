@@ -11,7 +11,7 @@ from pathlib import Path
 
 from turnwise.config import Settings
 from turnwise.dialogue.proposing import LONGEST_REPLY, Refused, may_need_steps, proposed
-from turnwise.dialogue.questions import beside, listed_parts, sentence_parts
+from turnwise.dialogue.questions import group_parts, listed_parts, sentence_parts
 from turnwise.dialogue.rewriting import request
 from turnwise.dialogue.window import window
 from turnwise.errors import TurnwiseError
@@ -163,7 +163,7 @@ async def _apart(question: str, step: Step, meaning: Meaning, tools: Sequence[To
         for parts, glue in ((sentence_parts(question), " "), (listed_parts(question), " and ")):
             steps = [await _step(part, "", (), tools) for part in parts] if len(parts) > 1 else []
             taken = {part: each for part, each in zip(parts, steps, strict=False) if each.tool != "rag"}
-            if whole := beside(parts, taken, glue):
+            if whole := group_parts(parts, taken, glue):
                 return tuple((part, taken.get(part) or Step("rag", part)) for part in whole)
     return ((question, step),)
 
