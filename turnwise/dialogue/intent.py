@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from turnwise.dialogue.language import CODES, LONGEST, matches, read_language
+from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, matches, read_language
 from turnwise.sums.read import read_sum
 from turnwise.types import Intent
 
@@ -70,7 +70,7 @@ _ANEW = re.compile(
 
 def read_intent(message: str, code: str | None = None) -> IntentReading:
     """Returns the intent of a message. `code` is its language (default: detected)."""
-    if len(message) > 4 * LONGEST:
+    if len(message) > 4 * MAX_MESSAGE_CHARS:
         return IntentReading()
     return _read_in_language(message, read_language(message) if code is None else code)
 

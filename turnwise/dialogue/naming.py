@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from turnwise.dialogue.language import named, read_language
+from turnwise.dialogue.language import named_subject, read_language
 
 LONGEST = 400  # characters that are looked at
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -57,7 +57,7 @@ def names(text: str, code: str) -> str:
     looked_at = text[:LONGEST]
     if code in ("zh", "ja"):
         return _unspaced(looked_at)
-    return _spaced(looked_at, code) if code in _ARTICLES else named(looked_at)
+    return _spaced(looked_at, code) if code in _ARTICLES else named_subject(looked_at)
 
 
 def _spaced(text: str, code: str) -> str:

@@ -56,7 +56,7 @@ def by_model(
     likely = [each for each in predicted if each[1] >= MIN_TERM_PROBABILITY and _is_new(each[0], said, own)]
     counted = tuple(Term(word, round(min(1.0, chance), 2)) for word, chance in likely)
     if follow_up.confidence < MIN_FOLLOW_UP_CONFIDENCE:
-        why = f"{follow_up.reason}, but not surely: it is searched as it stands, the likely words counting a little"
+        why = f"{follow_up.reason}, but not certain: it is searched as it is, with a light weight on the likely words"
         return Condensed(message, counted, "literal", why)
     if instead := parallel(message, seen):
         return instead
@@ -70,7 +70,7 @@ def by_model(
         chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & about]
     alone = stands_alone(message)
     if not chosen and alone:
-        why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words count a little"
+        why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words get a light weight"
         return Condensed(message, counted, "literal", why)
     if not chosen:
         by_rules = ruled()

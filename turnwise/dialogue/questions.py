@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from turnwise.dialogue.intent import is_question
-from turnwise.dialogue.language import CODES, language, named
+from turnwise.dialogue.language import CODES, language, named_subject
 from turnwise.dialogue.signs import POINTING, signs
 from turnwise.dialogue.writing import coordinated_subjects, parallel, points_back, with_phrases
 from turnwise.text import content_words, phrases, sentences, subject, words
@@ -210,7 +210,7 @@ def _complete(question: str, before: Sequence[str], code: str) -> str:
     to something."""
     if code != "en":
         pronouns = language(code).pronouns
-        meant = next(filter(None, map(named, reversed(before))), "")
+        meant = next(filter(None, map(named_subject, reversed(before))), "")
         return f"{question} ({meant})" if meant and pronouns and pronouns.search(question) else question
     if again := parallel(question, [Message("user", before[-1])]):
         return again.query

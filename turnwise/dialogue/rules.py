@@ -67,7 +67,7 @@ def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Cond
         return Condensed(message, (), "literal", f"{why}, but nothing said before is clearly meant")
     if confidence < MIN_FOLLOW_UP_CONFIDENCE:
         quoted = ", ".join(f"“{phrase}”" for phrase, _ in chosen)
-        reason = f"{why}, but not surely: it is searched as it stands, with a light weight on {quoted}"
+        reason = f"{why}, but not certain: it is searched as it is, with a light weight on {quoted}"
         return Condensed(message, terms(chosen), "literal", reason)
     return standalone(message, seen, chosen, "rules", why)
 
@@ -80,8 +80,9 @@ def by_last_question(message: str, seen: Sequence[Message], language: str) -> Co
     added = list(dict.fromkeys(next(filter(None, named), ())))[:MAX_OTHER_LANGUAGE_WORDS]
     terms = tuple(Term(word, OTHER_LANGUAGE_WEIGHT) for word in added)
     if added and wants_more(message, language):  # it has no words to search for
-        return Condensed(f"{tidy(message)}: {' '.join(added)}", terms, "rules", "it only asks for more of the last")
-    reason = "it is not in English: searched as it stands, with a light weight on the words of the last question"
+        query = f"{tidy(message)}: {' '.join(added)}"
+        return Condensed(query, terms, "rules", "it only asks for more about the last question")
+    reason = "it is not in English: searched as it is, with a light weight on the words of the last question"
     return Condensed(message, terms, "literal", reason)
 
 

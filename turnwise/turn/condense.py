@@ -17,9 +17,9 @@ from turnwise.dialogue.earlier import corrected_question, returning_question
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
 from turnwise.dialogue.questions import complete_questions, join_questions, split_questions
-from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
+from turnwise.dialogue.rewriting import MAX_REPLY_CHARS, build_request, clean_reply, fault
 from turnwise.dialogue.rules import by_last_question, by_rules
-from turnwise.dialogue.signs import names, opens_subject
+from turnwise.dialogue.signs import only_names, opens_subject
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS, window
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_words, one_line, sentences, stem, words
@@ -121,10 +121,10 @@ class QueryCondenser:
         """The language model's question if it passes every gate; else the embedded one, which says what was wrong."""
         reply = self._replies.get(asked)
         if reply is None:
-            messages = request(_instructions(), asked.message, asked.seen)
+            messages = build_request(_instructions(), asked.message, asked.seen)
             try:
                 async with asyncio.timeout(self._timeout):
-                    reply = (await rewriter.rewrite(messages, LONGEST_REPLY))[: LONGEST_REPLY + 1]
+                    reply = (await rewriter.rewrite(messages, MAX_REPLY_CHARS))[: MAX_REPLY_CHARS + 1]
             except TimeoutError:
                 return _refused(embedded, f"it took longer than {self._timeout:g} seconds")
             except TurnwiseError as error:
@@ -133,7 +133,7 @@ class QueryCondenser:
                 log.exception("%s broke while rewriting", rewriter.name)
                 return _refused(embedded, "it broke")
             self._replies.put(asked, reply)
-        question = cleaned(reply)
+        question = clean_reply(reply)
         if wrong := fault(asked.message, asked.seen, question, asked.language):
             return _refused(embedded, wrong, reply)
         own = {stem(word) for word in words(asked.message)}
@@ -195,7 +195,7 @@ def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
     if not english:
         return (question,)
     asked, said = split_questions(question), tuple(sentences(question))
-    return said if len(asked) == 1 < len(said) and names(said[0]) else asked
+    return said if len(asked) == 1 < len(said) and only_names(said[0]) else asked
 
 
 def _with_rest(first: Condensed, message: str, understanding: Understanding) -> Condensed:
