@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from turnwise.dialogue.tokens import CUT, SMALLEST, Budget, tokens
+from turnwise.dialogue.tokens import CUT, MIN_WINDOW, Budget, tokens
 from turnwise.models.weights import pinned_weights
 from turnwise.types import Message
 
@@ -95,7 +95,7 @@ def test_the_answer_keeps_its_room_but_never_more_than_half_the_window_and_a_qua
     assert Budget(8192, answer=8000).room == 4096
     assert Budget(4096, answer=2000).room == 3072
     assert Budget(4096, answer=500).room == 3596
-    assert Budget(100, answer=2000).room == SMALLEST * 3 // 4
+    assert Budget(100, answer=2000).room == MIN_WINDOW * 3 // 4
 
 
 def test_messages_take_room_for_what_stands_around_them() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spoken import long_talk, said
 
-from turnwise.dialogue.topics import plain
+from turnwise.dialogue.topics import plain_text
 from turnwise.dialogue.window import MAX_RECALLED_MESSAGES, RECENT_MESSAGES, last_change, window
 from turnwise.types import Message
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def read(messages: Sequence[Message]) -> list[Message]:
     """The messages as they are seen: an answer without markup and citations."""
-    return [Message(each.role, each.content if each.role == "user" else plain(each.content)) for each in messages]
+    return [Message(each.role, each.content if each.role == "user" else plain_text(each.content)) for each in messages]
 
 
 def test_a_short_conversation_is_seen_whole() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import named_subject
 from turnwise.dialogue.signs import asks_for_more, by_pattern
-from turnwise.dialogue.topics import plain
+from turnwise.dialogue.topics import plain_text
 from turnwise.text import content_stems, is_specific, phrases, stem, words
 from turnwise.types import FollowUp, Message
 
@@ -165,8 +165,8 @@ def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float
 def previous_topic(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """Returns the topic before this message, and its keywords."""
     asked = [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
-    topic = next((found for text in reversed(asked) if (found := named_subject(plain(text)))), "")
+    topic = next((found for text in reversed(asked) if (found := named_subject(plain_text(text)))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
-    answer_phrases = phrases(plain(answer)[:ANSWER_OPENING_CHARS])
+    answer_phrases = phrases(plain_text(answer)[:ANSWER_OPENING_CHARS])
     keywords = list(dict.fromkeys([topic.lower(), *(phrase.lower() for phrase in answer_phrases)]))
     return topic, tuple(word for word in keywords if word)[:6]

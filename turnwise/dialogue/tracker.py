@@ -15,7 +15,7 @@ from turnwise.dialogue import cues
 from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.presets import Preset, load_preset
 from turnwise.dialogue.profile import OFF, Profile
-from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain, subject_of, subject_of_answer
+from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain_text, subject_of, subject_of_answer
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.text import one_line, stem, words
 from turnwise.types import (
@@ -175,7 +175,7 @@ class ConversationTracker:
         self, before: ConversationState, said: Message, asked: str, library: Vocabulary
     ) -> ConversationState:
         aside = read_intent(asked)[0] in _ASIDES or cues.declines(said.content)  # such an answer is about no topic
-        mentioned = () if aside else self._preset_topics.find(plain(said.content))
+        mentioned = () if aside else self._preset_topics.find(plain_text(said.content))
         topic = before.topic or (mentioned[0] if mentioned else "" if aside else subject_of_answer(said.content))
         questions = cues.questions_asked(said.content)
         kind = cues.response_type(said.content, questions)
@@ -195,7 +195,7 @@ class ConversationTracker:
 
     def _topics(self, message: str, current: str, library: Vocabulary) -> tuple[str, ...]:
         """Returns the topics a message names: those of the preset, or of the library, or else its own subject."""
-        text = plain(cues.ends(message))
+        text = plain_text(cues.ends(message))
         if found := self._find(text, library):
             return found
         own = self._own_subject(text, current) if not current or cues.asks(message) else ""

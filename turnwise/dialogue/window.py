@@ -11,7 +11,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.signs import opens_subject
-from turnwise.dialogue.topics import plain
+from turnwise.dialogue.topics import plain_text
 from turnwise.text import is_specific, said_stems, stem, words, words_like
 from turnwise.types import Message
 
@@ -83,7 +83,7 @@ def prose_of(answer: str) -> str:
     """Returns the prose of an answer, without markup, citations and our courtesies, and without paragraphs that say
     something is not known, because they name things nobody asked about."""
     kept = (part for part in answer.split("\n\n") if not abstains(part) and part.strip() not in courtesies())
-    return plain("\n\n".join(kept))
+    return plain_text("\n\n".join(kept))
 
 
 def _asks(message: Message) -> bool:

@@ -22,9 +22,9 @@ from turnwise.dialogue.follow_up import (
 )
 from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
-from turnwise.dialogue.listed import as_named
+from turnwise.dialogue.listed import name_listed_items
 from turnwise.dialogue.profile import OFF, Profile
-from turnwise.dialogue.spelling import Slip, Words, respelled
+from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
@@ -78,13 +78,13 @@ def _reader(
     """What reads a message as it was meant, after what was said before it. A word is looked up once."""
     is_english = senses.is_english if settings.spelling else None
     held = cache(library.held)
-    known = Words(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
+    known = LibraryWords(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
 
     def read(text: str, said: Sequence[Message]) -> tuple[str, list[Slip]]:
         if read_language(text, ()) != "en":
             return text, []
-        text, slips = respelled(text, known, is_english) if is_english else (text, [])
-        text, named = as_named(text, said) if settings.follow_up else (text, [])
+        text, slips = correct_spelling(text, known, is_english) if is_english else (text, [])
+        text, named = name_listed_items(text, said) if settings.follow_up else (text, [])
         return text, [*slips, *named]
 
     return read
