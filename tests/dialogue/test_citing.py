@@ -1,4 +1,4 @@
-"""The sentence that a claim rests on."""
+"""The sentence that supports a claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where something was mentioned before."""
+"""Where something was mentioned, and corrections of the last question."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.Monk
     monkeypatch.setattr(earlier, "stem", lambda word: looked.append(word) or stem(word))
     talk = long_talk(500, answer_7="Herons live here. [1]", answer_9="A heronry. [1]", turn_11="Herring?")
     assert mentions("those herons", talk) == [13]
-    assert len(looked) <= 4  # which of the words is looked for first is not settled
+    assert len(looked) <= 4  # the order in which the words are searched is not fixed
     assert set(looked) == {"herons", "heronry"}
 
 

@@ -1,4 +1,4 @@
-"""Whether a message leans on the conversation: by its words, its meaning, a model, and the time that has passed."""
+"""Whether a message depends on the conversation: by its words, its meaning, a model, and the time passed."""
 
 from __future__ import annotations
 

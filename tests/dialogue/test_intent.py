@@ -1,4 +1,4 @@
-"""What a message asks for: found where its form tells it, and never where a plain question only sounds like it."""
+"""What a message asks for: found if its form shows it, and not for a plain question that only sounds like it."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ TRIPS = said("What is Edifest?", "Edifest is a festival with field trips. [1]", 
 def test_what_is_no_plain_question_is_seen(message: str, intent: str, operation: str) -> None:
     understood = understand(message, TRIPS)
     expected = intent, operation
-    if intent == "data" and understood.follow_up.is_follow_up:  # what leans is completed before it is counted
+    if intent == "data" and understood.follow_up.is_follow_up:  # a follow-up is completed first
         expected = "follow_up", ""
     assert (understood.intent, understood.operation) == expected
     assert understood.reason

@@ -1,4 +1,4 @@
-"""Which language a message is in, what is known of it, and that no language is read by another's rules."""
+"""Which language a message is in, its phrases, and that no language is read by another's rules."""
 
 from __future__ import annotations
 

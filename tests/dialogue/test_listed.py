@@ -1,4 +1,4 @@
-"""What "the second one" stands for, after a list, a table or rows."""
+"""What "the second one" refers to after a list or a table."""
 
 from __future__ import annotations
 

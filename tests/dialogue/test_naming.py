@@ -1,4 +1,4 @@
-"""Naming: of a question in another language its noun, and nothing where it has but small words and verbs."""
+"""What a question in another language names: its noun, or nothing if it has only function words and verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trained model's reading: phrases as they were said, each decision behind a gate, the rules' reading beside it."""
+"""Condensing with the trained model: its phrases, its thresholds, and the fallback to the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets: those that come with Turnwise, one of the user's own, and what is said of a file that does not fit."""
+"""Presets: the bundled ones, a user's own, and the errors for an invalid file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of a user: bounded, lenient with what was edited by hand, and no surer than the user is."""
+"""What is remembered about a user: bounded, lenient with manual edits, and no surer than the user is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language model is asked, and which of its replies may be searched for."""
+"""The request to a language model, and which of its replies may be searched for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that a message leaves out, as the rules see them."""
+"""The words that a message leaves out, found by rules."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def test_in_another_language_the_last_questions_words_count_a_little() -> None:
 def test_more_in_another_language_is_asked_of_the_last_subject(code: str, asked: str, more: str, query: str) -> None:
     seen = said(asked, "Es ist so. [1]")
     assert by_last_question(more, seen, code).query == query
-    if query != more:  # also where more was asked for before
+    if query != more:  # also if more was asked for before
         assert by_last_question(more, [*seen, *said(more, "Noch etwas. [1]")], code).query == query

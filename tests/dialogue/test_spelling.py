@@ -1,4 +1,4 @@
-"""Slips of the pen, mended by the words of a library."""
+"""Typos, corrected with the words of a library."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from turnwise.dialogue.telling import RECENT_TURNS, PastTurn, summary_of, transc
 from turnwise.dialogue.tokens import Budget
 from turnwise.types import Message, Source
 
-LETTERS = Budget(messages=1000, count=len)  # a token a letter
+LETTERS = Budget(messages=1000, count=len)  # one token per letter
 
 
 def source(number: int, size: int = 100) -> Source:

@@ -1,4 +1,4 @@
-"""Counting tokens without a vocabulary: near a real one and seldom below it; and texts cut to fit."""
+"""Estimated token counts: near real ones and rarely below them; and texts cut to fit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_estimate_is_near_a_real_vocabulary_and_hardly_ever_below_it(
         ("", 0, 0),
         ("The cat sat on the mat.", 7, 8),
         ("2024", 4, 4),
-        ("in 1999", 6, 6),  # a digit each, and the space before them
+        ("in 1999", 6, 6),  # one per digit, and the space before them
         ("过拟合", 3, 5),
         ("backpropagation", 3, 7),
         ("👍", 2, 4),

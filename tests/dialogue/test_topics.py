@@ -1,4 +1,4 @@
-"""Topics: named ones in all their inflections, those of a library, and what a text is about without its markup."""
+"""Topics: named ones in all inflections, those of a library, and the subject of a text without its markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a conversation stands: the scenarios of SPEC A as conversations, and the faults it warns of."""
+"""The state of a conversation: the scenarios of SPEC A as conversations, and the faults it warns of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at of a conversation: the same amount at turn 5 and at turn 500, and what the message calls back."""
+"""The part of a conversation that is read: bounded at any length, with older turns that the message recalls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question written with phrases that were said, whoever chose them."""
+"""A question written with phrases of the conversation."""
 
 from __future__ import annotations
 

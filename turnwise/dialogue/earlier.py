@@ -155,7 +155,7 @@ def _of_another_kind(correction: _Correction) -> Condensed | None:
     query = last[: other.start()] + kind + last[other.end() :] if other else _with_aside(last, kind)
     left_out = {stem(word) for word in (kind, *((other[0],) if other else ()))}
     terms = (*_terms(kind, 0.9), *_terms(last, 0.6, left_out))
-    return Condensed(query, terms, "rules", f"asks the last question again, of what is “{kind}”")
+    return Condensed(query, terms, "rules", f"asks the last question again, about what is “{kind}”")
 
 
 def _with_words_replaced(correction: _Correction) -> Condensed | None:
@@ -179,7 +179,7 @@ def _with_its_subject(correction: _Correction) -> Condensed | None:
         return None
     body = last.rstrip(" ?.!")
     query = f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else _with_aside(last, about)
-    reason = f"asks the last question again, of “{about}” instead of what it referred to"
+    reason = f"asks the last question again, about “{about}” instead of what it referred to"
     return Condensed(query, correction.terms(last), "rules", reason)
 
 
@@ -191,7 +191,7 @@ def _with_an_object(correction: _Correction) -> Condensed | None:
     if not _can_rewrite(last) or not ends_with_verb or len(about.split()) > MAX_MEANT_WORDS:
         return None
     query = f"{body} {about}{last[len(body) :].strip()}"
-    return Condensed(query, correction.terms(last), "rules", f"asks the last question again, of “{about}”")
+    return Condensed(query, correction.terms(last), "rules", f"asks the last question again, about “{about}”")
 
 
 def _with_words_aside(correction: _Correction) -> Condensed | None:

@@ -172,7 +172,7 @@ def read_ahead(messages: Sequence[Message]) -> None:
 
 def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> list[Phrase]:
     """Returns the phrases with the antecedent first if the message has a pronoun: the subject of the last question if
-    it or a part of it is about as likely as any, or else the likeliest phrase, which should agree in number."""
+    it or a part of it is about as likely as any, or else the likeliest, preferably one that agrees in number."""
     if not phrases or not points_back(message):
         return phrases
     phrases = [each for each in phrases if not each[0].isdigit()] or phrases  # a number is no antecedent

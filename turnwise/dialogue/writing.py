@@ -237,7 +237,7 @@ def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
 
 
 def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """Returns the last question asked again of something else, or None if the message does not do that."""
+    """Returns the last question asked again about something else, or None if the message does not do that."""
     text = message.strip()
     for phrase_in, rewrite in _FORMS:
         if phrase := phrase_in(text):
@@ -260,7 +260,7 @@ def _of_another_thing(message: str, seen: Sequence[Message]) -> Condensed | None
     if not replaced or points_back(last) or _ATTRIBUTE.search(thing):
         return None
     query = last[:start] + thing + last[end + len(replaced) :]
-    reason = f"it asks the last question again, of “{thing}” instead of “{replaced}”"
+    reason = f"it asks the last question again, about “{thing}” instead of “{replaced}”"
     return Condensed(query, _content_terms(last, 0.3, without=thing), "rules", reason)
 
 
@@ -274,7 +274,7 @@ def _of_another_subject(message: str, seen: Sequence[Message]) -> Condensed | No
     for rule in _REPLACEMENT_RULES:
         if replacement := rule(ellipsis):
             replaced, query = replacement
-            reason = f"it asks the last question again, of “{ellipsis.thing}” instead of “{replaced}”"
+            reason = f"it asks the last question again, about “{ellipsis.thing}” instead of “{replaced}”"
             return Condensed(query, _content_terms(last, 0.5, without=f"{message} {replaced}"), "rules", reason)
     return None
 
