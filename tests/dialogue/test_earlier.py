@@ -78,3 +78,17 @@ def test_a_correction_keeps_the_last_question(last: str, message: str, query: st
     found = corrected_question(message, read_intent(message), said(last, "That. [1]"), leans(0.9))
     assert found is not None
     assert (found.query, found.method) == (query, "rules")
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("How do I go?", "no, I meant Rome", "How do I go to Rome?"),
+        ("How much is a pass for the zoo?", "no, I meant children", "How much is a pass for the zoo (children)?"),
+    ],
+)
+def test_a_correction_that_replaces_no_word_completes_the_question(last: str, message: str, query: str) -> None:
+    history = said("When is the mill open?", "At ten. [1]", last, "That. [1]")
+    found = corrected_question(message, read_intent(message), history, leans(0.9))
+    assert found is not None
+    assert (found.query, found.method) == (query, "rules")

@@ -11,6 +11,7 @@ from turnwise.dialogue.writing import (
     compared_subjects,
     compared_with,
     coordinated_subjects,
+    last_question,
     parallel,
     standalone,
     with_phrases,
@@ -237,3 +238,28 @@ def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
     assert parallel("and start?", said("How many days is parental leave?", "Thirty. [1]")) is None
     assert parallel("and the price?", said("When does the museum open?", "At ten. [1]")) is None
     assert parallel("and the advanced one?", said("How much is the course?", "It is 40 euros. [1]")) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("What is BERT?", "And the difference to GPT?", "What is the difference between BERT and GPT?"),
+        ("Who wrote the Skerry Song?", "When?", "When wrote the Skerry Song?"),
+        ("When is the mill open on Fridays?", "And on Sundays?", "When is the mill open on Sundays?"),
+        ("How high can the shed be?", "And the fence?", "How high can the fence be?"),
+        ("When does the museum open?", "And close?", "When does the museum close?"),
+        ("What is Blum's address?", "And Lee's?", "What is Lee's address?"),
+        ("How was it trained?", "And GPT?", "How was GPT trained?"),
+        ("Can I have a dog?", "What about cats?", "Can I have cats?"),
+        ("What is BERT?", "And GPT?", "What is GPT?"),
+    ],
+)
+def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str, message: str, query: str) -> None:
+    found = parallel(message, said(last, "So. [1]"))
+    assert found is not None
+    assert found.query == query
+
+
+def test_last_question_is_the_last_user_message() -> None:
+    assert last_question(said("What is BERT?", "A model.", "And GPT?", "Another.")) == "And GPT?"
+    assert last_question([Message("assistant", "Hello!")]) == ""

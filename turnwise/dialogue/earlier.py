@@ -92,7 +92,7 @@ class _Correction(NamedTuple):
     about: str  # what is meant
     wrong: str  # what is rejected, or ""
     last: str  # the question, completed by the short ones after it
-    phrase: str  # the short question after it that was completed last ("and for seniors?"), or ""
+    phrase: str  # all that the last message itself says, if it is only a phrase ("and for seniors?"), or ""
     before: Sequence[Message]
     follow_up: FollowUp
 
@@ -170,7 +170,7 @@ def _with_words_replaced(correction: _Correction) -> Condensed | None:
 
 
 def _with_its_subject(correction: _Correction) -> Condensed | None:
-    """ "No, I meant Rome" after "How do I get there?", which named no subject but followed a question that did."""
+    """ "No, I meant Rome" after "How do I go?", which named no subject but followed a question that did."""
     last, about, before = correction.last, correction.about, correction.before
     dependent = not subject(last) and any(subject(before[index].content) for index in _questions(before))
     if not dependent or len(about.split()) > MAX_MEANT_WORDS:
@@ -195,7 +195,7 @@ def _with_an_object(correction: _Correction) -> Condensed | None:
 
 
 def _with_words_aside(correction: _Correction) -> Condensed | None:
-    """ "How much is a ticket (annual pass)?", if it is not clear which words to replace."""
+    """ "No, I meant children" after "How much is a pass for the zoo?", which has two phrases to replace."""
     last, about = correction.last, correction.about
     if len(about.split()) > MAX_MEANT_WORDS or not _can_rewrite(last) or re.search(r"\b(?:and|or)\b", last):
         return None
@@ -253,7 +253,7 @@ def _replaced_span(correction: _Correction) -> tuple[int, int]:
         return 0, 0
     wrong = re.search(re.escape(correction.wrong), last, re.I) if correction.wrong else None
     if wrong:
-        return _with_article(last, wrong.start(), wrong.end(), about)
+        return _including_article(last, wrong.start(), wrong.end(), about)
     spans: list[tuple[int, int]] = []
     for phrase in phrases(last):
         start = last.index(phrase, spans[-1][1] if spans else 0)
@@ -266,7 +266,7 @@ def _replaced_span(correction: _Correction) -> tuple[int, int]:
     best = max(scores)
     if len(spans) > 1 and scores.count(best) > 1:
         return 0, 0
-    return _with_article(last, *spans[scores.index(best)], about)
+    return _including_article(last, *spans[scores.index(best)], about)
 
 
 def _span_in_phrase(question: str, phrase: str) -> tuple[int, int]:
@@ -290,7 +290,7 @@ def _likeness(phrase: str, meant: list[str]) -> int:
     return 4 * same_head + 2 * numbers + names
 
 
-def _with_article(last: str, start: int, end: int, about: str) -> tuple[int, int]:
+def _including_article(last: str, start: int, end: int, about: str) -> tuple[int, int]:
     article = _ARTICLE.search(last[:start]) if _STARTS_WITH_ARTICLE.match(about) else None
     return (article.start() if article else start), end
 

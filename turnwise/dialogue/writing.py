@@ -303,7 +303,7 @@ def _replace_act(ellipsis: _Ellipsis) -> tuple[str, str] | None:
 
 
 def _replace_owner(ellipsis: _Ellipsis) -> tuple[str, str] | None:
-    """ "And Dr. Lee's?" after "What is Dr. Blum's address?"."""
+    """ "And Lee's?" after "What is Blum's address?"."""
     owner = _OWNER.search(ellipsis.last) if _OWNERS.fullmatch(ellipsis.thing) else None
     return ellipsis.replacing(*owner.span()) if owner else None
 
@@ -376,7 +376,7 @@ def question_so_far(seen: Sequence[Message]) -> str:
 
 
 def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "And on Sundays?" after "When is it open on Fridays?"."""
+    """ "And on Sundays?" after "When is the mill open on Fridays?"."""
     last = question_so_far(seen)
     if not _ASKING_WORD.search(last) or not subject(last) or len(last) > MAX_QUESTION_CHARS or len(sentences(last)) > 1:
         return None
