@@ -42,26 +42,26 @@ def read_follow_up(message: str, recent: Sequence[Message], context: FollowUpCon
     if not recent:
         return FollowUp(False, "none", 0.0, "", (), "the conversation begins here")
     topic, keywords = previous_topic(recent)
-    seen = by_pattern(message, recent, context.language)
-    semantic = closeness(message, recent, context.embed) if context.embed and not seen.certain else None
-    signals = {"pattern": seen.confidence, "semantic": semantic, "model": context.model}
-    confidence = seen.confidence if seen.certain else combine(seen.confidence, semantic, context.model)
-    if seen.named:
+    pattern = by_pattern(message, recent, context.language)
+    semantic = closeness(message, recent, context.embed) if context.embed and not pattern.certain else None
+    signals = {"pattern": pattern.confidence, "semantic": semantic, "model": context.model}
+    confidence = pattern.confidence if pattern.certain else combine(pattern.confidence, semantic, context.model)
+    if pattern.named:
         confidence = min(confidence, MAX_NAMED_CONFIDENCE)
-    fading = 1.0 if seen.pointing else fade(context.idle, context.memory_seconds)
-    before, confidence = confidence, round(confidence * fading, 2)
+    fading = 1.0 if pattern.pointing else fade(context.idle, context.memory_seconds)
+    unfaded, confidence = confidence, round(confidence * fading, 2)
     is_follow_up = confidence >= context.threshold
     signal = context.topic_signal and context.language == "en" and not is_follow_up
     leaves_topic = signal and _leaves(message, recent, topic, semantic)
     if is_follow_up:
-        reason = seen.reason or ("it belongs to what was said" if semantic else "it fits what was said before")
-    elif fading < 1 and before >= context.threshold:
+        reason = pattern.reason or ("it belongs to what was said" if semantic else "it fits what was said before")
+    elif fading < 1 and unfaded >= context.threshold:
         reason = f"it may have referred to “{topic}”, but that was {_spoken_time(context.idle or 0)} ago"
     else:
         reason = f"it stands by itself and leaves “{topic}”" if leaves_topic else "it stands by itself"
     return FollowUp(
         is_follow_up,
-        "none" if not is_follow_up else "pattern" if seen.pointing else "semantic",
+        "none" if not is_follow_up else "pattern" if pattern.pointing else "semantic",
         confidence,
         topic,
         keywords,
