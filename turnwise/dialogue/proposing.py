@@ -75,14 +75,14 @@ def _json(text: str) -> dict[str, Any]:
             continue
         if isinstance(value, dict) and "steps" in value:
             return value
-    raise Refused("it is not JSON with steps")
+    raise Refused("it has no JSON with steps")
 
 
 def _step(value: Any, index: int, tools: Collection[str]) -> Step:
     fields = value if isinstance(value, dict) else {}
     tool, text, after = fields.get("tool"), fields.get("input"), fields.get("after") or []
     if not isinstance(tool, str) or not isinstance(text, str) or not text.strip():
-        raise Refused("a step does not have the requested form")
+        raise Refused("a step is not of the form requested")
     if tool not in tools:
         raise Refused(f"there is no tool “{tool[:40]}”")
     after = after if isinstance(after, list) else [after]
