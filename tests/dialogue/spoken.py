@@ -1,4 +1,4 @@
-"""Histories to test with."""
+"""Histories for the tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def said(*contents: str) -> list[Message]:
 
 
 def long_talk(turns: int, **at: str) -> list[Message]:
-    """A talk about rivers, of so many turns. `turn_3="..."` is the question of turn 3, `answer_3="..."` its answer."""
+    """A conversation about rivers. `turn_3="..."` sets the question of turn 3, `answer_3="..."` its answer."""
     contents = []
     for turn in range(1, turns + 1):
         contents.append(at.get(f"turn_{turn}", f"How long is river number {turn}?"))
@@ -20,5 +20,5 @@ def long_talk(turns: int, **at: str) -> list[Message]:
 
 
 def leans(confidence: float) -> FollowUp:
-    """A follow-up seen with this confidence."""
+    """A follow-up with this confidence."""
     return FollowUp(True, "pattern", confidence, "", (), "why")

@@ -1,4 +1,4 @@
-"""Headings as questions: well-formed, or quoted, or none."""
+"""Headings as questions: well-formed, quoted, or none."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The sentence that a claim rests on."""
+"""The sentence that supports a claim."""
 
 from __future__ import annotations
 
 import pytest
 
-from turnwise.dialogue.citing import nearest, parts_of
+from turnwise.dialogue.citing import parts_of, supporting_text
 
 FERRY = "Dogs travel free\non the upper deck. Tickets cost 14 crowns.\n\nzone | price\nA | 14 crowns\nB | 20 crowns"
 
@@ -22,7 +22,7 @@ FERRY = "Dogs travel free\non the upper deck. Tickets cost 14 crowns.\n\nzone | 
     ],
 )
 def test_the_quote_is_the_passages_own(claim: str, sentence: str) -> None:
-    assert nearest(claim, FERRY) == sentence
+    assert supporting_text(claim, FERRY) == sentence
 
 
 def test_the_rows_of_a_table_are_parts() -> None:

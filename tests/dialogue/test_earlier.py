@@ -1,4 +1,4 @@
-"""Where something was mentioned before."""
+"""Where something was mentioned, and corrections of the last question."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spoken import leans, long_talk, said
 
 from turnwise.dialogue import earlier
-from turnwise.dialogue.earlier import asked_again, mentions, sentences_about
+from turnwise.dialogue.earlier import corrected_question, mentions, sentences_about
 from turnwise.dialogue.intent import read_intent
 from turnwise.text import content_stems, stem
 
@@ -47,7 +47,7 @@ def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.Monk
     monkeypatch.setattr(earlier, "stem", lambda word: looked.append(word) or stem(word))
     talk = long_talk(500, answer_7="Herons live here. [1]", answer_9="A heronry. [1]", turn_11="Herring?")
     assert mentions("those herons", talk) == [13]
-    assert len(looked) <= 4  # which of the words is looked for first is not settled
+    assert len(looked) <= 4  # the order in which the words are searched is not fixed
     assert set(looked) == {"herons", "heronry"}
 
 
@@ -75,6 +75,20 @@ def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_a_correction_keeps_the_last_question(last: str, message: str, query: str) -> None:
-    found = asked_again(message, read_intent(message), said(last, "That. [1]"), leans(0.9))
+    found = corrected_question(message, read_intent(message), said(last, "That. [1]"), leans(0.9))
+    assert found is not None
+    assert (found.query, found.method) == (query, "rules")
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("How do I go?", "no, I meant Rome", "How do I go to Rome?"),
+        ("How much is a pass for the zoo?", "no, I meant children", "How much is a pass for the zoo (children)?"),
+    ],
+)
+def test_a_correction_that_replaces_no_word_completes_the_question(last: str, message: str, query: str) -> None:
+    history = said("When is the mill open?", "At ten. [1]", last, "That. [1]")
+    found = corrected_question(message, read_intent(message), history, leans(0.9))
     assert found is not None
     assert (found.query, found.method) == (query, "rules")

@@ -1,4 +1,4 @@
-"""Whether a message leans on the conversation: by its words, its meaning, a model, and the time that has passed."""
+"""Whether a message depends on the conversation: by its words, its meaning, a model, and the time passed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.config import Settings
-from turnwise.dialogue.follow_up import HIGH, LOOKED_BACK, LOW, MEDIUM, closeness, combine, fade, previous_topic
+from turnwise.dialogue.follow_up import (
+    COMPARED_QUESTIONS,
+    HIGH_COSINE,
+    LOW_COSINE,
+    MEDIUM_COSINE,
+    closeness,
+    combine,
+    fade,
+    previous_topic,
+)
 from turnwise.engine import Engine
 from turnwise.turn.understand import Senses, details, understand
 from turnwise.types import FollowUp, Message, Prediction
@@ -110,15 +119,15 @@ def compared(cosines: Sequence[float], message: str = "a message of some length"
 
 
 def test_the_signal_runs_from_03_to_09_over_the_three_thresholds() -> None:
-    assert compared([LOW - 0.2]) == pytest.approx(0.3)
-    assert compared([LOW]) == pytest.approx(0.3, abs=0.01)
-    assert compared([MEDIUM]) == pytest.approx(0.5, abs=0.01)
-    assert compared([HIGH]) == pytest.approx(0.75, abs=0.01)
+    assert compared([LOW_COSINE - 0.2]) == pytest.approx(0.3)
+    assert compared([LOW_COSINE]) == pytest.approx(0.3, abs=0.01)
+    assert compared([MEDIUM_COSINE]) == pytest.approx(0.5, abs=0.01)
+    assert compared([HIGH_COSINE]) == pytest.approx(0.75, abs=0.01)
     assert compared([0.99]) == pytest.approx(0.9)
 
 
 def test_recent_turns_weigh_more_and_old_ones_nothing() -> None:
-    latest, before, old = compared([0.1, 0.55]), compared([0.55, 0.1]), compared([0.55, *[0.1] * LOOKED_BACK])
+    latest, before, old = compared([0.1, 0.55]), compared([0.55, 0.1]), compared([0.55, *[0.1] * COMPARED_QUESTIONS])
     assert (latest or 0) > (before or 0) > (old or 0)
     assert old == pytest.approx(0.3)
 
@@ -234,7 +243,7 @@ def test_an_old_topic_lets_go_of_a_vague_message_little_by_little() -> None:
     assert confidences[2] - confidences[3] < 0.1  # no cliff
     later = after("which workshops", 7200)
     assert not later.is_follow_up
-    assert later.reason == "it may have leant on “edifest”, but that was 2 hours ago"
+    assert later.reason == "it may have referred to “edifest”, but that was 2 hours ago"
 
 
 @pytest.mark.parametrize("message", ["and what about the second one?", "what does it cost?", "tell me more", "why?"])
@@ -316,7 +325,7 @@ def test_the_work_does_not_grow_with_the_conversation() -> None:
         understand("what activities are included " * 100, history, Settings(), Senses(Counting()))
         counts.append(len(embedded))
         assert max(map(len, embedded)) <= 600
-    assert counts[0] == counts[1] <= LOOKED_BACK + 1
+    assert counts[0] == counts[1] <= COMPARED_QUESTIONS + 1
 
 
 def test_the_words_of_a_page_are_keywords_and_its_markup_is_not() -> None:

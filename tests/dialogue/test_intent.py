@@ -1,4 +1,4 @@
-"""What a message asks for: found where its form tells it, and never where a plain question only sounds like it."""
+"""What a message asks for: found if its form shows it, and not for a plain question that only sounds like it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from turnwise.config import Settings
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
-from turnwise.dialogue.language import CODES, LONGEST, language
+from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language
 from turnwise.turn.condense import condense
 from turnwise.turn.plan import LISTED
 from turnwise.turn.planner import QueryPlanner
@@ -160,7 +160,7 @@ TRIPS = said("What is Edifest?", "Edifest is a festival with field trips. [1]", 
 def test_what_is_no_plain_question_is_seen(message: str, intent: str, operation: str) -> None:
     understood = understand(message, TRIPS)
     expected = intent, operation
-    if intent == "data" and understood.follow_up.is_follow_up:  # what leans is completed before it is counted
+    if intent == "data" and understood.follow_up.is_follow_up:  # a follow-up is completed first
         expected = "follow_up", ""
     assert (understood.intent, understood.operation) == expected
     assert understood.reason
@@ -429,7 +429,7 @@ def test_any_text_has_a_reading_and_only_known_ones(message: str) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_patterns_never_see_more_than_their_share_of_a_message(code: str) -> None:
     """However long a message is, its patterns look at no more than LONGEST characters; none repeats what repeats."""
-    assert read_intent("thanks " * LONGEST, code).intent is None
+    assert read_intent("thanks " * MAX_MESSAGE_CHARS, code).intent is None
     for _, _, pattern in language(code).patterns:
         assert "*)*" not in pattern.pattern
         assert "+)+" not in pattern.pattern
@@ -440,7 +440,7 @@ def test_patterns_never_see_more_than_their_share_of_a_message(code: str) -> Non
     "piece", ["no, ", "ok ", "that ", "not that ", "you said a ", "what is the ", "2 + ", "那", "その"]
 )
 def test_a_message_made_to_confuse_the_patterns_is_a_question(piece: str) -> None:
-    for length in (LONGEST, 16_000):
+    for length in (MAX_MESSAGE_CHARS, 16_000):
         message = (piece * length)[:length] + "~x~"
         assert read_intent(message).intent is None
 

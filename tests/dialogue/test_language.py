@@ -1,4 +1,4 @@
-"""Which language a message is in, what is known of it, and that no language is read by another's rules."""
+"""Which language a message is in, its phrases, and that no language is read by another's rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.dialogue.language import CODES, FOLDER, language, named, read_language, says
+from turnwise.dialogue.language import CODES, FOLDER, language, named_subject, read_language, says
 from turnwise.turn.condense import condense
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
@@ -267,9 +267,9 @@ def test_words_that_look_english_start_no_english_rule(message: str) -> None:
 
 
 def test_what_a_question_names_is_found_without_the_small_words() -> None:
-    assert named("Was ist BERT?") == "BERT"
-    assert named("Et la descente stochastique de gradient ?") == "descente stochastique"
-    assert named("What is gradient descent?") == "gradient descent"
+    assert named_subject("Was ist BERT?") == "BERT"
+    assert named_subject("Et la descente stochastique de gradient ?") == "descente stochastique"
+    assert named_subject("What is gradient descent?") == "gradient descent"
     assert understand("und warum?", BERT["de"]).follow_up.previous_topic == "BERT"
 
 
@@ -301,7 +301,7 @@ def test_any_text_has_a_language(text: str) -> None:
         "id",
         "vi",
     }
-    assert len(named(text)) <= len(text)
+    assert len(named_subject(text)) <= len(text)
 
 
 def test_a_follow_up_in_another_language_is_searched_as_it_stands_with_the_topic() -> None:

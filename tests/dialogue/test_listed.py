@@ -1,11 +1,11 @@
-"""What "the second one" stands for, after a list, a table or rows."""
+"""What "the second one" refers to after a list or a table."""
 
 from __future__ import annotations
 
 import pytest
 from spoken import said
 
-from turnwise.dialogue.listed import as_named, items
+from turnwise.dialogue.listed import listed_items, name_listed_items
 
 WALKS = (
     "| Walk | Length |\n| --- | --- |\n| Cliff path | 4 km |\n| Old mill round | 7 km |\n| Reed bank | 2 km |\n\n[1]"
@@ -34,7 +34,7 @@ BULLETS = "- Cliff path\n- Old mill round (long)\n- Reed bank"
     ],
 )
 def test_what_is_counted_off_is_named(answer: str, message: str, meant: str) -> None:
-    assert as_named(message, said("Which walks are there?", answer))[0] == meant
+    assert name_listed_items(message, said("Which walks are there?", answer))[0] == meant
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,16 @@ def test_what_is_counted_off_is_named(answer: str, message: str, meant: str) -> 
     ],
 )
 def test_what_counts_something_else_stays(message: str) -> None:
-    assert as_named(message, said("Which walks are there?", WALKS)) == (message, [])
+    assert name_listed_items(message, said("Which walks are there?", WALKS)) == (message, [])
 
 
 def test_the_list_may_lie_a_few_answers_back_but_must_be_one() -> None:
     history = said("Which walks are there?", WALKS, "How long is the first one?", "The cliff path is 4 km long. [1]")
-    assert as_named("and the second?", history)[0] == "and Old mill round?"
-    assert as_named("and the second?", history[2:])[0] == "and the second?"
-    assert as_named("and the second?", ())[0] == "and the second?"
+    assert name_listed_items("and the second?", history)[0] == "and Old mill round?"
+    assert name_listed_items("and the second?", history[2:])[0] == "and the second?"
+    assert name_listed_items("and the second?", ())[0] == "and the second?"
 
 
 def test_items_keep_the_numbers_they_are_given() -> None:
-    assert items("3. Glaze it. [1]\n4. Fire it. [1]") == {3: "Glaze it.", 4: "Fire it."}
-    assert items("A pot is made of clay. [1] It is fired. [2]") == {}
+    assert listed_items("3. Glaze it. [1]\n4. Fire it. [1]") == {3: "Glaze it.", 4: "Fire it."}
+    assert listed_items("A pot is made of clay. [1] It is fired. [2]") == {}

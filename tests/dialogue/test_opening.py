@@ -1,4 +1,4 @@
-"""What models say before they answer, and do not."""
+"""Opening sentences of models that are not part of an answer, and those that are."""
 
 from __future__ import annotations
 

@@ -1,11 +1,18 @@
-"""The trained model's reading: phrases as they were said, each decision behind a gate, the rules' reading beside it."""
+"""Condensing with the trained model: its phrases, its thresholds, and the fallback to the rules."""
 
 from __future__ import annotations
 
 import pytest
 from spoken import leans, said
 
-from turnwise.dialogue.predicted import ADDED, CHANGED, COUNTED, PLACED, by_model, joined
+from turnwise.dialogue.predicted import (
+    MIN_ADDED_PROBABILITY,
+    MIN_EDIT_PROBABILITY,
+    MIN_FOLLOW_UP_CONFIDENCE,
+    MIN_TERM_PROBABILITY,
+    by_model,
+    phrases_of,
+)
 from turnwise.dialogue.rules import by_rules
 from turnwise.types import Condensed, Edit, Message, Prediction, Term
 
@@ -39,13 +46,13 @@ def test_words_that_stood_side_by_side_are_one_phrase_in_the_order_they_were_sai
 ) -> None:
     from turnwise.text import stem
 
-    assert [phrase for phrase, _ in joined({stem(word): 0.5 for word in words}, PAPER)] == phrases
+    assert [phrase for phrase, _ in phrases_of({stem(word): 0.5 for word in words}, PAPER)] == phrases
 
 
 def test_the_longest_phrase_is_taken_and_each_word_once() -> None:
     seen = said("What is descent?", "Stochastic gradient descent. Gradient descent. A gradient.")
     kept = {"stochast": 0.6, "gradient": 0.9, "descent": 0.9}
-    assert joined(kept, seen) == [("Stochastic gradient descent", pytest.approx(0.8))]
+    assert phrases_of(kept, seen) == [("Stochastic gradient descent", pytest.approx(0.8))]
 
 
 def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
@@ -78,7 +85,7 @@ def test_a_number_and_a_letter_with_its_noun_are_written_whole(
 
 
 def test_a_number_counts_whole_in_the_search() -> None:
-    found = read("Does it run on Linux?", VERSIONS, ("3", 0.7), ("9", 0.3), sure=CHANGED - 0.1)
+    found = read("Does it run on Linux?", VERSIONS, ("3", 0.7), ("9", 0.3), sure=MIN_FOLLOW_UP_CONFIDENCE - 0.1)
     assert found.added == (Term("3.9", 0.3),)
 
 
@@ -93,13 +100,14 @@ def test_the_rules_are_asked_only_where_the_model_names_no_word() -> None:
 
 
 def test_what_is_likely_but_not_sure_counts_in_the_search_and_is_not_shown() -> None:
-    found = read("When was it published?", PAPER, *SEARCH, ("Toronto", ADDED - 0.01), ("Liu", COUNTED - 0.01))
+    unlikely = [("Toronto", MIN_ADDED_PROBABILITY - 0.01), ("Liu", MIN_TERM_PROBABILITY - 0.01)]
+    found = read("When was it published?", PAPER, *SEARCH, *unlikely)
     assert "Toronto" not in found.query
-    assert found.added[-1] == Term("Toronto", round(ADDED - 0.01, 2))
+    assert found.added[-1] == Term("Toronto", round(MIN_ADDED_PROBABILITY - 0.01, 2))
 
 
 def test_below_the_gate_the_message_stays_as_it_is_and_likely_words_count() -> None:
-    found = read("Where?", PAPER, ("Toronto", 0.8), sure=CHANGED - 0.01)
+    found = read("Where?", PAPER, ("Toronto", 0.8), sure=MIN_FOLLOW_UP_CONFIDENCE - 0.01)
     assert (found.query, found.method, found.added) == ("Where?", "literal", (Term("Toronto", 0.8),))
 
 
@@ -110,10 +118,18 @@ THROAT = (("throat", 0.9), ("cancer", 0.9))
 @pytest.mark.parametrize(
     ("message", "edit", "query"),
     [
-        ("What are the first signs?", Edit(19, 24, "of", PLACED), "What are the first signs of throat cancer?"),
+        (
+            "What are the first signs?",
+            Edit(19, 24, "of", MIN_EDIT_PROBABILITY),
+            "What are the first signs of throat cancer?",
+        ),
         ("Which treatment options exist?", Edit(0, 5, "", 0.9), "Which throat cancer treatment options exist?"),
         ("Is the former curable?", Edit(3, 13, None, 0.9), "Is throat cancer curable?"),
-        ("What are the first signs?", Edit(19, 24, "of", PLACED - 0.01), "What are the first signs (throat cancer)?"),
+        (
+            "What are the first signs?",
+            Edit(19, 24, "of", MIN_EDIT_PROBABILITY - 0.01),
+            "What are the first signs (throat cancer)?",
+        ),
         ("What are the first signs?", None, "What are the first signs (throat cancer)?"),
         ("Is it curable?", Edit(6, 13, "of", 0.9), "Is throat cancer curable?"),
     ],
@@ -148,7 +164,7 @@ POOL = said("Are dogs allowed?", "Assistance dogs are welcome.")
     "message", ["Is there a swimming pool?", "What happens with lost property?", "How is the cafe?"]
 )
 def test_a_message_that_says_something_gets_no_word_that_only_the_rules_would_add(message: str) -> None:
-    found = read(message, POOL, ("dogs", ADDED - 0.05))
+    found = read(message, POOL, ("dogs", MIN_ADDED_PROBABILITY - 0.05))
     assert (found.query, found.method, found.added) == (message, "literal", (Term("dogs", 0.2),))
 
 

@@ -1,4 +1,4 @@
-"""Presets: those that come with Turnwise, one of the user's own, and what is said of a file that does not fit."""
+"""Presets: the bundled ones, a user's own, and the errors for an invalid file."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_advice_speaks_of_the_topic_and_is_left_out_where_it_needs_one_that_is_n
         ("topics = ['rose']", "'topics' in ", "Write [topics] on a line above."),
         ("about = 3", "'about' in ", "Put it in quotation marks."),
         ("[guidance.turn]\nfirst = 'On {subject}.'", "'first' in [guidance.turn] of ", "Only {topic} is filled in."),
-        ("name = ", "The preset ", "Mend it, or copy one that works."),
+        ("name = ", "The preset ", "Fix it, or copy one that works."),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, toml: str, message: str, hint: str) -> None:

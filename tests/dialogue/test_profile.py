@@ -1,4 +1,4 @@
-"""What is remembered of a user: bounded, lenient with what was edited by hand, and no surer than the user is."""
+"""What is remembered about a user: bounded, lenient with manual edits, and no surer than the user is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.dialogue.profile import (
-    LONGEST_PREFERENCE,
-    MOST_PREFERENCES,
-    MOST_TOPICS,
+    MAX_PREFERENCE_CHARS,
+    MAX_PREFERENCES,
+    MAX_TOPICS,
     OFF,
     KnownTopic,
     Profile,
     changes,
-    learned,
+    update_profile,
 )
 from turnwise.dialogue.tracker import ConversationTracker, knowledge_of
 from turnwise.types import ConversationState, KnowledgeLevel, Message, TopicKnowledge
@@ -46,7 +46,7 @@ def after(tracker: ConversationTracker, profile: Profile, *messages: str) -> tup
     state = ConversationState(0)
     for place, message in enumerate(messages, 1):
         state = tracker.update(tracker.read(history, profile), message, profile=profile)
-        profile = learned(profile, state, message, float(place))
+        profile = update_profile(profile, state, message, float(place))
         history = (*history, Message("user", message), Message("assistant", "So it is."))
     return profile, state
 
@@ -59,9 +59,9 @@ def test_what_was_edited_by_hand_becomes_a_profile(stored: Any) -> None:
     profile = Profile.from_dict(stored)
     assert Profile.from_dict(profile.to_dict()) == profile
     assert Profile.from_dict(json.loads(json.dumps(profile.to_dict()))) == profile
-    assert len(profile.preferences) <= MOST_PREFERENCES
-    assert all(0 < len(each) <= LONGEST_PREFERENCE for each in profile.preferences)
-    assert len(profile.topics) <= MOST_TOPICS
+    assert len(profile.preferences) <= MAX_PREFERENCES
+    assert all(0 < len(each) <= MAX_PREFERENCE_CHARS for each in profile.preferences)
+    assert len(profile.topics) <= MAX_TOPICS
     assert "\0" not in "".join([*profile.preferences, *(each.topic + each.evidence for each in profile.topics)])
 
 
@@ -150,11 +150,11 @@ def test_forgetting_a_topic_or_a_preference(tracker: ConversationTracker) -> Non
 def test_what_is_private_is_not_learned() -> None:
     shown = (TopicKnowledge("ann@example.org", "advanced", "I know it", 1), TopicKnowledge("BERT", "advanced", "so", 1))
     state = ConversationState(1, knowledge=shown)
-    assert learned(ON, state, "I know it", 5.0, lambda text: "@" in text).topics == (
+    assert update_profile(ON, state, "I know it", 5.0, lambda text: "@" in text).topics == (
         KnownTopic("BERT", "advanced", "so", 5.0),
     )
     message = "I prefer tables. I know BERT from ann@example.org"
-    assert learned(ON, state, message, 5.0, lambda text: "@" in text) == Profile(True, ("tables",))
+    assert update_profile(ON, state, message, 5.0, lambda text: "@" in text) == Profile(True, ("tables",))
 
 
 def test_changes_are_told_in_words() -> None:
@@ -182,9 +182,9 @@ def test_learning_is_bounded_and_the_same_again_changes_nothing(
     profile: Profile, seen: list[ConversationState], message: str
 ) -> None:
     for state in seen:
-        profile = learned(profile, state, message, 7.0)
-        assert learned(profile, state, message, 7.0) == profile
-    assert len(profile.topics) <= MOST_TOPICS
+        profile = update_profile(profile, state, message, 7.0)
+        assert update_profile(profile, state, message, 7.0) == profile
+    assert len(profile.topics) <= MAX_TOPICS
     assert Profile.from_dict(profile.to_dict()) == profile
 
 
@@ -192,10 +192,10 @@ def test_learning_is_bounded_and_the_same_again_changes_nothing(
 def test_a_neutral_message_teaches_nothing(profile: Profile, turn: int) -> None:
     earlier = (TopicKnowledge("BERT", "advanced", "I built it", turn - 1),)
     state = ConversationState(turn, knowledge=earlier)
-    assert learned(profile, state, "How does attention work?", 1.0) is profile
+    assert update_profile(profile, state, "How does attention work?", 1.0) is profile
 
 
 @given(profiles, st.sampled_from(LEVELS))
 def test_what_is_shown_now_is_what_is_known_after(profile: Profile, level: KnowledgeLevel) -> None:
     state = ConversationState(2, knowledge=(TopicKnowledge("BERT", level, "so", 2),))
-    assert learned(profile, state, "so", 3.0).topics[-1] == KnownTopic("BERT", level, "so", 3.0)
+    assert update_profile(profile, state, "so", 3.0).topics[-1] == KnownTopic("BERT", level, "so", 3.0)

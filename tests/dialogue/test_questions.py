@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.dialogue.questions import LONGEST, in_one, questions
+from turnwise.dialogue.questions import MAX_MESSAGE_CHARS, join_questions, questions
 
 SEVERAL = {
     "What is BERT, and who made GPT?": ("What is BERT?", "who made GPT?"),
@@ -107,7 +107,7 @@ def test_in_another_language_sentences_without_a_question_mark_are_no_questions(
 def test_very_many_questions_are_told_apart_but_not_those_of_a_very_long_message() -> None:
     asked = tuple(f"What is model{number}?" for number in range(9))
     assert questions(" ".join(asked)) == asked
-    assert questions("What is BERT? " * LONGEST) == ("What is BERT? " * LONGEST,)
+    assert questions("What is BERT? " * MAX_MESSAGE_CHARS) == ("What is BERT? " * MAX_MESSAGE_CHARS,)
 
 
 WORDS = st.lists(
@@ -125,4 +125,4 @@ def test_any_text_gives_at_least_one_question_and_no_more_than_are_asked(message
 
 @pytest.mark.parametrize("message", SEVERAL)
 def test_written_as_one_message_they_are_the_same_questions(message: str) -> None:
-    assert questions(in_one(questions(message))) == questions(message)
+    assert questions(join_questions(questions(message))) == questions(message)

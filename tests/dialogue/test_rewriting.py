@@ -1,4 +1,4 @@
-"""What a language model is asked, and which of its replies may be searched for."""
+"""The request to a language model, and which of its replies may be searched for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spoken import said
 
-from turnwise.dialogue.rewriting import LONGEST_REPLY, QUOTED, cleaned, fault, request
+from turnwise.dialogue.rewriting import MAX_QUOTED_CHARS, MAX_REPLY_CHARS, build_request, clean_reply, fault
 from turnwise.types import Message
 
 BERT = said("What is BERT?", "BERT is a language model by Google that reads text in both directions. [1]")
@@ -22,7 +22,7 @@ GOOD = "How does BERT compare to GPT?"
 
 
 def test_the_history_is_quoted_inside_one_message() -> None:
-    system, user = request("Rewrite.", MESSAGE, BERT)
+    system, user = build_request("Rewrite.", MESSAGE, BERT)
     assert system == Message("system", "Rewrite.")
     assert user.role == "user"
     assert user.content.splitlines() == [
@@ -47,7 +47,7 @@ hostile = st.one_of(
 
 @given(hostile, st.lists(hostile, max_size=4))
 def test_nothing_said_can_end_its_quotation(message: str, contents: list[str]) -> None:
-    _, user = request("", message, said(*contents))
+    _, user = build_request("", message, said(*contents))
     before, *quoted, _, _, last, _, _ = user.content.split("\n")
     assert before == "Conversation:"
     assert len([line for line in quoted if line]) == len(contents)
@@ -58,8 +58,8 @@ def test_nothing_said_can_end_its_quotation(message: str, contents: list[str]) -
 
 
 def test_a_long_history_is_shown_in_part() -> None:
-    _, user = request("", MESSAGE, said("word " * 10_000, "word " * 10_000))
-    assert len(user.content) < 2 * QUOTED + 200
+    _, user = build_request("", MESSAGE, said("word " * 10_000, "word " * 10_000))
+    assert len(user.content) < 2 * MAX_QUOTED_CHARS + 200
 
 
 # --- the reply ----------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_a_long_history_is_shown_in_part() -> None:
     ],
 )
 def test_what_is_wrapped_around_the_question_is_taken_off(reply: str) -> None:
-    assert cleaned(reply) == GOOD
+    assert clean_reply(reply) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_other_languages_have_the_same_gates(language: str, seen: tuple[str, str
 
 @given(st.text(max_size=60), st.text(max_size=200), st.sampled_from(["en", "de", "zh", "xx"]))
 def test_any_reply_is_judged(message: str, reply: str, language: str) -> None:
-    assert isinstance(fault(message, BERT, cleaned(reply), language), str)
+    assert isinstance(fault(message, BERT, clean_reply(reply), language), str)
 
 
 @pytest.mark.parametrize(
@@ -170,5 +170,5 @@ def test_any_reply_is_judged(message: str, reply: str, language: str) -> None:
 )
 def test_hostile_replies_are_judged_in_linear_time(piece: str) -> None:
     start = time.process_time()
-    fault(MESSAGE, BERT, cleaned(piece * LONGEST_REPLY))
+    fault(MESSAGE, BERT, clean_reply(piece * MAX_REPLY_CHARS))
     assert time.process_time() - start < 0.2

@@ -1,11 +1,11 @@
-"""The words that a message leaves out, as the rules see them."""
+"""The words that a message leaves out, found by rules."""
 
 from __future__ import annotations
 
 import pytest
 from spoken import leans, said
 
-from turnwise.dialogue.rules import LEANING, OTHER_LANGUAGE, by_last_question, by_rules
+from turnwise.dialogue.rules import MIN_FOLLOW_UP_CONFIDENCE, OTHER_LANGUAGE_WEIGHT, by_last_question, by_rules
 from turnwise.types import Term
 
 
@@ -25,17 +25,17 @@ def test_the_subject_of_the_last_question_is_meant_before_that_of_an_earlier_one
 
 def test_below_the_confidence_to_rewrite_the_likely_words_only_count() -> None:
     seen = said("What is BERT?", "A model. [1]")
-    found = by_rules("Who made it?", seen, leans(LEANING - 0.01))
+    found = by_rules("Who made it?", seen, leans(MIN_FOLLOW_UP_CONFIDENCE - 0.01))
     assert (found.query, found.method) == ("Who made it?", "literal")
     assert [term.text for term in found.added] == ["BERT"]
-    assert by_rules("Who made it?", seen, leans(LEANING)).query == "Who made BERT?"
+    assert by_rules("Who made it?", seen, leans(MIN_FOLLOW_UP_CONFIDENCE)).query == "Who made BERT?"
 
 
 def test_in_another_language_the_last_questions_words_count_a_little() -> None:
     seen = said("Was ist der Gradientenabstieg?", "Ein Verfahren.")
     found = by_last_question("Wie schnell ist er?", seen, "de")
     assert (found.query, found.method) == ("Wie schnell ist er?", "literal")
-    assert found.added == (Term("Gradientenabstieg", OTHER_LANGUAGE),)
+    assert found.added == (Term("Gradientenabstieg", OTHER_LANGUAGE_WEIGHT),)
     assert by_last_question("Wie?", [], "de").added == ()
 
 
@@ -55,5 +55,5 @@ def test_in_another_language_the_last_questions_words_count_a_little() -> None:
 def test_more_in_another_language_is_asked_of_the_last_subject(code: str, asked: str, more: str, query: str) -> None:
     seen = said(asked, "Es ist so. [1]")
     assert by_last_question(more, seen, code).query == query
-    if query != more:  # also where more was asked for before
+    if query != more:  # also if more was asked for before
         assert by_last_question(more, [*seen, *said(more, "Noch etwas. [1]")], code).query == query

@@ -1,4 +1,4 @@
-"""Slips of the pen, mended by the words of a library."""
+"""Typos, corrected with the words of a library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnwise.dialogue.spelling import LONGEST, Slip, Words, respelled
+from turnwise.dialogue.spelling import MAX_MESSAGE_CHARS, LibraryWords, Slip, correct_spelling
 from turnwise.models.vocabulary import is_english
 from turnwise.text import stem
 
@@ -22,11 +22,11 @@ def held(words: Sequence[str]) -> dict[str, int]:
     return {word: 1 for word in words if stem(word) in STEMS}
 
 
-LIBRARY = Words(held, TEXT.lower().replace(";", "").replace(",", "").split().__contains__)
+LIBRARY = LibraryWords(held, TEXT.lower().replace(";", "").replace(",", "").split().__contains__)
 
 
 def mended(message: str) -> str:
-    return respelled(message, LIBRARY, is_english)[0]
+    return correct_spelling(message, LIBRARY, is_english)[0]
 
 
 @pytest.mark.parametrize(
@@ -69,15 +69,15 @@ def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str)
         "what is graident2",
         "was kostet das Zimmer",
         "x" * 30,
-        "graident " * (LONGEST // 9 + 1),
+        "graident " * (MAX_MESSAGE_CHARS // 9 + 1),
     ],
 )
 def test_what_may_be_meant_as_it_is_stays(message: str) -> None:
-    assert respelled(message, LIBRARY, is_english) == (message, [])
+    assert correct_spelling(message, LIBRARY, is_english) == (message, [])
 
 
 def test_what_was_mended_is_told_in_order_with_its_capitals() -> None:
-    text, slips = respelled("Graident descent and dorpout", LIBRARY, is_english)
+    text, slips = correct_spelling("Graident descent and dorpout", LIBRARY, is_english)
     assert text == "Gradient descent and dropout"
     assert slips == [Slip("Graident", "Gradient"), Slip("dorpout", "dropout")]
 
@@ -90,9 +90,9 @@ def test_a_message_of_strange_words_is_in_a_language_that_is_not_known() -> None
 @given(st.text(st.sampled_from("grdientafovl ?\"'`._-G"), max_size=40))
 @example("graident")
 def test_only_whole_words_change_and_mending_twice_changes_nothing_more(message: str) -> None:
-    text, slips = respelled(message, LIBRARY, is_english)
+    text, slips = correct_spelling(message, LIBRARY, is_english)
     assert (text != message) == bool(slips)
     for slip in slips:
         assert slip.typed in message
         assert slip.meant in text
-    assert respelled(text, LIBRARY, is_english) == (text, [])
+    assert correct_spelling(text, LIBRARY, is_english) == (text, [])

@@ -1,4 +1,4 @@
-"""Counting tokens without a vocabulary: near a real one and seldom below it; and texts cut to fit."""
+"""Estimated token counts: near real ones and rarely below them; and texts cut to fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from turnwise.dialogue.tokens import CUT, SMALLEST, Budget, tokens
+from turnwise.dialogue.tokens import CUT, MIN_WINDOW, Budget, tokens
 from turnwise.models.weights import pinned_weights
 from turnwise.types import Message
 
@@ -48,7 +48,7 @@ def test_the_estimate_is_near_a_real_vocabulary_and_hardly_ever_below_it(
         ("", 0, 0),
         ("The cat sat on the mat.", 7, 8),
         ("2024", 4, 4),
-        ("in 1999", 6, 6),  # a digit each, and the space before them
+        ("in 1999", 6, 6),  # one per digit, and the space before them
         ("过拟合", 3, 5),
         ("backpropagation", 3, 7),
         ("👍", 2, 4),
@@ -95,7 +95,7 @@ def test_the_answer_keeps_its_room_but_never_more_than_half_the_window_and_a_qua
     assert Budget(8192, answer=8000).room == 4096
     assert Budget(4096, answer=2000).room == 3072
     assert Budget(4096, answer=500).room == 3596
-    assert Budget(100, answer=2000).room == SMALLEST * 3 // 4
+    assert Budget(100, answer=2000).room == MIN_WINDOW * 3 // 4
 
 
 def test_messages_take_room_for_what_stands_around_them() -> None:

@@ -1,4 +1,4 @@
-"""Topics: named ones in all their inflections, those of a library, and what a text is about without its markup."""
+"""Topics: named ones in all inflections, those of a library, and the subject of a text without its markup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from patience import within
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.dialogue.presets import load_preset
-from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain, subject_of, subject_of_answer
+from turnwise.dialogue.topics import Vocabulary, library_vocabulary, plain_text, subject_of, subject_of_answer
 
 TUTOR = Vocabulary(load_preset("tutor").topics.items())
 
@@ -135,7 +135,7 @@ def test_an_answers_topic_holds_nothing_of_its_markup(answer: str, topic: str) -
 
 
 def test_the_prose_of_a_page_is_what_a_reader_reads() -> None:
-    assert " ".join(plain(PAGE).split()) == "Edifest Edifest is our annual festival & fair ."
+    assert " ".join(plain_text(PAGE).split()) == "Edifest Edifest is our annual festival & fair ."
 
 
 def test_a_word_of_style_sheets_can_be_what_a_person_asks_about() -> None:
@@ -151,7 +151,7 @@ def test_a_word_of_style_sheets_can_be_what_a_person_asks_about() -> None:
 def test_hostile_markup_takes_time_in_proportion(piece: str) -> None:
     with within(2):
         subject_of_answer(piece * 20_000)
-        TUTOR.find(plain(piece * 20_000))
+        TUTOR.find(plain_text(piece * 20_000))
 
 
 @given(st.text())
@@ -159,4 +159,4 @@ def test_no_text_breaks_it(text: str) -> None:
     for topic in (subject_of(text), subject_of_answer(text)):
         assert topic == "" or any(map(str.isalpha, topic))
         assert "\n" not in topic
-    assert len(plain(text)) <= 2 * len(text) + 10
+    assert len(plain_text(text)) <= 2 * len(text) + 10

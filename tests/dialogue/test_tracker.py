@@ -1,4 +1,4 @@
-"""Where a conversation stands: the scenarios of SPEC A as conversations, and the faults it warns of."""
+"""The state of a conversation: the scenarios of SPEC A as conversations, and the faults it warns of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from patience import within
 
 from turnwise.dialogue import cues
 from turnwise.dialogue.presets import load_preset
-from turnwise.dialogue.tracker import MOST_TOPICS, ConversationTracker
+from turnwise.dialogue.tracker import MAX_TOPICS, ConversationTracker
 from turnwise.types import ConversationState, FollowUp, Message
 
 LONG = "Gradient descent takes small steps downhill until the slope is flat, and then it stops there. " * 10
@@ -491,9 +491,9 @@ def test_a_further_turn_reads_only_what_is_new_however_long_the_conversation_is(
         history = (*history, *said(f"What is Island{turn}?", f"An island. {LONG}"))
     assert state.turn == 500
     assert state.topic == "clustering"
-    assert len(state.topics) == MOST_TOPICS
+    assert len(state.topics) == MAX_TOPICS
     assert state.topics[-2:] == ("Island499", "clustering")
-    assert len(state.covered) <= MOST_TOPICS
+    assert len(state.covered) <= MAX_TOPICS
     assert len(json.dumps(dataclasses.asdict(state))) < 8000
 
 

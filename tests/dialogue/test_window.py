@@ -1,4 +1,4 @@
-"""What is looked at of a conversation: the same amount at turn 5 and at turn 500, and what the message calls back."""
+"""The part of a conversation that is read: bounded at any length, with older turns that the message recalls."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spoken import long_talk, said
 
-from turnwise.dialogue.topics import plain
-from turnwise.dialogue.window import CALLED_BACK, RECENT, last_change, window
+from turnwise.dialogue.topics import plain_text
+from turnwise.dialogue.window import MAX_RECALLED_MESSAGES, RECENT_MESSAGES, last_change, window
 from turnwise.types import Message
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def read(messages: Sequence[Message]) -> list[Message]:
     """The messages as they are seen: an answer without markup and citations."""
-    return [Message(each.role, each.content if each.role == "user" else plain(each.content)) for each in messages]
+    return [Message(each.role, each.content if each.role == "user" else plain_text(each.content)) for each in messages]
 
 
 def test_a_short_conversation_is_seen_whole() -> None:
@@ -50,7 +50,7 @@ def test_what_we_do_not_know_and_our_courtesies_are_not_what_was_said() -> None:
 
 def test_of_a_long_one_the_recent_turns_and_the_first_question_are_seen() -> None:
     history = long_talk(500)
-    assert window("How deep is it?", history) == read([history[0], *history[-RECENT:]])
+    assert window("How deep is it?", history) == read([history[0], *history[-RECENT_MESSAGES:]])
 
 
 @pytest.mark.parametrize("turn", [2, 200, 460, 489])
@@ -58,7 +58,7 @@ def test_a_turn_is_seen_again_when_the_message_says_a_word_of_it_that_nobody_sai
     history = long_talk(500, **{f"turn_{turn}": "What do herons eat?", f"answer_{turn}": "Fish and frogs. [2]"})
     place = 2 * (turn - 1)
     seen = window("Earlier you mentioned a heron. Where does it live?", history)
-    assert seen == read([history[0], *history[place : place + 2], *history[-RECENT:]])
+    assert seen == read([history[0], *history[place : place + 2], *history[-RECENT_MESSAGES:]])
     assert window("What else is there about frogs?", history) == seen, "a word of the answer brings back its question"
 
 
@@ -71,7 +71,7 @@ def test_the_last_time_that_a_word_was_said_counts() -> None:
 
 def test_what_was_said_a_moment_ago_calls_nothing_back() -> None:
     history = long_talk(100, turn_20="What do herons eat?", turn_95="How long do herons live by a river?")
-    assert window("And herons?", history) == read([history[0], *history[-RECENT:]])
+    assert window("And herons?", history) == read([history[0], *history[-RECENT_MESSAGES:]])
 
 
 def test_what_was_before_a_change_of_subject_is_left_out_unless_the_message_reaches_across() -> None:
@@ -98,13 +98,13 @@ def test_a_question_that_is_near_in_meaning_opens_no_new_subject() -> None:
 
 def test_a_general_word_calls_nothing_back() -> None:
     history = long_talk(100, turn_20="What is the best example of a thing?")
-    assert window("What is the best example?", history) == read([history[0], *history[-RECENT:]])
+    assert window("What is the best example?", history) == read([history[0], *history[-RECENT_MESSAGES:]])
 
 
 def test_a_message_full_of_words_calls_back_a_few_turns_only() -> None:
     names = "heron stork egret ibis crane bittern spoonbill flamingo pelican cormorant".split()
     history = long_talk(100, **{f"turn_{20 + place}": f"What is the {name}?" for place, name in enumerate(names)})
-    assert len(window(" ".join(names), history)) <= RECENT + 1 + CALLED_BACK
+    assert len(window(" ".join(names), history)) <= RECENT_MESSAGES + 1 + MAX_RECALLED_MESSAGES
 
 
 @settings(max_examples=100, deadline=None)
@@ -114,7 +114,7 @@ def test_a_message_full_of_words_calls_back_a_few_turns_only() -> None:
 def test_it_is_a_part_of_the_conversation_in_its_order(message: str, said: list[tuple[str, str]]) -> None:
     history = [Message(role, f"{content} {place}") for place, (role, content) in enumerate(said)]  # type: ignore[arg-type]
     seen = window(message, history)
-    assert len(seen) <= RECENT + 1 + CALLED_BACK
+    assert len(seen) <= RECENT_MESSAGES + 1 + MAX_RECALLED_MESSAGES
     places = [history.index(each) for each in seen if each.role == "user"]
     assert places == sorted(set(places))
     assert all(read([each]) == [each] for each in seen if each.role == "user")

@@ -1,4 +1,4 @@
-"""What a message wishes for every answer, and what it only asks of the next one."""
+"""What a message wants for every answer, and what only for the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question written with phrases that were said, whoever chose them."""
+"""A question written with phrases of the conversation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import time
 import pytest
 from spoken import said
 
-from turnwise.dialogue.writing import compared, coordinated, one_sided, parallel, standalone, written
+from turnwise.dialogue.writing import (
+    compared_subjects,
+    compared_with,
+    coordinated_subjects,
+    last_question,
+    parallel,
+    standalone,
+    with_phrases,
+)
 from turnwise.types import Edit, Message
 
 
@@ -31,7 +39,7 @@ from turnwise.types import Edit, Message
 def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
     message: str, spans: list[str], query: str
 ) -> None:
-    assert written(message, spans) == query
+    assert with_phrases(message, spans) == query
 
 
 @pytest.mark.parametrize(
@@ -48,14 +56,14 @@ def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
     ],
 )
 def test_a_comparison_may_leave_one_side_out(message: str, other: str) -> None:
-    assert one_sided(message) == other
+    assert compared_with(message) == other
     found = parallel(message, said("What is edifest?", "A festival.", "What is BERT?", "A model."))
     assert (found.query if found else "") == (f"What is the difference between BERT and {other}?" if other else "")
 
 
 def test_what_was_compared_last_is_compared_again() -> None:
     seen = said("What is edifest?", "A festival.", "Compare BERT and GPT on few-shot learning", "Both learn.")
-    assert [phrase for phrase, _ in compared("Which is better?", seen)] == ["BERT", "GPT"]
+    assert [phrase for phrase, _ in compared_subjects("Which is better?", seen)] == ["BERT", "GPT"]
 
 
 def test_they_stands_for_both_of_two_that_were_said_together() -> None:
@@ -108,7 +116,7 @@ def test_three_that_are_alike_are_three_readings_and_no_more() -> None:
     ],
 )
 def test_what_stands_beside_the_subject_of_a_question(question: str, group: list[str]) -> None:
-    assert coordinated(question) == group
+    assert coordinated_subjects(question) == group
 
 
 @pytest.mark.parametrize(
@@ -121,7 +129,7 @@ def test_what_stands_beside_the_subject_of_a_question(question: str, group: list
 )
 def test_a_place_is_written_with_its_preposition(message: str, query: str) -> None:
     start = message.index("there")
-    assert written(message, ["Edicenter"], Edit(start, start + 5, None, 0.9)) == query
+    assert with_phrases(message, ["Edicenter"], Edit(start, start + 5, None, 0.9)) == query
 
 
 def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
@@ -147,8 +155,8 @@ def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
 def test_hostile_messages_take_linear_time(message: str) -> None:
     seen = said("How do BERT, GPT and ELMo differ? " * 30, "BERT, GPT, " * 1000)
     start = time.process_time()
-    written(message, ["BERT", "GPT"])
-    compared(message, seen)
+    with_phrases(message, ["BERT", "GPT"])
+    compared_subjects(message, seen)
     parallel(message, seen)
     standalone(message, seen, [("BERT", 0.9), ("GPT", 0.9)], "rules", "")
     assert time.process_time() - start < 0.5
@@ -230,3 +238,28 @@ def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
     assert parallel("and start?", said("How many days is parental leave?", "Thirty. [1]")) is None
     assert parallel("and the price?", said("When does the museum open?", "At ten. [1]")) is None
     assert parallel("and the advanced one?", said("How much is the course?", "It is 40 euros. [1]")) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("What is BERT?", "And the difference to GPT?", "What is the difference between BERT and GPT?"),
+        ("Who wrote the Skerry Song?", "When?", "When wrote the Skerry Song?"),
+        ("When is the mill open on Fridays?", "And on Sundays?", "When is the mill open on Sundays?"),
+        ("How high can the shed be?", "And the fence?", "How high can the fence be?"),
+        ("When does the museum open?", "And close?", "When does the museum close?"),
+        ("What is Blum's address?", "And Lee's?", "What is Lee's address?"),
+        ("How was it trained?", "And GPT?", "How was GPT trained?"),
+        ("Can I have a dog?", "What about cats?", "Can I have cats?"),
+        ("What is BERT?", "And GPT?", "What is GPT?"),
+    ],
+)
+def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str, message: str, query: str) -> None:
+    found = parallel(message, said(last, "So. [1]"))
+    assert found is not None
+    assert found.query == query
+
+
+def test_last_question_is_the_last_user_message() -> None:
+    assert last_question(said("What is BERT?", "A model.", "And GPT?", "Another.")) == "And GPT?"
+    assert last_question([Message("assistant", "Hello!")]) == ""

@@ -1,1 +1,1 @@
-"""Reading a conversation: where it stands, what a message is to it, and which words the message leaves out."""
+"""Understanding a conversation: its state, how a message relates to it, and which words the message leaves out."""

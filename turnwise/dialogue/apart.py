@@ -1,10 +1,10 @@
-"""Words of which one rules the others out: the winter festival is not the summer festival."""
+"""Words that exclude each other: the winter festival is not the summer festival."""
 
 from __future__ import annotations
 
 import re
 
-_APART = tuple(
+_RIVAL_GROUPS = tuple(
     frozenset(line.split())
     for line in (
         "spring summer autumn winter",
@@ -26,9 +26,9 @@ _APART = tuple(
         "north south east west",
     )
 )
-ONE_OF = re.compile(rf"\b({'|'.join(sorted(frozenset().union(*_APART)))})\b", re.I)
+RIVAL_WORD = re.compile(rf"\b({'|'.join(sorted(frozenset().union(*_RIVAL_GROUPS)))})\b", re.I)
 
 
 def rivals(word: str) -> frozenset[str]:
-    """The words that a word rules out."""
-    return frozenset().union(*(words - {word.lower()} for words in _APART if word.lower() in words))
+    """Returns the words that a word excludes."""
+    return frozenset().union(*(words - {word.lower()} for words in _RIVAL_GROUPS if word.lower() in words))

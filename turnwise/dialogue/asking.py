@@ -1,4 +1,4 @@
-"""Asking: the heading of a passage as a question that its reader might ask, as far as that is surely well-formed."""
+"""Turns the heading of a passage into a question that a reader might ask, if it is sure to be well-formed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from turnwise.dialogue.language import read_language, suggests
 from turnwise.text import content_words, words
 
-LONGEST = 10  # words of a heading that becomes a question
-LONGEST_SUBJECT = 4  # words between a question word and its verb
-# Headings that tell what a part of a document is for, not what it is about
-_PARTS = frozenset(
+MAX_HEADING_WORDS = 10  # longer headings do not become a question
+MAX_SUBJECT_WORDS = 4  # between a question word and its verb
+# Words of headings that say what a part of a document is for, not what it is about
+_STRUCTURE_WORDS = frozenset(
     """abstract about acknowledgements acknowledgments additional appendix background bibliography conclusion
     conclusions contents data discussion example examples faq findings further funding general glossary introduction
     index license limitations links materials methods more notes overview preface questions reading references remarks
@@ -29,9 +29,9 @@ _DOING = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*ing (?:(?:an?|the|what|how|your|ou
 
 
 def question_about(heading: str, text: str, code: str = "en") -> str:
-    """A question that a passage under this heading answers, in the language of that code; empty where the heading has
-    no form that is known. `text` is what the passage says: it tells how the words of the heading are used."""
-    heading = _of_a_subject(heading)
+    """Returns a question that a passage under this heading answers, in the language `code`, or "" if the heading has no
+    known form. `text`, the passage, shows how the words of the heading are used."""
+    heading = _subject_heading(heading)
     if heading.endswith(("?", "？")):
         return heading if suggests(code) and read_language(heading) == code else ""
     known = heading and code == "en" and not re.search(r"[:;()/]", heading)
@@ -39,23 +39,23 @@ def question_about(heading: str, text: str, code: str = "en") -> str:
 
 
 def question_on(heading: str, text: str, code: str = "en") -> str:
-    """The question what one should know about what a heading names; empty where it is a sentence."""
-    heading = _of_a_subject(_ASIDE.sub("", heading))
+    """Returns the question what one should know about the subject of a heading, or "" if it is a sentence."""
+    heading = _subject_heading(_ASIDE.sub("", heading))
     if code == "en" and _VERB.fullmatch(heading):
         return ""
     form = suggests(code).get("about", "")
     return form.format(heading=_lower(heading, text) if code == "en" else heading) if heading else ""
 
 
-def _of_a_subject(heading: str) -> str:
-    """A heading without its number; empty where it names no subject, or too much for a question."""
+def _subject_heading(heading: str) -> str:
+    """Returns a heading without its number, or "" if it names no subject or is too long for a question."""
     heading = _NUMBERED.sub("", " ".join(heading.split())).strip(" .:–-")
-    own = any(word.lower() not in _PARTS for word in words(heading))
-    return heading if own and content_words(heading) and len(words(heading)) <= LONGEST else ""
+    own = any(word.lower() not in _STRUCTURE_WORDS for word in words(heading))
+    return heading if own and content_words(heading) and len(words(heading)) <= MAX_HEADING_WORDS else ""
 
 
 def what_is(name: str, text: str, code: str = "en") -> str:
-    """The question what something is that a text names, as it names it; empty where it cannot be asked."""
+    """Returns the question what something is, spelled as in the text, or "" if the text does not name it."""
     found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.I)
     form = suggests(code).get("are" if _is_plural(name) else "is")
     return form.format(what=_lower(found[0], text)) if found and form else ""
@@ -66,7 +66,7 @@ def _in_english(heading: str, text: str) -> str:
     if heading.lower().startswith("how to "):
         return forms["how_to"].format(what=heading[7:])
     if clause := _CLAUSE.fullmatch(heading):
-        return _of_clause(clause["word"].capitalize(), clause["rest"].strip(), heading)
+        return _clause_question(clause["word"].capitalize(), clause["rest"].strip(), heading)
     if compared := _COMPARED.fullmatch(heading):
         one = _lower(compared["one"], text)
         form = forms["compare_many" if _is_plural(one) else "compare"]
@@ -76,10 +76,10 @@ def _in_english(heading: str, text: str) -> str:
     bare = re.sub(r"^(?:the|an?) ", "", heading, flags=re.I)
     if part := _PART_OF.fullmatch(bare):
         return forms["are" if _is_plural(part["what"]) else "is"].format(what="the " + _lower(bare, text))
-    return _defined(bare, text)
+    return _definition_question(bare, text)
 
 
-def _of_clause(word: str, rest: str, heading: str) -> str:
+def _clause_question(word: str, rest: str, heading: str) -> str:
     forms = suggests("en")
     if word == "Who":
         return f"{heading}?" if re.match(r"(?:can|may|should|must|is|are|was|were|will)\b", rest) else ""
@@ -87,13 +87,13 @@ def _of_clause(word: str, rest: str, heading: str) -> str:
     if word == "How" and works:
         return f"How {'does' if rest.endswith('s') else 'do'} {works['subject']} work?"
     turned = _VERB.fullmatch(rest)
-    if turned and len(words(turned["subject"])) <= LONGEST_SUBJECT and (turned["rest"] or word == "What"):
+    if turned and len(words(turned["subject"])) <= MAX_SUBJECT_WORDS and (turned["rest"] or word == "What"):
         return " ".join(filter(None, (word, turned["verb"], turned["subject"], turned["rest"]))) + "?"
     return forms["tell"].format(clause=heading[0].lower() + heading[1:]) if rest else ""
 
 
-def _defined(phrase: str, text: str) -> str:
-    """What something is, where the passage says that, with the article that it has there."""
+def _definition_question(phrase: str, text: str) -> str:
+    """Returns the question what something is if the passage defines it, with the article used there."""
     found = re.search(
         rf"(?P<article>\b(?:the|an?) )?(?P<what>(?<![\w-]){re.escape(phrase)}) "
         r"(?:(?P<verb>is|are|was|were) (?:an?|the|one|any|when|how|what)|means?)\b",
@@ -112,7 +112,7 @@ def _is_plural(phrase: str) -> bool:
 
 
 def _lower(phrase: str, text: str) -> str:
-    """A phrase as it stands within a sentence: a name keeps its capital."""
+    """Returns a phrase as it is written inside a sentence: a name keeps its capital."""
     first = re.split(r"[\s-]", phrase)[0]
     named = any(map(str.isupper, first[1:])) or re.search(rf"[a-z,] {re.escape(first)}\b", text)
     return phrase if named else phrase[0].lower() + phrase[1:]

@@ -1,4 +1,4 @@
-"""What an answer rests on: its citations, and the passages behind them."""
+"""The citations of an answer, and the passages behind them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from turnwise.dialogue.language import CODES, language
 from turnwise.text import CITATION, content_stems, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
-AGAIN = "As I said: "  # stands before a sentence that an answer says again
+AGAIN = "As I said: "  # before a sentence that an answer repeats
 
 Locate = Callable[[str], Passage | None]
 
 
 def with_sources(message: Message, locate: Locate) -> Message:
-    """The message with what it cited. A caller that keeps its own history sends text only: look its sentences up."""
+    """Returns the message with its sources. A caller that keeps its own history sends only text, so the cited sentences
+    are looked up."""
     if message.role != "assistant" or message.sources or not CITATION.search(message.content):
         return message
     found: dict[int, Source] = {}
@@ -29,7 +30,7 @@ def with_sources(message: Message, locate: Locate) -> Message:
     return dataclasses.replace(message, sources=tuple(found.values()))
 
 
-_KNOWS_NOT = re.compile(
+_NOT_KNOWN = re.compile(
     r"i (?:do not|don['’]t) know|i(?: (?:am|was)|['’]m) (?:not able|unable) to|"
     r"i (?:cannot|can['’]t|could not) (?:find|answer)",
     re.I,
@@ -45,9 +46,9 @@ _NOT_IN_THE_DOCUMENTS = re.compile(  # unless it cites what it says
 
 
 def abstains(answer: str) -> bool:
-    """Whether an answer begins by saying that it cannot be one: as we say it ourselves, or as language models do."""
+    """Whether an answer starts by saying that there is none, in our own words or in those of language models."""
     text = answer.lstrip("*_# ")
-    if _KNOWS_NOT.match(text) or text.startswith(_own_openings()):
+    if _NOT_KNOWN.match(text) or text.startswith(_own_openings()):
         return True
     first = next(iter(sentences(text)), "")
     return bool(_NOT_IN_THE_DOCUMENTS.match(first)) and not CITATION.search(first)
@@ -60,7 +61,7 @@ def _own_openings() -> tuple[str, ...]:
 
 
 def cited_points(answer: str) -> Iterator[tuple[int, str]]:
-    """Every citation of an answer with the words that rest on it, without the quotation marks of a quoted passage."""
+    """Yields every citation of an answer with the text it supports, without the quotation marks of a quoted passage."""
     for point in points(answer):
         quote = without_citations(point).removeprefix(AGAIN).strip("“” ")
         for number in CITATION.findall(point):
@@ -68,7 +69,7 @@ def cited_points(answer: str) -> Iterator[tuple[int, str]]:
 
 
 def to_source(number: int, passage: Passage, claim: str) -> Source:
-    """The passage as a reader sees it behind a claim, with the sentence of it that the claim rests on."""
+    """Returns a passage as the source of a claim, with the sentence that supports it."""
     return Source(
         number,
         passage.id,
@@ -77,30 +78,30 @@ def to_source(number: int, passage: Passage, claim: str) -> Source:
         passage.heading,
         passage.page,
         passage.text,
-        nearest(claim, passage.text),
+        supporting_text(claim, passage.text),
         passage.reference,
         passage.date,
     )
 
 
-def nearest(claim: str, text: str) -> str:
-    """The words of a text that a claim rests on: the claim's own where they stand there, else the sentence that has
-    most in common with it; none where no sentence has anything."""
+def supporting_text(claim: str, text: str) -> str:
+    """Returns the words of a text that support a claim: the claim itself if it is quoted, or else the sentence that has
+    most in common with it, or "" if none has anything in common."""
     claim = " ".join(claim.split())
     if claim in " ".join(text.split()):
         return claim
     wanted = content_stems(claim)
 
-    def common(part: str) -> float:
+    def similarity(part: str) -> float:
         stems = content_stems(part)
         return len(wanted & stems) / math.sqrt(len(wanted) * len(stems) or 1)
 
-    best = max(parts_of(text), key=common, default="")
-    return best.lstrip("-*• ") if common(best) else ""
+    best = max(parts_of(text), key=similarity, default="")
+    return best.lstrip("-*• ") if similarity(best) else ""
 
 
 def parts_of(text: str) -> list[str]:
-    """The sentences of a passage and the rows of its tables, as they stand there."""
+    """Returns the sentences of a passage and the rows of its tables."""
     return [
         part for sentence in sentences(text) for part in (sentence.splitlines() if " | " in sentence else [sentence])
     ]

@@ -1,4 +1,4 @@
-"""Cues: the words by which people show where they stand. A phase, a mood, what they know, and what an answer asked."""
+"""Words that show the phase of a conversation, the user's mood and knowledge, and the kind of an answer."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from turnwise.dialogue.topics import plain
+from turnwise.dialogue.topics import plain_text
 from turnwise.text import CITATION, sentences, words
 from turnwise.types import ConversationPhase, Mood, ResponseType
 
-LONGEST = 2000  # characters of a message that are looked at, from each end
+MAX_END_CHARS = 2000  # of a long message, from each end
 
 
 def ends(text: str) -> str:
-    """A text, or the two ends of a very long one: that is where people put their question."""
-    return text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
+    """Returns a text, or the two ends of a very long one, which is where people put their question."""
+    return text if len(text) <= 2 * MAX_END_CHARS else f"{text[:MAX_END_CHARS]}\n{text[-MAX_END_CHARS:]}"
 
 
 _UNSPACED = re.compile(r"[\u3040-\u9fff]")
 
 
 def _any(*alternatives: str) -> re.Pattern[str]:
-    """Any of these, beginning and ending with a word; in Chinese and Japanese, which write no spaces, anywhere."""
+    """Returns a pattern for any of these at word boundaries, or anywhere in Chinese and Japanese (no spaces)."""
     spaced = "|".join(each for each in alternatives if not _UNSPACED.search(each))
     return re.compile("|".join([rf"(?<!\w)(?:{spaced})(?!\w)", *filter(_UNSPACED.search, alternatives)]), re.I)
 
 
 # --- mood and knowledge -------------------------------------------------------------------------------------------
-# Each list holds English first, then German, French, Spanish, Portuguese, Chinese, Japanese. They speak of the user or
-# of this conversation, never of a thing: "this is useless" is frustration, "what is a useless machine" is a question.
+# Each list has English first, then German, French, Spanish, Portuguese, Chinese, Japanese. The patterns are about the
+# user or this conversation, never about a thing: "this is useless" is frustration, "what is a useless machine" is not.
 
 _FRUSTRATED = _any(
     r"(?:this|that|it|you)(?:['’]?re| is| are|['’]?s) (?:so |really |completely |totally |just )?"
@@ -72,7 +72,7 @@ _CONFUSED = _any(
     r"不懂|不明白|没懂|听不懂|很困惑",
     r"分から(?:ない|ん|ず)|わから(?:ない|ん|ず)|分かりませ|わかりませ|理解できな",
 )
-_PUZZLED = re.compile(r"[?？]{2,}")
+_QUESTION_MARKS = re.compile(r"[?？]{2,}")
 _GOT_IT = _any(
     r"(?:ah+|oh+|ok(?:ay)?|now|yes|great|right),? (?:now )?i (?:see|get it|got it|understand)(?: (?:it|now|that))*",
     r"i (?:get|got|see|understand) (?:it|this|that|[\w\- ]{1,40})? ?now",
@@ -113,32 +113,33 @@ _KNOWLEDGE: tuple[tuple[Knowing, re.Pattern[str]], ...] = (
     ("knows_basics", _KNOWS),
 )
 _CLAUSE = re.compile(r"[.,;:!?\n。，、！？；]+|\b(?:but|however|although|though|while|aber|mais|pero|mas)\b", re.I)
-_SUPPOSED = re.compile(r"(?:and |so )?(?:if|when|once|until|unless|do|should|wenn|si|se)(?!\w)", re.I)  # not yet so
+# What follows these is not claimed.
+_HYPOTHETICAL = re.compile(r"(?:and |so )?(?:if|when|once|until|unless|do|should|wenn|si|se)(?!\w)", re.I)
 
 
 def mood_of(message: str) -> tuple[Mood, str]:
-    """The mood that a message shows, and the words that show it; frustration before confusion."""
+    """Returns the mood that a message shows, and the words that show it. Frustration wins over confusion."""
     text = ends(message)
     if found := _FRUSTRATED.search(text):
         return "frustrated", found[0]
-    if found := _CONFUSED.search(text) or _PUZZLED.search(text):
+    if found := _CONFUSED.search(text) or _QUESTION_MARKS.search(text):
         return "confused", found[0]
     return "neutral", ""
 
 
 def clauses(message: str) -> list[tuple[str, Knowing | None]]:
-    """The clauses of a message in order, each with what the user shows in it to know or not to know."""
-    return [(" ".join(clause.split()), _shown(clause.strip())) for clause in _CLAUSE.split(ends(message))]
+    """Returns the clauses of a message in order, each with the knowledge (or lack of it) that it shows."""
+    return [(" ".join(clause.split()), _knowledge_in(clause.strip())) for clause in _CLAUSE.split(ends(message))]
 
 
-def _shown(clause: str) -> Knowing | None:
+def _knowledge_in(clause: str) -> Knowing | None:
     shown = next((level for level, pattern in _KNOWLEDGE if pattern.search(clause)), None)
-    supposed = _SUPPOSED.match(clause) or _ASKS.match(clause)  # "how do I know what ..." claims nothing
-    return None if supposed and shown != "confused" else shown
+    hypothetical = _HYPOTHETICAL.match(clause) or _ASKS.match(clause)  # "how do I know what ..." claims nothing
+    return None if hypothetical and shown != "confused" else shown
 
 
 def without_cues(message: str) -> str:
-    """The message without the words that only say how the user feels about it."""
+    """Returns the message without the words about the user's mood and knowledge."""
     text = ends(message)
     for pattern in (_FRUSTRATED, _CONFUSED, _GOT_IT, _ADVANCED, _KNOWS):
         text = pattern.sub(" . ", text)
@@ -227,9 +228,9 @@ _PHASES: tuple[tuple[ConversationPhase, re.Pattern[str]], ...] = (
 
 
 def phase_of(message: str, again: bool = False) -> ConversationPhase | None:
-    """The phase that a message shows, the most telling first; None where it shows none ("tell me more").
+    """Returns the phase that a message shows, the most specific first, or None ("tell me more").
 
-    To "explain" what was explained before (`again`) is to make it understood.
+    A request to explain a topic that was covered before (`again`) is about understanding, not exploring.
     """
     text = ends(message)
     phase = next((phase for phase, pattern in _PHASES if pattern.search(text)), None)
@@ -268,21 +269,21 @@ _NO_ANSWER = _any(
 
 
 def asks(message: str) -> bool:
-    """Whether a message asks or wants something, rather than telling or answering."""
+    """Whether a message asks for something, rather than stating or answering something."""
     text = message.strip()
     if _TENTATIVE.match(text):
         return False
-    return bool(_ASKS.match(text) or _ASKS_UNSPACED.search(text[-LONGEST:])) or text.endswith(("?", "？"))
+    return bool(_ASKS.match(text) or _ASKS_UNSPACED.search(text[-MAX_END_CHARS:])) or text.endswith(("?", "？"))
 
 
 def asks_about(word: str, message: str) -> bool:
-    """Whether a question is put about this very word: "what is dropout", "how does dropout work"."""
-    put = rf"\b(?:(?:how|why) (?:do|does|did|is|are|was|were)|i meant?) (?:an? )?{re.escape(word)}\b"
-    return phase_of(message) is ConversationPhase.EXPLORING or bool(re.search(put, message, re.I))
+    """Whether a question is about this very word: "what is dropout", "how does dropout work"."""
+    pattern = rf"\b(?:(?:how|why) (?:do|does|did|is|are|was|were)|i meant?) (?:an? )?{re.escape(word)}\b"
+    return phase_of(message) is ConversationPhase.EXPLORING or bool(re.search(pattern, message, re.I))
 
 
 def asks_the_same(message: str) -> bool:
-    """Whether a message puts the last question again, of something else: "and GPT?", "what about GPT"."""
+    """Whether a message asks the last question about something else: "and GPT?", "what about GPT"."""
     return bool(_THE_SAME.match(message.strip()))
 
 
@@ -290,7 +291,7 @@ _THE_SAME = re.compile(r"(?:and|or|but|(?:what|how) about|what of|und|et|y|e)(?!
 
 
 def leaves_unanswered(message: str) -> bool:
-    """Whether a message, told in reply to a question, leaves it open all the same: "I don't know", "I'm lost"."""
+    """Whether a reply to a question leaves it open: "I don't know", "I'm lost"."""
     return bool(_NO_ANSWER.search(ends(message))) or mood_of(message)[0] != "neutral"
 
 
@@ -311,9 +312,9 @@ def is_mathematical(message: str) -> bool:
 
 # --- answers ------------------------------------------------------------------------------------------------------
 
-BRIEF = 200  # characters under which an answer is brief
-OPENING = 600  # characters of an answer that tell its kind
-CLOSING = 1000  # characters at its end in which it may ask something
+MAX_BRIEF_CHARS = 200  # a brief answer is shorter
+OPENING_CHARS = 600  # the part of an answer that shows its type
+CLOSING_CHARS = 1000  # the part at its end that may ask something
 _MEANT = _any(
     r"(?:did|do) you mean|could you (?:clarify|be more specific|tell me (?:more|which))|can you clarify|please clarify",
     r"which (?:one|of these|of them)? ?(?:do|did|are) you (?:mean|referring)|what (?:exactly )?do you mean",
@@ -335,16 +336,16 @@ _QUOTED = ("“", '"', "«", "„", "「", ">")
 
 
 def declines(answer: str) -> bool:
-    """Whether an answer says that it has none."""
+    """Whether an answer says that there is none."""
     return bool(_DECLINES.match(answer.lstrip()))
 
 
 def response_type(answer: str, asked: Sequence[str]) -> ResponseType:
-    """What kind of answer it is, given what it asks the user; the most telling first."""
+    """Returns the type of an answer that asks the user `asked`, the most specific first."""
     if _CODE.search(answer):
         return "code"
-    prose = plain(answer)
-    said = sentences(prose[:OPENING])
+    prose = plain_text(answer)
+    said = sentences(prose[:OPENING_CHARS])
     if len(asked) == 1 and len(said) <= 3 and _MEANT.search(asked[0]):
         return "clarification"
     if len(asked) >= 2 or (asked and len(said) <= 2):
@@ -354,32 +355,32 @@ def response_type(answer: str, asked: Sequence[str]) -> ResponseType:
     examples = _EXAMPLE.findall(prose)
     if len(examples) >= 2 or (said and _EXAMPLE.search(said[0])):
         return "example"
-    return "brief" if len(prose.strip()) < BRIEF else "explanation"
+    return "brief" if len(prose.strip()) < MAX_BRIEF_CHARS else "explanation"
 
 
 def questions_asked(answer: str) -> list[str]:
-    """What an answer asks the user: the questions at its end, or before a last word of encouragement.
+    """Returns what an answer asks the user: the questions at its end, or before a final encouragement.
 
-    A question inside an explanation is answered by what follows it, and one with a citation was quoted.
+    A question inside an explanation is answered by what follows it, and one with a citation is a quotation.
     """
     said = sentences(_without_quotes(answer))
-    if said and not _is_question(said[-1]) and _HINT.match(_item(said[-1])):
+    if said and not _is_question(said[-1]) and _HINT.match(_without_bullet(said[-1])):
         said.pop()
     asked: list[str] = []
     while said and _is_question(said[-1]) and not CITATION.search(said[-1]):
-        asked.append(_item(said.pop()))
+        asked.append(_without_bullet(said.pop()))
     return [each for each in reversed(asked) if len(words(each)) > 1 or not each.isascii()]
 
 
 def _without_quotes(answer: str) -> str:
-    """The end of an answer without code and quotations; its citations stay."""
-    lines = re.sub(r"(?:```|~~~).*?(?:```|~~~|\Z)", "", answer[-CLOSING:], flags=re.S).split("\n")
-    return "\n".join(line for line in lines if not _item(line).startswith(_QUOTED))
+    """Returns the end of an answer without code and quotations, but with its citations."""
+    lines = re.sub(r"(?:```|~~~).*?(?:```|~~~|\Z)", "", answer[-CLOSING_CHARS:], flags=re.S).split("\n")
+    return "\n".join(line for line in lines if not _without_bullet(line).startswith(_QUOTED))
 
 
 def _is_question(sentence: str) -> bool:
     return CITATION.sub("", sentence).rstrip(" \"'”’)*_").endswith(("?", "？"))
 
 
-def _item(sentence: str) -> str:
+def _without_bullet(sentence: str) -> str:
     return re.sub(r"^\s*(?:[-*•]|\d{1,3}[.)])?\s*", "", sentence).strip("*_ ")

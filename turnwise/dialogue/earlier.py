@@ -1,15 +1,23 @@
-"""Earlier: the turn that a message goes back to, and the question it makes with it."""
+"""Corrections of the last question, and messages that go back to something said earlier."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from turnwise.dialogue.apart import ONE_OF, rivals
-from turnwise.dialogue.intent import Reading, asks_documents, is_question, read_intent
+from turnwise.dialogue.apart import RIVAL_WORD, rivals
+from turnwise.dialogue.intent import IntentReading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.rules import by_rules
-from turnwise.dialogue.writing import adverbial, points_back, said_so, so_far, written
+from turnwise.dialogue.writing import (
+    adverbial,
+    last_question,
+    points_back,
+    question_so_far,
+    with_adverbial,
+    with_phrases,
+)
 from turnwise.text import (
     content_stems,
     content_words,
@@ -24,10 +32,10 @@ from turnwise.text import (
 )
 from turnwise.types import Condensed, FollowUp, Message, Term
 
-LOOKED_AT = 1000  # messages that are searched, the latest
-LONGEST = 4000  # characters of each
-LONGEST_QUESTION = 160  # characters of a question that is written anew
-MOST_MEANT = 6  # words that can take the place of others
+MAX_SEARCHED_MESSAGES = 1000  # the newest ones
+MAX_MESSAGE_CHARS = 4000
+MAX_QUESTION_CHARS = 160  # longer questions are not rewritten
+MAX_MEANT_WORDS = 6  # longer corrections do not replace words of the question
 _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
 _ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
 _DOING = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she|it|one) $", re.I)
@@ -38,140 +46,214 @@ _STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
 
 def mentions(about: str, history: Sequence[Message], role: str | None = None) -> list[int]:
-    """Where in a history something was mentioned, oldest first: the messages that hold all the words which say it."""
+    """Returns the indices of the messages that have all content words of `about`, oldest first."""
     wanted = sorted(content_stems(about))
     whole = about.lower()
     found: list[int] = []
     if not wanted:
         return found
-    for place in range(max(0, len(history) - LOOKED_AT), len(history)):
-        each = history[place]
-        if role not in (None, each.role):
+    for index in range(max(0, len(history) - MAX_SEARCHED_MESSAGES), len(history)):
+        message = history[index]
+        if role not in (None, message.role):
             continue
-        text = each.content[:LONGEST].lower()
-        if whole in text or all(_says(text, key) for key in wanted):
-            found.append(place)
+        text = message.content[:MAX_MESSAGE_CHARS].lower()
+        if whole in text or all(_has_stem(text, key) for key in wanted):
+            found.append(index)
     return found
 
 
-def _says(text: str, key: str) -> bool:
-    """Whether a lower-case text has a content word of this stem. Few texts hold its letters, so few are taken apart."""
-    said = (re.split("['’]", word)[0] for word in words_like(key, text)) if key[:4] in text else ()
-    return any(stem(word) == key and is_content(word) for word in said)
+def _has_stem(text: str, key: str) -> bool:
+    """Whether a lower-case text has a content word with this stem. The substring test spares most texts from
+    tokenizing."""
+    candidates = (re.split("['’]", word)[0] for word in words_like(key, text)) if key[:4] in text else ()
+    return any(stem(word) == key and is_content(word) for word in candidates)
 
 
 def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> list[str]:
-    """What the assistant said about something, sentence by sentence, with their citations: the first of it first."""
+    """Returns what the assistant said about something as sentences with their citations, oldest first."""
     wanted = content_stems(about)
-    said: dict[str, None] = {}
-    for place in mentions(about, history, "assistant"):
-        for sentence in sentences(history[place].content[:LONGEST]):
+    found: dict[str, None] = {}
+    for index in mentions(about, history, "assistant"):
+        for sentence in sentences(history[index].content[:MAX_MESSAGE_CHARS]):
             if about.lower() in sentence.lower() or (wanted and wanted <= content_stems(sentence)):
-                said.setdefault(sentence.removeprefix("- "))
-        if len(said) >= most:
+                found.setdefault(sentence.removeprefix("- "))
+        if len(found) >= most:
             break
-    return list(said)[:most]
+    return list(found)[:most]
 
 
 # --- a correction -------------------------------------------------------------------------------------------------
 
 
-def asked_again(message: str, reading: Reading, history: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
-    """The question that a correction means: the last one with the right words in it, or the last one once more.
+class _Correction(NamedTuple):
+    """A correction such as "no, I meant GPT", and the question that it corrects."""
 
-    Where it is not clear which words are to be replaced, the message stays as it is and the last question's words are
-    added to the search.
+    message: str
+    about: str  # what is meant
+    wrong: str  # what is rejected, or ""
+    last: str  # the question, completed by the short ones after it
+    phrase: str  # all that the last message itself says, if it is only a phrase ("and for seniors?"), or ""
+    before: Sequence[Message]
+    follow_up: FollowUp
+
+    def terms(self, text: str) -> tuple[Term, ...]:
+        """Returns the words of a text that are not among those meant, as search terms."""
+        return _terms(text, 0.6, {stem(word) for word in words(self.about)})
+
+
+def corrected_question(
+    message: str, reading: IntentReading, history: Sequence[Message], follow_up: FollowUp
+) -> Condensed | None:
+    """Returns the question that a correction means: the last one with the right words in it, or the last one again.
+
+    If it is not clear which words to replace, the message stays as it is and the last question's words are added to
+    the search. Returns None if there is no earlier question.
     """
     if is_question(reading.about):
         return _own_question(reading.about, history, follow_up)
-    place = next(_questions(history), None)
-    if place is None:
+    index = next(_questions(history), None)
+    if index is None:
         return None
-    last, before = history[place].content.strip(), history[:place]
-    if (only := adverbial(last)) and before:
-        last = so_far([each for each in history[: place + 1] if each.role != "user" or asks_documents(each.content)])
-    if reading.about:
-        own = {stem(word) for word in words(reading.about)}
-        so = adverbial(reading.about) or (reading.about if _PHRASE.match(reading.about) else "")
-        if so and not reading.wrong and _plain(last):
-            if before and points_back(last):
-                last = by_rules(last, before, follow_up).query
-            return Condensed(
-                said_so(last, so), _terms(last, 0.6, own), "rules", f"asks the last question again, “{so}”"
-            )
-        if _plain(last) and (kind := _OF_THAT_KIND.fullmatch(reading.about)):
-            return _of_kind(last, kind[1])
-        if only and only not in last:
-            only = ""
-        named = _STARTS_WITH_ARTICLE.match(reading.about) or reading.wrong
-        start, end = _of_phrase(last, only) if only and not named else _replaced(last, reading)
-        if start == end and (whole := _completed(last, reading.about, before)):
-            why = f"asks the last question again, of “{reading.about}” instead of what it leant on"
-            return Condensed(whole, _terms(last, 0.6, own), "rules", why)
-        if start == end and _plain(last) and (whole := _asked_of(last, reading.about)):
-            return Condensed(
-                whole, _terms(last, 0.6, own), "rules", f"asks the last question again, of “{reading.about}”"
-            )
-        few = len(reading.about.split()) <= MOST_MEANT
-        if start == end and few and _plain(last) and not re.search(r"\b(?:and|or)\b", last):
-            why = f"asks the last question again, with “{reading.about}” in mind"
-            return Condensed(_beside(last, reading.about), _terms(last, 0.6, own), "rules", why)
-        if start == end:
-            why = f"means “{reading.about}”: searched with the words of the last question"
-            return Condensed(message, _terms(last[:LONGEST_QUESTION], 0.6, own), "literal", why)
-        why = f"asks the last question again, with “{reading.about}” in place of “{last[start:end]}”"
-        query = last[:start] + reading.about + last[end:]
-        return Condensed(query, _terms(f"{last[:start]} {last[end:]}", 0.6, own), "rules", why)
+    last, before = history[index].content.strip(), history[:index]
+    if (phrase := adverbial(last)) and before:
+        asked = [each for each in history[: index + 1] if each.role != "user" or asks_documents(each.content)]
+        last = question_so_far(asked)
+    if not reading.about:
+        return _last_question_again(last, before, follow_up)
+    correction = _Correction(message, reading.about, reading.wrong, last, phrase, before, follow_up)
+    return next(found for rule in _CORRECTION_RULES if (found := rule(correction)))
+
+
+def _last_question_again(last: str, before: Sequence[Message], follow_up: FollowUp) -> Condensed:
+    """ "That's wrong" asks for another answer to the last question."""
     if subject(last) or not before:
         return Condensed(last, _terms(last, 0.9), "rules", "asks the last question once more")
     again = by_rules(last, before, follow_up)
     return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "asks the last question once more")
 
 
-def _of_kind(last: str, kind: str) -> Condensed:
-    """The last question of things of a kind: in place of the kind that it named, which that rules out, else beside."""
-    other = next((each for each in ONE_OF.finditer(last) if each[0].lower() in rivals(kind)), None)
-    query = last[: other.start()] + kind + last[other.end() :] if other else _beside(last, kind)
+def _with_phrase(correction: _Correction) -> Condensed | None:
+    """ "No, in winter" after "When is the mill open in summer?"."""
+    about, last = correction.about, correction.last
+    phrase = adverbial(about) or (about if _PHRASE.match(about) else "")
+    if not phrase or correction.wrong or not _can_rewrite(last):
+        return None
+    if correction.before and points_back(last):
+        last = by_rules(last, correction.before, correction.follow_up).query
+    reason = f"asks the last question again, “{phrase}”"
+    return Condensed(with_adverbial(last, phrase), correction.terms(last), "rules", reason)
+
+
+def _of_another_kind(correction: _Correction) -> Condensed | None:
+    """ "No, the blue one" after "How much is the red ticket?". If the question named no rival kind, it goes aside."""
+    last = correction.last
+    found = _OF_THAT_KIND.fullmatch(correction.about) if _can_rewrite(last) else None
+    if not found:
+        return None
+    kind = found[1]
+    other = next((each for each in RIVAL_WORD.finditer(last) if each[0].lower() in rivals(kind)), None)
+    query = last[: other.start()] + kind + last[other.end() :] if other else _with_aside(last, kind)
     left_out = {stem(word) for word in (kind, *((other[0],) if other else ()))}
     terms = (*_terms(kind, 0.9), *_terms(last, 0.6, left_out))
-    return Condensed(query, terms, "rules", f"asks the last question again, of what is “{kind}”")
+    return Condensed(query, terms, "rules", f"asks the last question again, about what is “{kind}”")
 
 
-def _of_phrase(last: str, phrase: str) -> tuple[int, int]:
-    """Where in a question stands what its last phrase names: "seniors" in "How much is a ticket for seniors?"."""
-    start = last.rindex(phrase)
-    return start + len(phrase.split()[0]) + 1, start + len(phrase)
+def _with_words_replaced(correction: _Correction) -> Condensed | None:
+    """ "No, I meant a wheat loaf" after "What is a rye loaf?"."""
+    last = correction.last
+    start, end = _replaced_span(correction)
+    if start == end:
+        return None
+    reason = f"asks the last question again, with “{correction.about}” in place of “{last[start:end]}”"
+    query = last[:start] + correction.about + last[end:]
+    return Condensed(query, correction.terms(f"{last[:start]} {last[end:]}"), "rules", reason)
 
 
-def _beside(last: str, word: str) -> str:
-    """A question with a word in brackets behind it."""
+def _with_its_subject(correction: _Correction) -> Condensed | None:
+    """ "No, I meant Rome" after "How do I go?", which named no subject but followed a question that did."""
+    last, about, before = correction.last, correction.about, correction.before
+    dependent = not subject(last) and any(subject(before[index].content) for index in _questions(before))
+    if not dependent or len(about.split()) > MAX_MEANT_WORDS:
+        return None
+    if len(last) > MAX_QUESTION_CHARS or read_language(last) != "en":
+        return None
     body = last.rstrip(" ?.!")
-    return f"{body} ({word}){last[len(body) :].strip()}"
+    query = f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else _with_aside(last, about)
+    reason = f"asks the last question again, about “{about}” instead of what it referred to"
+    return Condensed(query, correction.terms(last), "rules", reason)
+
+
+def _with_an_object(correction: _Correction) -> Condensed | None:
+    """ "No, I mean a private tour" after "How do we book?"."""
+    last, about = correction.last, correction.about
+    body = last.rstrip(" ?.!")
+    ends_with_verb = _DOING.search(body.rpartition(" ")[0] + " ")
+    if not _can_rewrite(last) or not ends_with_verb or len(about.split()) > MAX_MEANT_WORDS:
+        return None
+    query = f"{body} {about}{last[len(body) :].strip()}"
+    return Condensed(query, correction.terms(last), "rules", f"asks the last question again, about “{about}”")
+
+
+def _with_words_aside(correction: _Correction) -> Condensed | None:
+    """ "No, I meant children" after "How much is a pass for the zoo?", which has two phrases to replace."""
+    last, about = correction.last, correction.about
+    if len(about.split()) > MAX_MEANT_WORDS or not _can_rewrite(last) or re.search(r"\b(?:and|or)\b", last):
+        return None
+    reason = f"asks the last question again, with “{about}” in mind"
+    return Condensed(_with_aside(last, about), correction.terms(last), "rules", reason)
+
+
+def _as_typed(correction: _Correction) -> Condensed:
+    """Any other correction stays as it is."""
+    reason = f"means “{correction.about}”: searched with the words of the last question"
+    return Condensed(correction.message, correction.terms(correction.last[:MAX_QUESTION_CHARS]), "literal", reason)
+
+
+# The first rule that applies is used; the last one always does.
+_CORRECTION_RULES: tuple[Callable[[_Correction], Condensed | None], ...] = (
+    _with_phrase,
+    _of_another_kind,
+    _with_words_replaced,
+    _with_its_subject,
+    _with_an_object,
+    _with_words_aside,
+    _as_typed,
+)
+
+
+def _with_aside(question: str, words_aside: str) -> str:
+    """Returns a question with some words in parentheses at its end."""
+    body = question.rstrip(" ?.!")
+    return f"{body} ({words_aside}){question[len(body) :].strip()}"
 
 
 def _own_question(question: str, history: Sequence[Message], follow_up: FollowUp) -> Condensed:
-    """The question that stands inside a correction: "no, I meant how do I delete it?"."""
+    """Returns the question inside a correction: "no, I meant how do I delete it?"."""
     if not _PRONOUN.search(question) and subject(question):
         return Condensed(question, (), "rules", "the question that was meant")
     return by_rules(question, history, follow_up)
 
 
 def _questions(history: Sequence[Message]) -> Iterator[int]:
-    """Where the user asked something of the documents, the latest first; a correction is no question of its own."""
-    for place in range(len(history) - 1, -1, -1):
-        each = history[place]
+    """Yields the indices of the user's questions to the documents, newest first; corrections do not count."""
+    for index in range(len(history) - 1, -1, -1):
+        each = history[index]
         if each.role == "user" and asks_documents(each.content) and read_intent(each.content).intent != "clarify":
-            yield place
+            yield index
 
 
-def _replaced(last: str, reading: Reading) -> tuple[int, int]:
-    """Which part of the last question the right words take the place of; an empty one where none is clearly meant."""
-    meant = [word for word in words(reading.about) if is_content(word)]
-    if not _plain(last) or not meant or len(reading.about.split()) > MOST_MEANT:
+def _replaced_span(correction: _Correction) -> tuple[int, int]:
+    """Returns the span of the last question that the right words replace, empty if it is not clear."""
+    last, about = correction.last, correction.about
+    specified = correction.wrong or _STARTS_WITH_ARTICLE.match(about)
+    if correction.phrase and correction.phrase in last and not specified:
+        return _span_in_phrase(last, correction.phrase)
+    meant = [word for word in words(about) if is_content(word)]
+    if not _can_rewrite(last) or not meant or len(about.split()) > MAX_MEANT_WORDS:
         return 0, 0
-    wrong = re.search(re.escape(reading.wrong), last, re.I) if reading.wrong else None
+    wrong = re.search(re.escape(correction.wrong), last, re.I) if correction.wrong else None
     if wrong:
-        return _with_article(last, wrong.start(), wrong.end(), reading.about)
+        return _including_article(last, wrong.start(), wrong.end(), about)
     spans: list[tuple[int, int]] = []
     for phrase in phrases(last):
         start = last.index(phrase, spans[-1][1] if spans else 0)
@@ -180,36 +262,27 @@ def _replaced(last: str, reading: Reading) -> tuple[int, int]:
     if not spans:
         pronoun = _PRONOUN.search(last)
         return pronoun.span() if pronoun else (0, 0)
-    alike = [_likeness(last[start:end], meant) for start, end in spans]
-    best = max(alike)
-    if len(spans) > 1 and alike.count(best) > 1:
+    scores = [_likeness(last[start:end], meant) for start, end in spans]
+    best = max(scores)
+    if len(spans) > 1 and scores.count(best) > 1:
         return 0, 0
-    return _with_article(last, *spans[alike.index(best)], reading.about)
+    return _including_article(last, *spans[scores.index(best)], about)
 
 
-def _plain(last: str) -> bool:
-    """Whether a question can be written anew: one sentence, in English."""
-    return len(last) <= LONGEST_QUESTION and len(sentences(last)) == 1 and read_language(last) == "en"
+def _span_in_phrase(question: str, phrase: str) -> tuple[int, int]:
+    """Returns the span of a phrase without its preposition: "seniors" in "How much is a ticket for seniors?"."""
+    start = question.rindex(phrase)
+    return start + len(phrase.split()[0]) + 1, start + len(phrase)
 
 
-def _asked_of(last: str, about: str) -> str:
-    """A question that ends with a verb, with what is meant as its object: "How do we book a private tour?"."""
-    body = last.rstrip(" ?.!")
-    ends_so = len(about.split()) <= MOST_MEANT and _DOING.search(body.rpartition(" ")[0] + " ")
-    return f"{body} {about}{last[len(body) :].strip()}" if ends_so else ""
-
-
-def _completed(last: str, about: str, before: Sequence[Message]) -> str:
-    """The last question of another subject, where it names none and leant on one that was asked about before it."""
-    leant = not subject(last) and any(subject(before[place].content) for place in _questions(before))
-    if not leant or len(about.split()) > MOST_MEANT or len(last) > LONGEST_QUESTION or read_language(last) != "en":
-        return ""
-    body = last.rstrip(" ?.!")
-    return f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else _beside(last, about)
+def _can_rewrite(question: str) -> bool:
+    """Whether a question is one short English sentence."""
+    short = len(question) <= MAX_QUESTION_CHARS
+    return short and len(sentences(question)) == 1 and read_language(question) == "en"
 
 
 def _likeness(phrase: str, meant: list[str]) -> int:
-    """How much a phrase is of the kind that is meant: of the same head, both numbers, both names."""
+    """Scores how alike a phrase is to what is meant: same head word, both numbers, both names."""
     parts = words(phrase)
     same_head = stem(parts[-1]) == stem(meant[-1])
     numbers = any(map(str.isdigit, parts)) and any(map(str.isdigit, meant))
@@ -217,7 +290,7 @@ def _likeness(phrase: str, meant: list[str]) -> int:
     return 4 * same_head + 2 * numbers + names
 
 
-def _with_article(last: str, start: int, end: int, about: str) -> tuple[int, int]:
+def _including_article(last: str, start: int, end: int, about: str) -> tuple[int, int]:
     article = _ARTICLE.search(last[:start]) if _STARTS_WITH_ARTICLE.match(about) else None
     return (article.start() if article else start), end
 
@@ -225,18 +298,17 @@ def _with_article(last: str, start: int, end: int, about: str) -> tuple[int, int
 # --- going back ---------------------------------------------------------------------------------------------------
 
 
-def returned_to(reading: Reading, history: Sequence[Message]) -> Condensed:
-    """The question of a message that goes back to something: its own words, with those of the turn it goes back to."""
+def returning_question(reading: IntentReading, history: Sequence[Message]) -> Condensed:
+    """Returns the question of a message that goes back to something, with the words of the turn it goes back to."""
     about = reading.about
-    places = mentions(about, history)  # none where it was said before all that is looked at
-    back = range(places[-1], -1, -1) if places else ()
-    asked = next((history[i].content for i in back if history[i].role == "user"), "")
+    indices = mentions(about, history)  # empty if it was said too long ago
+    asked = last_question(history[: indices[-1] + 1]) if indices else ""
     topic = subject(asked)
     why = f"returns to “{about}”, said when you asked “{asked[:80]}”" if asked else f"returns to “{about}”"
     own = content_stems(about)
     terms = (*_terms(about, 0.9), *_terms(topic, 0.5, own))
     if points_back(reading.rest):
-        return Condensed(written(reading.rest, (about,)), terms, "rules", why)
+        return Condensed(with_phrases(reading.rest, (about,)), terms, "rules", why)
     if any(map(is_specific, words(reading.rest))):
         return Condensed(f"{reading.rest.rstrip('?')} ({about})?", terms, "rules", why)
     new = topic and not content_stems(topic) <= own

@@ -1,4 +1,4 @@
-"""The small words of languages other than English: they hold a sentence together and name nothing."""
+"""Function words of languages other than English, which name nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
             fazer faz muito ao à aos às pelo pela conte conta diga fale explique explica continue continua""",
     }.items()
 }
-# Of scripts written without spaces, the characters that name nothing; kana but for katakana are such too.
+# Characters that name nothing in scripts without spaces. Hiragana name nothing either.
 FUNCTION_CHARACTERS = frozenset(
     "的是了吗呢么什麼怎样樣如何为為哪些个個它他她们們这這那和与與或及在有以对對于於之可不被把会會能请請问問吧啊也都就还還"
 )

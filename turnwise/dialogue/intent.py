@@ -1,4 +1,4 @@
-"""Intent: what a message asks for, where its form alone tells it. The phrases are data: see languages/*.toml."""
+"""What a message asks for, as far as its form shows. The phrases are data: see languages/*.toml."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from turnwise.dialogue.language import CODES, LONGEST, matches, read_language
+from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, matches, read_language
 from turnwise.sums.read import read_sum
 from turnwise.types import Intent
 
 
-class Reading(NamedTuple):
-    """An intent with what of it and why, or none where the message is a plain question to the documents.
+class IntentReading(NamedTuple):
+    """The intent of a message and why it was chosen; no intent for a plain question to the documents.
 
-    `about` is what the message names: of a correction what is meant, of a memory what is looked for, of a translation
-    its language, of a sum "that". `wrong` is what a correction rejects, `rest` the question that follows a reference to
-    earlier, and `claimed` whether the message says itself that it was said ("earlier you mentioned ...").
+    `about` is what the message names: what a correction means, what a recall looks for, the language of a translation,
+    or "that" for a sum of the last answer. `wrong` is what a correction rejects, `rest` the question after a reference
+    to something earlier, and `claimed` whether the message says that it was mentioned ("earlier you said ...").
     """
 
     intent: Intent | None = None
@@ -36,7 +36,7 @@ _REASONS = {
     "refer_back": "returns to what was said earlier",
     "data": "asks for figures of a table",
 }
-_OF_THE_LIBRARY = "asks what the library holds"
+_LIBRARY_REASON = "asks what the library holds"
 _QUESTION = re.compile(
     r"^(?:what|how|why|who|whom|whose|when|where|which|is|are|was|were|do|does|did|can|could|will|would|should|tell|"
     r"explain|describe|show|give|compare)\b",
@@ -68,56 +68,57 @@ _ANEW = re.compile(
 )
 
 
-def read_intent(message: str, code: str | None = None) -> Reading:
-    """The intent of a message in a language (default: the one it shows)."""
-    if len(message) > 4 * LONGEST:
-        return Reading()
-    return _read(message, read_language(message) if code is None else code)
+def read_intent(message: str, code: str | None = None) -> IntentReading:
+    """Returns the intent of a message. `code` is its language (default: detected)."""
+    if len(message) > 4 * MAX_MESSAGE_CHARS:
+        return IntentReading()
+    return _read_in_language(message, read_language(message) if code is None else code)
 
 
 def asks_documents(message: str) -> bool:
-    """Whether a message says what it wants to know: no courtesy, re-forming, memory or sum, no bare "that's wrong"."""
+    """Whether a message asks the documents something, unlike a courtesy, a request to rephrase, a recall, a sum or a
+    bare "that's wrong"."""
     reading = read_intent(message)
     bare = reading.intent == "clarify" and not reading.about
     return reading.intent not in ("social", "reform", "recall") and not bare and not is_sum(reading)
 
 
-def is_sum(reading: Reading) -> bool:
-    """Whether it is a sum of plain numbers, which leans on nothing that was said."""
+def is_sum(reading: IntentReading) -> bool:
+    """Whether it is a sum of plain numbers, which needs no context."""
     return reading.intent == "arithmetic" and reading.operation == "plain numbers"
 
 
 def is_courtesy(message: str) -> bool:
-    """Whether a message is a courtesy or an outburst, and asks nothing at all."""
+    """Whether a message is only a courtesy or an outburst."""
     reading = read_intent(message)
     return reading.intent == "social" and reading.operation != "capabilities"
 
 
 @lru_cache(maxsize=2048)
-def _read(message: str, code: str) -> Reading:
+def _read_in_language(message: str, code: str) -> IntentReading:
     if sum_ := _arithmetic(message, code):
         return sum_
     for family, operation, found in matches(message, code):
-        named = {name: (value or "").strip(" ,.;:") for name, value in found.groupdict().items()}
-        about = named.get("instead") or named.get("about") or ""
+        groups = {name: (value or "").strip(" ,.;:") for name, value in found.groupdict().items()}
+        about = groups.get("instead") or groups.get("about") or ""
         if family == "clarify" and operation == "instead" and _NOT_MEANT.match(about):
             continue
         if family in ("recall", "refer_back") and _QUESTION.match(about):
             continue
-        reason = _OF_THE_LIBRARY if operation == "documents" else _REASONS[family]
-        reading = Reading(cast(Intent, family), operation, reason, about)
-        end = "?" if message.rstrip().endswith("?") else ""  # which the patterns do not see
-        rest = named.get("rest") or ""
+        reason = _LIBRARY_REASON if operation == "documents" else _REASONS[family]
+        reading = IntentReading(cast(Intent, family), operation, reason, about)
+        end = "?" if message.rstrip().endswith("?") else ""  # stripped before matching
+        rest = groups.get("rest") or ""
         if is_question(about):
             reading = reading._replace(about=about + end)
-        claimed = bool(named.get("claimed"))
-        return reading._replace(wrong=named.get("wrong", ""), rest=rest and rest + end, claimed=claimed)
-    return Reading()
+        claimed = bool(groups.get("claimed"))
+        return reading._replace(wrong=groups.get("wrong", ""), rest=rest and rest + end, claimed=claimed)
+    return IntentReading()
 
 
 def without_courtesy(message: str) -> str:
-    """The message without "Thanks. ", "New question: ", "This is useless, " or "Hey, so I was wondering " before its
-    question."""
+    """Returns the message without a leading "Thanks. ", "New question: ", "This is useless, " or "Hey, so I was
+    wondering "."""
     text = message.strip()
     for opening in (_COURTESY, _ANEW, _OUTBURST, _CHATTER):
         text = opening.sub("", text) or text
@@ -125,20 +126,20 @@ def without_courtesy(message: str) -> str:
 
 
 def begins_anew(message: str) -> bool:
-    """Whether a message says itself that it leaves what was talked about: "new question: who is the chair?"."""
+    """Whether a message announces a new topic: "new question: who is the chair?"."""
     return bool(_ANEW.match(_COURTESY.sub("", message.strip())))
 
 
 def is_question(text: str) -> bool:
-    """Whether some words are a question or a request of their own, not just what one is about."""
+    """Whether a text is a complete question or request, and not only its subject."""
     return bool(_QUESTION.match(text)) and len(text.split()) >= 3
 
 
-def _arithmetic(message: str, code: str) -> Reading | None:
-    """A sum and nothing else, of numbers alone or of the last answer's."""
+def _arithmetic(message: str, code: str) -> IntentReading | None:
+    """Reads a message that is only a sum, of plain numbers or of those in the last answer."""
     found = read_sum(message, code) if code in CODES else None
     if found is None:
         return None
     if not found.leans:
-        return Reading("arithmetic", "plain numbers", "a sum to work out")
-    return Reading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")
+        return IntentReading("arithmetic", "plain numbers", "a sum to work out")
+    return IntentReading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")

@@ -1,4 +1,4 @@
-"""Irregular forms of English words, which no stemmer brings together: who asks why it sinks is told why it sank."""
+"""Irregular forms of English words, which no stemmer joins: "why does it sink?" is answered by "it sank because"."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ spoken, spend spent, stand stood, steal stole stolen, stick stuck, strike struck
 taken, teach taught, tell told, think thought, throw threw thrown, understand understood, wear wore worn,
 win won, write wrote written, child children, foot feet, man men, mouse mice, tooth teeth, woman women"""
 
-# By the stem of a form, that of the word. Forms that are other words too are not among them: rose, saw, left, found.
+# Maps the stem of a form to that of its word. Forms that are also other words are left out: rose, saw, left, found.
 _BASE = {stem(form): stem(word) for word, *forms in map(str.split, _FORMS.split(",")) for form in forms}
 
 
 def base_stems(stems: Iterable[str]) -> set[str]:
-    """The stems, those of irregular forms as those of their words."""
+    """Returns the stems, with those of irregular forms replaced by those of their words."""
     return {_BASE.get(each, each) for each in stems}

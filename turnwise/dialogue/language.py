@@ -1,4 +1,4 @@
-"""Language: which one a message is in, and how people of it say what is no plain question (see languages/*.toml)."""
+"""Detects the language of a message and holds the phrases of each language (see languages/*.toml)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from turnwise.text import subject
 
 FOLDER = Path(__file__).parent / "languages"
-CODES = ("en", "de", "fr", "es", "pt", "zh", "ja")  # those with patterns
-LONGEST = 400  # characters that are looked at
-SURE = 1.5  # words of a language that tell it, where most of the message's words are not its
+CODES = ("en", "de", "fr", "es", "pt", "zh", "ja")  # languages with patterns
+MAX_MESSAGE_CHARS = 400  # only the start of a longer message is read
+MIN_LANGUAGE_SCORE = 1.5  # enough even if fewer than half of the words are known in the language
 
 _FAMILIES = ("social", "reform", "recall", "clarify", "refer_back", "data")
 _SCRIPTS = (
@@ -25,7 +25,7 @@ _SCRIPTS = (
     # Hangul, Cyrillic, Greek, Hebrew, Arabic, the scripts of India and its neighbours, Thai, Georgian, Ethiopic
     ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
 )
-_CODE = re.compile(r"\b(?:\d+[a-z]|[a-z]+\d)\w*", re.I)  # "3f2b1c4d", "E10": its letters are no words
+_CODE = re.compile(r"\b(?:\d+[a-z]|[a-z]+\d)\w*", re.I)  # "3f2b1c4d", "E10": the letters are not words
 _LATIN = re.compile("[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]+(?:’[a-zA-Z]+)?")
 _MORE = re.compile(
     r"\b(?:mehr|weiter|genauer|näher|details|noch|sonst|plus|davantage|détails?|continuez?|développez?|autre|más|"
@@ -34,14 +34,14 @@ _MORE = re.compile(
     r"|更多|继续|繼續|接着|接著|多[说說讲講]|详细|詳細|展开|展開|还有|還有|もっと|もう少し|さらに|詳し|くわし|続け|続き|他には|ほかには",
     re.I,
 )
-_ROOM = re.compile(r"\.\{|\[\^")  # for a name, in a pattern
-_FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|exp|sqrt)(?=\s?[(\d])", re.I)  # of a sum, and of no language
+_NAME_GAP = re.compile(r"\.\{|\[\^")  # the part of a pattern that matches a name
+_FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|exp|sqrt)(?=\s?[(\d])", re.I)  # part of a sum, not of a language
 _ENDS = ' \t\n?!.,;:¿¡。？！、，…～~"“”„«»()'
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The phrases of one language. `patterns` are tried in order, by family and operation, on a tidied message."""
+    """The phrases of one language. `patterns` (family, operation, pattern) are tried in order on a tidied message."""
 
     code: str
     patterns: tuple[tuple[str, str, re.Pattern[str]], ...]
@@ -52,13 +52,13 @@ class Language:
 
 
 def tidy(message: str) -> str:
-    """A message as patterns see it: on one line, with one kind of apostrophe, without the signs at its ends."""
+    """Returns a message as patterns expect it: on one line, with one kind of apostrophe, without marks at its ends."""
     return " ".join(message.split()).replace("'", "’").strip(_ENDS)
 
 
 @lru_cache(maxsize=len(CODES))
 def language(code: str) -> Language:
-    """The phrases of a language that has some."""
+    """Returns the phrases of one of `CODES`."""
     table = _table(code)
     parts: dict[str, str] = table["parts"]
 
@@ -84,34 +84,35 @@ def language(code: str) -> Language:
 
 
 def read_language(message: str, before: Iterable[str] = ()) -> str:
-    """The ISO code of a message's language, "" where it is none we know; in doubt that of the messages before it.
+    """Returns the ISO code of a message's language, or "" if we do not know it.
 
-    `before` holds the user's earlier messages, the latest first. Where nothing tells, it is taken for English.
+    If the message does not show its language, that of the user's earlier messages (`before`, newest first) is used, or
+    else English.
     """
-    spoken = next((found for text in before if (found := _told(text[:LONGEST])) is not None), "en")
-    found = _told(message[:LONGEST], spoken)
-    return spoken if found is None else found
+    previous = next((found for text in before if (found := _detected(text[:MAX_MESSAGE_CHARS])) is not None), "en")
+    found = _detected(message[:MAX_MESSAGE_CHARS], previous)
+    return previous if found is None else found
 
 
 @lru_cache(maxsize=1024)
-def _told(text: str, spoken: str = "") -> str | None:
-    """The language that a text shows by its script or its words, None where it shows none.
+def _detected(text: str, previous: str = "") -> str | None:
+    """Returns the language that a text shows by its script or its words, or None if it shows none.
 
-    The language that was spoken before has the advantage, where the text shows anything of it.
+    The previous language is preferred if any word of the text is in it.
     """
     scripts = Counter({code: len(script.findall(text)) for code, script in _SCRIPTS})
     found = _LATIN.findall(_CODE.sub(" ", _FUNCTION.sub(" ", text)).replace("'", "’"))
-    if scripts.total() and scripts.total() >= sum(map(len, found)) / 3:  # names of products are often Latin
+    if scripts.total() and scripts.total() >= sum(map(len, found)) / 3:  # product names are often in Latin script
         return "ja" if scripts["ja"] else scripts.most_common(1)[0][0]
-    return _by_words(found, spoken)
+    return _by_words(found, previous)
 
 
-def _by_words(found: list[str], spoken: str) -> str | None:
-    """English, unless more of the small words are another language's; a word of both counts half for each, and a single
-    letter alone tells nothing."""
+def _by_words(found: list[str], previous: str) -> str | None:
+    """Returns English unless more of the function words belong to another language. A word of both counts half for
+    each, and a single letter shows nothing."""
     if len(found) == 1 and len(found[0]) == 1:
         return None
-    known, marks = _known()
+    known, marks = _function_words()
     scores: dict[str, float] = {}
     for place, word in enumerate(found):
         if (place and word[0].isupper()) or (len(word) > 1 and word.isupper()):  # a name: "Los Angeles", "MIT"
@@ -122,23 +123,23 @@ def _by_words(found: list[str], spoken: str) -> str | None:
         for code, letters in marks.items():
             if not letters.isdisjoint(word.lower()):
                 scores[code] = scores.get(code, 0.0) + 0.25
-    if spoken in scores:
-        scores[spoken] += 0.5
+    if previous in scores:
+        scores[previous] += 0.5
     english = scores.pop("en", 0.0)
     best = max(scores, key=lambda code: scores[code], default="")
-    if best and scores[best] > english and scores[best] >= min(SURE, len(found) / 2):
+    if best and scores[best] > english and scores[best] >= min(MIN_LANGUAGE_SCORE, len(found) / 2):
         return best
     return "en" if english else None
 
 
 def small_words() -> Iterable[str]:
-    """The small words of all languages that are recognised."""
-    return _known()[0]
+    """Returns the function words of all languages that we recognize."""
+    return _function_words()[0]
 
 
 @lru_cache(maxsize=1)
-def _known() -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]]]:
-    """The languages that each small word belongs to, and the letters that mark a language."""
+def _function_words() -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]]]:
+    """Returns the languages of each function word, and the letters that are typical of a language."""
     lists: dict[str, str] = {code: _table(code)["words"] for code in CODES} | _table("others")
     words: dict[str, list[str]] = {}
     for code, text in lists.items():
@@ -153,14 +154,14 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def named(text: str) -> str:
-    """What a question names: its subject; in another language with spaces, its longest run of words but small ones."""
+def named_subject(text: str) -> str:
+    """Returns the subject of a question; in another language with spaces, its longest run without function words."""
     code = read_language(text)
     if code == "en":
         return subject(text)
     runs: list[list[str]] = [[]]
-    for word in _LATIN.findall(text[:LONGEST].replace("'", "’")):
-        if code in _known()[0].get(word.lower(), ()):
+    for word in _LATIN.findall(text[:MAX_MESSAGE_CHARS].replace("'", "’")):
+        if code in _function_words()[0].get(word.lower(), ()):
             runs.append([])
         else:
             runs[-1].append(word)
@@ -169,9 +170,9 @@ def named(text: str) -> str:
 
 
 def matches(message: str, code: str) -> Iterator[tuple[str, str, re.Match[str]]]:
-    """The families and operations whose phrases are the whole message, in the order of the file."""
+    """Yields the families and operations whose phrases match the whole message, in the order of the file."""
     text = tidy(message)
-    if code not in CODES or not text or len(text) > LONGEST:
+    if code not in CODES or not text or len(text) > MAX_MESSAGE_CHARS:
         return
     for family, operation, pattern in language(code).patterns:
         found = pattern.fullmatch(text)
@@ -180,24 +181,24 @@ def matches(message: str, code: str) -> Iterator[tuple[str, str, re.Match[str]]]
 
 
 def wants_more(message: str, code: str) -> bool:
-    """Whether a message in another language than English names nothing and only wants more of what was said."""
+    """Whether a message in another language than English names nothing and only asks for more."""
     text = tidy(message)
-    known = language(code).continues if code in CODES and len(text) <= LONGEST else ()
-    nameless = (each for each in known if not _ROOM.search(each.pattern))
+    patterns = language(code).continues if code in CODES and len(text) <= MAX_MESSAGE_CHARS else ()
+    nameless = (each for each in patterns if not _NAME_GAP.search(each.pattern))
     return bool(_MORE.search(text)) and any(pattern.fullmatch(text) for pattern in nameless)
 
 
 def says(code: str, what: str, **values: str) -> str:
-    """What Turnwise says by itself, in the user's language where it has that, else in English."""
+    """Returns one of Turnwise's own texts in the user's language if we have it, or else in English."""
     return language(code if code in CODES else "en").says[what].format(**values)
 
 
 @lru_cache(maxsize=1)
 def courtesies() -> frozenset[str]:
-    """All that Turnwise says by itself whatever was asked."""
+    """Returns the texts of Turnwise's own that do not depend on the question."""
     return frozenset(text for code in CODES for text in language(code).says.values() if "{" not in text)
 
 
 def suggests(code: str) -> dict[str, str]:
-    """How a question is put to a reader of a language; nothing where it is none we know."""
+    """Returns the forms of suggested questions in a language, empty if we do not know it."""
     return language(code).suggests if code in CODES else {}

@@ -1,4 +1,4 @@
-"""Listed: what "the second one" or "step 3" stands for, where an answer has just given a list or a table."""
+"""Resolves "the second one" or "step 3" after an answer with a list or a table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from turnwise.dialogue.spelling import Slip
 from turnwise.text import content_stems, is_content, one_line, sentences, stem, without_citations
 from turnwise.types import Message
 
-LOOKED_BACK = 3  # answers that may have given the list
-LONGEST = 4000  # characters of an answer that are looked at
-LONGEST_NAME, LONGEST_ITEM = 6, 80  # words of what an item is called by, characters of one that has no name
+MAX_SEARCHED_ANSWERS = 3  # the newest ones, searched for the list
+MAX_ANSWER_CHARS = 4000
+MAX_NAME_WORDS = 6
+MAX_ITEM_CHARS = 80  # of an item without a name
 
 _NUMBERS = "one two three four five six seven eight nine ten".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_PLACES = {word: place for words in (_NUMBERS, _ORDINALS) for place, word in enumerate(words, 1)} | {"last": -1}
+_NUMBERS_BY_WORD = {word: number for words in (_NUMBERS, _ORDINALS) for number, word in enumerate(words, 1)} | {
+    "last": -1
+}
 _NTH = re.compile(
     rf"\bthe ({'|'.join(_ORDINALS)}|last|\d{{1,2}}(?:st|nd|rd|th))\b"
     r"(?: (of (?:them|these|those)\b|[^\W\d_]+))?",
@@ -32,53 +35,53 @@ _ITEM = re.compile(r"[ \t]{0,8}(?:[-*•]|(\d{1,3})[.)])[ \t]+(\S.*)")
 _NAME = re.compile(r"\**([^:|.?!\n]{1,60}?)\**:\s")
 
 
-def as_named(message: str, history: Sequence[Message]) -> tuple[str, list[Slip]]:
-    """A message with what it counts off named, and which that was: "how long is the second one?" after a table of
-    walks. It stays as it is where no list was given of late, or not one of so many items."""
+def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, list[Slip]]:
+    """Returns the message with the name of the list item it refers to ("how long is the second one?"), and what was
+    replaced. It stays as it is if there is no recent list, or none with that many items."""
     found = next((found for found in (_NTH.search(message), _NUMBERED.search(message)) if found), None)
-    if not found or re.search(r"[.?!]\s", message[: found.start()]):  # it may count what it names itself
+    if not found or re.search(r"[.?!]\s", message[: found.start()]):  # it may refer to its own first sentence
         return message, []
-    answers = [place for place in range(len(history) - 1, -1, -1) if history[place].role == "assistant"]
-    for place in answers[:LOOKED_BACK]:
-        listed = items(history[place].content)
+    answers = [index for index in range(len(history) - 1, -1, -1) if history[index].role == "assistant"]
+    for index in answers[:MAX_SEARCHED_ANSWERS]:
+        listed = listed_items(history[index].content)
         if len(listed) > 1:
-            asked = history[place - 1].content if place else ""
-            end = found.end() if found.re is _NUMBERED else _end(message, found, asked)
-            named = _named(listed, found[1].lower()) if end else ""
+            asked = history[index - 1].content if index else ""
+            end = found.end() if found.re is _NUMBERED else _reference_end(message, found, asked)
+            item = _item_at(listed, found[1].lower()) if end else ""
             typed = message[found.start() : end]
-            if not named:
+            if not item:
                 return message, []
-            meant = _called(named) or f"{typed}, “{one_line(named, LONGEST_ITEM).rstrip(' .')}”"
-            return message[: found.start()] + meant + message[end:], [Slip(typed, _called(named) or named)]
+            meant = _item_name(item) or f"{typed}, “{one_line(item, MAX_ITEM_CHARS).rstrip(' .')}”"
+            return message[: found.start()] + meant + message[end:], [Slip(typed, _item_name(item) or item)]
     return message, []
 
 
-def items(answer: str) -> dict[int, str]:
-    """What an answer lists, by number: its items, the rows of its table, or sentences such as "Home: two rooms."."""
-    text = without_citations(answer[:LONGEST])
+def listed_items(answer: str) -> dict[int, str]:
+    """Returns what an answer lists, by number: items, table rows, or sentences such as "Home: two rooms."."""
+    text = without_citations(answer[:MAX_ANSWER_CHARS])
     if "|" in text:
         rows = [line.strip().strip("|").split(" | ")[0].strip() for line in text.splitlines() if line.startswith("|")]
-        told = [row for row in rows if row.strip("-: ")]
-        return dict(enumerate(told[1:], 1))  # the first are the heads
+        filled = [row for row in rows if row.strip("-: ")]
+        return dict(enumerate(filled[1:], 1))  # without the header
     lines = [found for line in text.splitlines() if (found := _ITEM.fullmatch(line))]
     if lines:
         numbers = [int(found[1] or 0) for found in lines]
-        own = len({*numbers}) == len(numbers)
+        distinct = len({*numbers}) == len(numbers)
         return dict(
-            zip(numbers if own else range(1, len(lines) + 1), (found[2].strip() for found in lines), strict=True)
+            zip(numbers if distinct else range(1, len(lines) + 1), (found[2].strip() for found in lines), strict=True)
         )
-    said = (each.removeprefix(AGAIN) for each in sentences(text))
-    return dict(enumerate((each for each in said if _called(each)), 1))
+    named = (each.removeprefix(AGAIN) for each in sentences(text))
+    return dict(enumerate((each for each in named if _item_name(each)), 1))
 
 
-def _named(listed: dict[int, str], number: str) -> str:
-    place = _PLACES.get(number) or int(re.sub(r"\D", "", number))
-    return listed.get(max(listed) if place == -1 else place, "")
+def _item_at(listed: dict[int, str], ordinal: str) -> str:
+    number = _NUMBERS_BY_WORD.get(ordinal) or int(re.sub(r"\D", "", ordinal))
+    return listed.get(max(listed) if number == -1 else number, "")
 
 
-def _end(message: str, found: re.Match[str], asked: str) -> int:
-    """Where what stands for an item ends: with its noun ("the second one", "the second walk" of the walks that were
-    asked for), or before what goes on ("the second is", "does the second cover?"); 0 where it counts something else."""
+def _reference_end(message: str, found: re.Match[str], asked: str) -> int:
+    """Returns where the reference to an item ends: after its noun ("the second one", or "the second walk" if walks were
+    asked for), or before a verb ("the second is", "does the second cover?"). Returns 0 if it counts something else."""
     after = found[2] or ""
     if not after:
         return found.end() if _ENDS.match(message, found.end()) or message[found.end()] in ",;:)" else 0
@@ -89,8 +92,8 @@ def _end(message: str, found: re.Match[str], asked: str) -> int:
     return found.end(1) if goes_on or verb else 0
 
 
-def _called(item: str) -> str:
-    """The name of an item: all of a short one that is no sentence, else what stands before its colon."""
+def _item_name(item: str) -> str:
+    """Returns the name of an item: all of it if it is short and not a sentence, or else the part before its colon."""
     name = _NAME.match(item + ("" if item.endswith(".") else ": "))
     found = name[1].strip() if name else ""
-    return found if 0 < len(found.split()) <= LONGEST_NAME else ""
+    return found if 0 < len(found.split()) <= MAX_NAME_WORDS else ""

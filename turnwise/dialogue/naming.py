@@ -1,16 +1,16 @@
-"""Naming: what a text in another language than English names. Small words and verbs name nothing."""
+"""Finds what a text in another language than English names. Function words and verbs name nothing."""
 
 from __future__ import annotations
 
 import re
 
 from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from turnwise.dialogue.language import named, read_language
+from turnwise.dialogue.language import named_subject, read_language
 
-LONGEST = 400  # characters that are looked at
+MAX_TEXT_CHARS = 400  # only the start of a longer text is read
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _BREAK = re.compile(r"[^\s'’\-«»„“”\"]")
-# After these comes a noun. German "das" and "die" may be pronouns ("warum ist das wichtig"): there a capital tells.
+# A noun follows these. German "das" and "die" may be pronouns ("warum ist das wichtig"), so they need a capital.
 _ARTICLES = {
     language: frozenset(text.split())
     for language, text in {
@@ -26,7 +26,7 @@ _DEFINES = re.compile(
     r"|(?:quién|quien) (?:es|era|fue)|(?:o )?que (?:é|são)|quem (?:é|era|foi)",
     re.I,
 )
-_ASKING = {  # the first word of a question, where it is no English word
+_ASKING = {  # the first word of a question, if it is not an English word
     word: language
     for language, text in {
         "de": "wann wie wer wen wem warum wieso weshalb wo welche welcher welches wofür wozu",
@@ -36,35 +36,35 @@ _ASKING = {  # the first word of a question, where it is no English word
     }.items()
     for word in text.split()
 }
-_TAKES_PRONOUN = frozenset(("quem", "qui"))  # "quem o inventou": what follows is no article but the pronoun of a verb
+_TAKES_PRONOUN = frozenset(("quem", "qui"))  # "quem o inventou": "o" is a pronoun here, not an article
 
 _REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|一下|教えて|説明")
-_UNSPACED = re.compile(  # no hiragana: it joins and inflects
+_UNSPACED = re.compile(  # without hiragana, which join and inflect
     f"(?:(?![{''.join(sorted(FUNCTION_CHARACTERS))}谁誰何几幾])[a-zA-Z0-9\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff])+"
 )
-_INFLECTED = tuple("しすさせ了")  # what a verb goes on with
+_INFLECTED = tuple("しすさせ了")  # endings of verbs
 
 
 def language_of(text: str) -> str:
-    """The language of a question, also of one that shows it by its first word alone: "Wann findet Edifest statt?"."""
+    """Returns the language of a question, even if only its first word shows it: "Wann findet Edifest statt?"."""
     first = _WORD.search(text)
     code = read_language(text)
     return _ASKING.get(first[0].lower(), code) if first and code == "en" else code
 
 
-def names(text: str, code: str) -> str:
-    """The longest thing that a text names in a language; empty where it has but small words and verbs."""
-    looked_at = text[:LONGEST]
+def longest_name(text: str, code: str) -> str:
+    """Returns the longest thing that a text names in a language, or "" if it has only function words and verbs."""
+    start = text[:MAX_TEXT_CHARS]
     if code in ("zh", "ja"):
-        return _unspaced(looked_at)
-    return _spaced(looked_at, code) if code in _ARTICLES else named(looked_at)
+        return _longest_unspaced(start)
+    return _longest_spaced(start, code) if code in _ARTICLES else named_subject(start)
 
 
-def _spaced(text: str, code: str) -> str:
-    """The longest run of words that an article or a question for what something is introduces, or that has a name."""
+def _longest_spaced(text: str, code: str) -> str:
+    """Returns the longest run of words that has a name or follows an article or a phrase such as "was ist"."""
     found: list[str] = []
     run: list[re.Match[str]] = []
-    before: list[str] = []  # the small words before the run
+    before: list[str] = []  # function words before the run
     end = 0
     for word in [*_WORD.finditer(text), None]:
         broken = word is None or bool(_BREAK.search(text[end : word.start()]))
@@ -84,12 +84,12 @@ def _spaced(text: str, code: str) -> str:
 
 
 def _nouns(text: str, run: list[re.Match[str]], before: list[str], code: str) -> str:
-    """A run of words as far as it names something: in German up to its last capital, "Modell" of "Modell trainiert"."""
+    """Returns the part of a run that names something; in German up to its last capital ("Modell trainiert")."""
     capitals = [word for word in run if word[0][0].isupper() and (word.start() or word[0].isupper())]
     articles = _ARTICLES[code] | ({"das", "die"} if capitals and code == "de" else set())
     pronoun = len(before) > 1 and before[-2] in _TAKES_PRONOUN
     introduced = bool(before) and before[-1] in articles and not pronoun
-    if not introduced and not _DEFINES.fullmatch(_line_before(text, run[0])):
+    if not introduced and not _DEFINES.fullmatch(_text_before(text, run[0])):
         return text[capitals[0].start() : capitals[-1].end()] if capitals else ""
     last = capitals[-1] if capitals and code == "de" else run[-1]
     joined = None if code == "de" else _JOINED.match(text, last.end())  # "descente de gradient"
@@ -97,12 +97,12 @@ def _nouns(text: str, run: list[re.Match[str]], before: list[str], code: str) ->
     return text[run[0].start() : joined.end() if joined and whole else last.end()]
 
 
-def _line_before(text: str, word: re.Match[str]) -> str:
+def _text_before(text: str, word: re.Match[str]) -> str:
     return " ".join(text[max(0, word.start() - 40) : word.start()].replace("¿", "").split())
 
 
-def _unspaced(text: str) -> str:
-    """The longest run of characters but those that ask, join or inflect, and but a verb."""
+def _longest_unspaced(text: str) -> str:
+    """Returns the longest run without characters that ask, join or inflect, unless it is a verb."""
     text = _REQUESTS.sub(" ", text)
     found = [run[0] for run in _UNSPACED.finditer(text) if not text.startswith(_INFLECTED, run.end())]
     return max((each for each in found if len(each) > 1), key=len, default="")

@@ -1,12 +1,12 @@
-"""How some models begin: "Okay, I understand. I'm ready to begin." Such sentences are no answer and are left out."""
+"""Drops opening sentences of some models that are not an answer: "Okay, I understand. I'm ready to begin."."""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 160  # characters of such a sentence
+MAX_SENTENCE_CHARS = 160
 
-# A word that may lead into one, and what it then says. An answer may begin with "Okay" or "I'm ready" in other ways.
+# Words that lead into such a sentence, and how it goes on. An answer may start with "Okay" or "I'm ready" too.
 _LEADS = (
     *("okay", "ok", "alright", "all right", "sure", "certainly", "of course", "great", "absolutely", "thanks"),
     *("thank you", "understood", "got it", "noted", "yes", "hello", "hi"),
@@ -47,36 +47,36 @@ _LED = re.compile(rf"{_LEAD}{{0,3}}", re.I)
 
 
 class Opening:
-    """Takes an answer piece by piece and gives it back without the sentences at its start that only say that a model
-    has understood or is ready. What cannot become one is not held back."""
+    """Filters a streamed answer: drops sentences at its start that only say that the model has understood or is ready.
+    Text that cannot become such a sentence is not held back."""
 
     def __init__(self) -> None:
         self._held = ""
-        self._over = False
+        self._done = False
         self.dropped = False
 
     def feed(self, piece: str) -> str:
-        if self._over:
+        if self._done:
             return piece
         self._held = (self._held + piece).lstrip()
         while found := _SENTENCE.match(self._held):
             self._held, self.dropped = self._held[found.end() :], True
-        return "" if _undecided(self._held) else self._released()
+        return "" if _undecided(self._held) else self._release()
 
     def close(self) -> str:
-        if not self._over and (found := _ALL.match(self._held)):
+        if not self._done and (found := _ALL.match(self._held)):
             self._held, self.dropped = self._held[found.end() :], True
-        return self._released()
+        return self._release()
 
-    def _released(self) -> str:
-        self._over = True
+    def _release(self) -> str:
+        self._done = True
         text, self._held = self._held, ""
         return text
 
 
 def _undecided(text: str) -> bool:
-    """Whether it may still become such a sentence: as far as it goes, it begins like one and has no end."""
-    if len(text) > LONGEST:
+    """Whether the text may still become such a sentence: it starts like one and has not ended."""
+    if len(text) > MAX_SENTENCE_CHARS:
         return False
     if _ALL.match(text):
         return True

@@ -1,4 +1,4 @@
-"""Presets: what a conversation is likely to be about and how to answer in it, as a file that people copy and edit."""
+"""Presets: files with the topics of a conversation and guidance for answers, which users can copy and edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from turnwise.errors import ConfigError
 
 FOLDER = Path(__file__).parents[1] / "presets"
 
-# What a preset may hold: its tables, and the keys of each; None where the keys are the writer's own.
+# The tables of a preset and their keys; None if the author chooses the keys.
 _TEXTS = ("name", "about")
 _TABLES: dict[str, tuple[str, ...] | None] = {"topics": None, "signs": ("advanced",), "guidance": None}
 _GUIDANCE: dict[str, tuple[str, ...]] = {
@@ -30,8 +30,8 @@ _GUIDANCE: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The topics by name, each with its phrases; the words that show an advanced user; and the texts of guidance, by
-    what they depend on and its value: guidance["phase"]["debugging"]."""
+    """The topics with their phrases, the words of advanced users, and the guidance texts by kind and value, such as
+    guidance["phase"]["debugging"]."""
 
     name: str
     about: str = ""
@@ -40,57 +40,57 @@ class Preset:
     guidance: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def advice(self, kind: str, value: str, topic: str) -> str:
-        """The text for this value, about the topic; none where the preset has none, or it needs a topic that is not."""
+        """Returns the text for this value, or "" if the preset has none or it needs a topic and there is none."""
         text = self.guidance.get(kind, {}).get(value, "")
         return "" if "{topic}" in text and not topic else text.replace("{topic}", topic)
 
 
 def preset_names() -> list[str]:
-    """The presets that come with Turnwise."""
+    """Returns the names of the bundled presets."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def load_preset(name_or_path: str) -> Preset:
-    """The preset of that name, or the one in that file."""
+    """Loads a bundled preset by name, or one from a file."""
     if name_or_path in preset_names():
         return _bundled(name_or_path)
     path = Path(name_or_path).expanduser()
     if not path.is_file():
         known = ", ".join(preset_names())
         message = f"There is no preset '{name_or_path}', and no such file."
-        raise ConfigError(message, f"There are: {known}.{_near(path.stem)}")
-    return _read(path)
+        raise ConfigError(message, f"There are: {known}.{_suggestion(path.stem)}")
+    return _load(path)
 
 
 @lru_cache(maxsize=16)
 def _bundled(name: str) -> Preset:
-    return _read(FOLDER / f"{name}.toml")
+    return _load(FOLDER / f"{name}.toml")
 
 
-def _read(path: Path) -> Preset:
+def _load(path: Path) -> Preset:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"The preset {path} cannot be read: {error}", "Mend it, or copy one that works.") from error
-    return _checked(values, path)
+        raise ConfigError(f"The preset {path} cannot be read: {error}", "Fix it, or copy one that works.") from error
+    return _validated(values, path)
 
 
-def _near(name: str) -> str:
+def _suggestion(name: str) -> str:
     near = difflib.get_close_matches(name, preset_names(), n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
-# --- from a file to a value ---------------------------------------------------------------------------------------
+# --- validation ---------------------------------------------------------------------------------------------------
 
 
-def _checked(values: dict[str, Any], path: Path) -> Preset:
-    _keys(values, (*_TEXTS, *_TABLES), str(path))
+def _validated(values: dict[str, Any], path: Path) -> Preset:
+    _check_keys(values, (*_TEXTS, *_TABLES), str(path))
     name, about = (_text(values.get(key, ""), key, path) for key in _TEXTS)
     tables = {key: _table(values.get(key, {}), key, path) for key in _TABLES}
     for key, known in _TABLES.items():
         if known is not None:
-            _keys(tables[key], known, f"[{key}] of {path}")
-    _keys(tables["guidance"], _GUIDANCE, f"[guidance] of {path}")
+            _check_keys(tables[key], known, f"[{key}] of {path}")
+    _check_keys(tables["guidance"], _GUIDANCE, f"[guidance] of {path}")
     return Preset(
         name or path.stem,
         about,
@@ -102,7 +102,7 @@ def _checked(values: dict[str, Any], path: Path) -> Preset:
 
 def _advice(value: Any, kind: str, path: Path) -> dict[str, str]:
     table = _table(value, f"guidance.{kind}", path)
-    _keys(table, _GUIDANCE[kind], f"[guidance.{kind}] of {path}")
+    _check_keys(table, _GUIDANCE[kind], f"[guidance.{kind}] of {path}")
     texts = {key: _text(text, f"guidance.{kind}.{key}", path) for key, text in table.items()}
     for key, text in texts.items():
         if other := [each for each in re.findall(r"\{(\w*)\}", text) if each != "topic"]:
@@ -129,7 +129,7 @@ def _text(value: Any, key: str, path: Path) -> str:
     return value
 
 
-def _keys(found: Iterable[str], known: Iterable[str], where: str) -> None:
+def _check_keys(found: Iterable[str], known: Iterable[str], where: str) -> None:
     known = list(known)
     for key in found:
         if key not in known:

@@ -1,4 +1,4 @@
-"""Profile: what is remembered of a user across conversations, where they wish it. What they prefer, what they know."""
+"""What is remembered about a user across conversations, if they want it: what they prefer and what they know."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from turnwise.dialogue.wishes import Wishes, group_of, read_wishes
 from turnwise.text import clean, one_line, stem, words
 from turnwise.types import ConversationState, KnowledgeLevel, TopicKnowledge
 
-MOST_PREFERENCES, LONGEST_PREFERENCE = 50, 200  # and characters of one
-MOST_TOPICS, LONGEST_TOPIC, LONGEST_EVIDENCE = 200, 100, 100
+MAX_PREFERENCES, MAX_PREFERENCE_CHARS = 50, 200
+MAX_TOPICS, MAX_TOPIC_CHARS, MAX_EVIDENCE_CHARS = 200, 100, 100
 EARLIER = "in an earlier conversation"
 _LEVELS = {"confused": "has not understood", "knows_basics": "knows the basics of", "advanced": "is at home in"}
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """What the user showed to know of a topic, the words of theirs that showed it, and when (seconds since 1970)."""
+    """What the user knows about a topic, the words that showed it, and when (seconds since 1970)."""
 
     topic: str
     level: KnowledgeLevel
@@ -32,7 +32,7 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is remembered of a user. One that is not enabled is neither used nor added to."""
+    """What is remembered about a user. A profile that is not enabled is neither used nor extended."""
 
     enabled: bool = False
     preferences: tuple[str, ...] = ()  # the newest last
@@ -40,13 +40,13 @@ class Profile:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any] | None) -> Profile:
-        """What `to_dict` wrote, perhaps edited by hand: what cannot be used is left out, what is too much is cut."""
-        told = stored if isinstance(stored, Mapping) else {}
+        """Reads what `to_dict` wrote, perhaps edited by hand: invalid values are dropped, long ones are cut."""
+        values = stored if isinstance(stored, Mapping) else {}
         return _bounded(
             cls(
-                told.get("enabled") is True,
-                tuple(_text(each, LONGEST_PREFERENCE) for each in _items(told.get("preferences"))),
-                tuple(filter(None, map(_topic, _items(told.get("topics"))))),
+                values.get("enabled") is True,
+                tuple(_text(each, MAX_PREFERENCE_CHARS) for each in _items(values.get("preferences"))),
+                tuple(filter(None, map(_topic, _items(values.get("topics"))))),
             )
         )
 
@@ -56,7 +56,7 @@ class Profile:
 
     @property
     def known(self) -> tuple[TopicKnowledge, ...]:
-        """What a conversation begins with: its topics, as of turn 0."""
+        """The topics that a conversation starts with, as of turn 0."""
         if not self.enabled:
             return ()
         return tuple(
@@ -66,23 +66,23 @@ class Profile:
 
     @property
     def guidance(self) -> tuple[str, ...]:
-        """The preferences in words for whoever answers."""
-        return tuple(told(each) for each in self.preferences) if self.enabled else ()
+        """The preferences as sentences for the model that answers."""
+        return tuple(preference_sentence(each) for each in self.preferences) if self.enabled else ()
 
     @property
     def in_own_words(self) -> tuple[str, ...]:
-        """The preferences that are none of those that are known."""
+        """The preferences that are not among those we know."""
         return tuple(each for each in self.preferences if group_of(each) == each) if self.enabled else ()
 
     def used(self, state: ConversationState) -> list[str]:
-        """What of it a turn works with: every preference, and the topics that are at hand in the conversation."""
+        """Returns what a turn uses of the profile: every preference, and the topics of the conversation."""
         if not self.enabled:
             return []
-        at_hand = [each for each in state.knowledge if each.turn == 0]
-        return [*map(told, self.preferences), *(f"The user {_LEVELS[each.level]} {each.topic}." for each in at_hand)]
+        known = (f"The user {_LEVELS[each.level]} {each.topic}." for each in state.knowledge if each.turn == 0)
+        return [*map(preference_sentence, self.preferences), *known]
 
     def without(self, what: str) -> Profile:
-        """The same without the preferences and topics of these words; unchanged where there are none."""
+        """Returns the profile without the preference or topic of these words."""
         key = _key(what)
         wish = next((wish for _, wish in read_wishes(what).preferences), what)
         return dataclasses.replace(
@@ -95,32 +95,32 @@ class Profile:
 OFF = Profile()
 
 
-def told(preference: str) -> str:
-    """A preference as a sentence about the user."""
+def preference_sentence(preference: str) -> str:
+    """Returns a preference as a sentence about the user."""
     return f"The user prefers {preference}." if group_of(preference) != preference else f"The user asks: {preference}"
 
 
-def learned(
+def update_profile(
     profile: Profile,
     state: ConversationState,
     message: str,
     now: float,
     private: Callable[[str], bool] = lambda _: False,
 ) -> Profile:
-    """The profile after a message: with what the user shows in it to know, prefers, or wants to be forgotten.
+    """Returns the profile after a message that may show what the user knows, prefers or wants forgotten.
 
-    `state` is where the conversation stands with this message, read by a tracker that was given the profile: what it
-    says of a topic outranks what the profile said. Of a message that is `private` only its wishes are kept.
+    `state` is the state with this message, from a tracker that was given the profile; what it says about a topic
+    overrides the profile. Of a `private` message only the wishes are kept.
     """
     if not profile.enabled:
         return profile
     wishes = read_wishes(message)
-    profile = _after(profile, wishes)
+    profile = _with_wishes(profile, wishes)
     if wishes.any_forgetting or private(message):  # "forget that I know BERT" claims nothing
         return profile
     shown = [each for each in state.knowledge if each.turn == state.turn and each.level in _LEVELS]
     new = [
-        KnownTopic(_text(each.topic, LONGEST_TOPIC), each.level, _text(each.evidence, LONGEST_EVIDENCE), now)
+        KnownTopic(_text(each.topic, MAX_TOPIC_CHARS), each.level, _text(each.evidence, MAX_EVIDENCE_CHARS), now)
         for each in shown
         if not private(each.topic)
     ]
@@ -128,16 +128,16 @@ def learned(
 
 
 def changes(before: Profile, after: Profile) -> list[str]:
-    """What came in and what went, in words."""
-    told = [f"prefers {each}" for each in after.preferences if each not in before.preferences]
-    told += [str(each) for each in after.topics if each not in before.topics]
+    """Returns what was added and what was removed, in words."""
+    found = [f"prefers {each}" for each in after.preferences if each not in before.preferences]
+    found += [str(each) for each in after.topics if each not in before.topics]
     kept = {_key(each.topic) for each in after.topics}
-    told += [f"forgot: {each}" for each in before.preferences if each not in after.preferences]
-    told += [f"forgot: {each.topic}" for each in before.topics if _key(each.topic) not in kept]
-    return [*told, *(["memory is off"] if before.enabled and not after.enabled else [])]
+    found += [f"forgot: {each}" for each in before.preferences if each not in after.preferences]
+    found += [f"forgot: {each.topic}" for each in before.topics if _key(each.topic) not in kept]
+    return [*found, *(["memory is off"] if before.enabled and not after.enabled else [])]
 
 
-def _after(profile: Profile, wishes: Wishes) -> Profile:
+def _with_wishes(profile: Profile, wishes: Wishes) -> Profile:
     if wishes.forgets_all:
         profile = dataclasses.replace(profile, preferences=(), topics=())
     if wishes.forgets_preferences:
@@ -151,7 +151,7 @@ def _after(profile: Profile, wishes: Wishes) -> Profile:
 
 
 def _bounded(profile: Profile) -> Profile:
-    """The same with each thing once, of what excludes one another the newest, and no more than is kept."""
+    """Returns the profile without duplicates, with the newest preference of each group, and within its limits."""
     preferences: dict[str, str] = {}
     for each in filter(_key, profile.preferences):
         wish = next((wish for _, wish in read_wishes(each).preferences), each)
@@ -165,8 +165,8 @@ def _bounded(profile: Profile) -> Profile:
             topics[key] = topic
     return Profile(
         profile.enabled,
-        tuple(preferences.values())[-MOST_PREFERENCES:],
-        tuple(topics.values())[-MOST_TOPICS:],
+        tuple(preferences.values())[-MAX_PREFERENCES:],
+        tuple(topics.values())[-MAX_TOPICS:],
     )
 
 
@@ -178,16 +178,16 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _text(value: Any, longest: int) -> str:
+def _text(value: Any, max_chars: int) -> str:
     if not isinstance(value, str):
         return ""
-    return one_line(clean(value.encode("utf-8", "replace").decode()), longest - 1)[:longest]
+    return one_line(clean(value.encode("utf-8", "replace").decode()), max_chars - 1)[:max_chars]
 
 
 def _topic(value: Any) -> KnownTopic | None:
-    told = value if isinstance(value, Mapping) else {}
-    name, level, at = _text(told.get("topic"), LONGEST_TOPIC), told.get("level"), told.get("at")
+    fields = value if isinstance(value, Mapping) else {}
+    name, level, at = _text(fields.get("topic"), MAX_TOPIC_CHARS), fields.get("level"), fields.get("at")
     if not name or level not in tuple(_LEVELS):
         return None
     when = float(at) if isinstance(at, int | float) and abs(at) < 1e15 else 0.0
-    return KnownTopic(name, level, _text(told.get("evidence"), LONGEST_EVIDENCE), when)
+    return KnownTopic(name, level, _text(fields.get("evidence"), MAX_EVIDENCE_CHARS), when)

@@ -1,4 +1,4 @@
-"""Proposing: the steps that a language model plans for a message, and whether they may be taken."""
+"""Parses and checks the steps that a language model plans for a message."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from turnwise.dialogue.rewriting import left_out, part_fault, without_thoughts
+from turnwise.dialogue.rewriting import missing_word, part_fault, without_thoughts
 from turnwise.types import Message, Step
 
-LONGEST_REPLY = 4000  # characters that are read of a reply; a plan that is longer is none
-MOST = 6  # steps of a plan
-TRIED = 8  # braces of a reply that are tried as the beginning of its JSON
-RESULT = re.compile(r"\{(\d{1,2})\}")  # in what a step is given: what an earlier one gave, counted from 1
+MAX_REPLY_CHARS = 4000
+MAX_STEPS = 6
+MAX_BRACES = 8  # of a reply, tried as the start of its JSON
+RESULT = re.compile(r"\{(\d{1,2})\}")  # in a step's input: the result of an earlier step, counted from 1
 
 _OPENS = re.compile(r"^(?:and|but|so|also|then|or),? ", re.I)
 _SEVERAL = re.compile(
@@ -30,63 +30,63 @@ _FIGURES = re.compile(
 
 
 class Refused(Exception):
-    """What a model proposed is not taken; the words say why."""
+    """Raised for a plan that may not be used; the message says why."""
 
 
 def may_need_steps(message: str, tools: bool = False) -> bool:
-    """Whether the form of a message suggests more than one step or, where there are tools, one of them; that of a plain
-    question does not."""
+    """Whether the form of a message suggests more than one step or, if there are `tools`, a tool call."""
     text = _OPENS.sub("", message.strip())
     return bool(_SEVERAL.search(text) or (tools and _FIGURES.search(text)))
 
 
-def proposed(
+def parse_plan(
     reply: str, question: str, seen: Sequence[Message], tools: Collection[str], language: str = "en"
 ) -> tuple[Step, ...]:
-    """The steps of a reply: known tools, given words that were said, each after steps before it, and all together what
-    was asked. Raises Refused for anything else. The places in `after` count from 0, as in a plan."""
-    if len(reply) > LONGEST_REPLY:
+    """Returns the steps of a reply. They may only use known tools and words of the conversation, may only wait for
+    earlier steps, and together must cover the question; anything else raises `Refused`. The indices in `after` start
+    at 0, as in a plan."""
+    if len(reply) > MAX_REPLY_CHARS:
         raise Refused("it is too long")
-    steps = tuple(_step(each, place, tools) for place, each in enumerate(_listed(reply)))
+    steps = tuple(_step(each, index, tools) for index, each in enumerate(_step_list(reply)))
     for step in steps:
         if wrong := part_fault(question, seen, RESULT.sub("", step.input).strip(), language):
             raise Refused(f"{wrong} (in “{step.input[:60]}”)")
-    if missing := left_out(question, [step.input for step in steps], language):
+    if missing := missing_word(question, [step.input for step in steps], language):
         raise Refused(f"it drops “{missing}”")
     return steps
 
 
-def _listed(reply: str) -> list[Any]:
+def _step_list(reply: str) -> list[Any]:
     steps = _json(without_thoughts(reply)).get("steps")
     if not isinstance(steps, list) or not steps:
         raise Refused("it has no list of steps")
-    if len(steps) > MOST:
-        raise Refused(f"it has more than {MOST} steps")
+    if len(steps) > MAX_STEPS:
+        raise Refused(f"it has more than {MAX_STEPS} steps")
     return steps
 
 
 def _json(text: str) -> dict[str, Any]:
-    """The first object of JSON in a text, whatever stands around it."""
-    read = json.JSONDecoder().raw_decode
-    for brace in [found.start() for found in re.finditer(r"\{", text)][:TRIED]:
+    """Returns the first JSON object with steps in a text."""
+    decode = json.JSONDecoder().raw_decode
+    for brace in [found.start() for found in re.finditer(r"\{", text)][:MAX_BRACES]:
         try:
-            value, _ = read(text, brace)
+            value, _ = decode(text, brace)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict) and "steps" in value:
             return value
-    raise Refused("it is no JSON with steps")
+    raise Refused("it has no JSON with steps")
 
 
-def _step(value: Any, place: int, tools: Collection[str]) -> Step:
-    told = value if isinstance(value, dict) else {}
-    tool, given, after = told.get("tool"), told.get("input"), told.get("after") or []
-    if not isinstance(tool, str) or not isinstance(given, str) or not given.strip():
-        raise Refused("a step is not of the form that was asked for")
+def _step(value: Any, index: int, tools: Collection[str]) -> Step:
+    fields = value if isinstance(value, dict) else {}
+    tool, text, after = fields.get("tool"), fields.get("input"), fields.get("after") or []
+    if not isinstance(tool, str) or not isinstance(text, str) or not text.strip():
+        raise Refused("a step is not of the form requested")
     if tool not in tools:
         raise Refused(f"there is no tool “{tool[:40]}”")
     after = after if isinstance(after, list) else [after]
-    waits = [*after, *(int(number) for number in RESULT.findall(given))]
-    if not all(type(number) is int and 1 <= number <= place for number in waits):
+    waits = [*after, *(int(number) for number in RESULT.findall(text))]
+    if not all(type(number) is int and 1 <= number <= index for number in waits):
         raise Refused("a step waits for one that does not come before it")
-    return Step(tool, given.strip(), after=tuple(sorted({number - 1 for number in waits})))
+    return Step(tool, text.strip(), after=tuple(sorted({number - 1 for number in waits})))

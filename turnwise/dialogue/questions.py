@@ -1,4 +1,4 @@
-"""Questions: those that one message asks, each made to stand alone, and the two sides of a comparison."""
+"""Splits a message into its questions, each standing alone, and finds the two sides of a comparison."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from turnwise.dialogue.intent import is_question
-from turnwise.dialogue.language import CODES, language, named
+from turnwise.dialogue.language import CODES, language, named_subject
 from turnwise.dialogue.signs import POINTING, signs
-from turnwise.dialogue.writing import coordinated, parallel, points_back, written
+from turnwise.dialogue.writing import coordinated_subjects, parallel, points_back, with_phrases
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 
-LONGEST = 400  # characters of a message that is taken apart
-SHORTEST = 3  # words of a question that can stand beside another
+MAX_MESSAGE_CHARS = 400  # longer messages are not split
+MIN_QUESTION_WORDS = 3  # of the second of two joined questions
 
 _MARKS = ("?", "？", "؟")
 _AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
 _ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
-_WORD_OF_ASKING = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
+_QUESTION_WORD = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|should)\b"
-_VERB_OF_ASKING = (
+_QUESTION_VERB = (
     r"(?:(?:is|are|was|were) (?:(?:it|they|he|she|there)\b|[A-Z])|do (?:(?:they|we|i|you|the|these|those)\b|[A-Z])"
     r"|(?:does|did|can|could|will|would|should) (?:(?:it|they|he|she|we|i|you|this|that|the|an?)\b|[A-Z]))"
 )
 _JOINT = re.compile(
-    rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_WORD_OF_ASKING})|{_VERB_OF_ASKING})"
+    rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_QUESTION_WORD})|{_QUESTION_VERB})"
     rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when) {_AUXILIARY} (?:the\b|[A-Z])|"
     rf"(?:where|when|who) {_AUXILIARY} (?:it|they|he|she|this|that)\b)"
 )
@@ -37,7 +37,7 @@ _CLAUSE = re.compile(r"^(?:when|where|which) (?:it|they|he|she|i|we|you|the)\b",
 _ELLIPSIS = re.compile(r"^(?:and|what about|how about) ", re.I)
 _OPENS = re.compile(r"^(?:and|also|then|but|so|or|plus),? ", re.I)
 _WANTS = re.compile(r"^(?:please,? |i(?: want| would like|['’]d like| need) to know |(?:can|could) you tell me )", re.I)
-_EMPTY = frozenset("help ask question questions something anything explain answer".split())  # say not what is asked
+_EMPTY = frozenset("help ask question questions something anything explain answer".split())  # do not say what is asked
 _PASSIVE = re.compile(r"(?:ed|en|wn|ilt|ught)$")
 _THAT = re.compile(r"\b(?:can|could|would|will|might|should|does|is)(?:n['’]t)? (?:that|this)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:they|them|their|these|those|both)\b", re.I)
@@ -45,7 +45,7 @@ _PERSON = re.compile(r"\b(?:he|him|his|she|her)\b", re.I)
 _WHO_DID = re.compile(r"^(who (?!is\b|are\b|was\b|were\b)[^?]{3,80}?)\s*\??$", re.I)
 
 _SIDE = r"([^,.?!]{2,60}?)"
-_ENDS = rf"\s*(?:[,.?!(]|$|\band (?={_WORD_OF_ASKING}))"
+_ENDS = rf"\s*(?:[,.?!(]|$|\band (?={_QUESTION_WORD}))"
 _COMPARISONS = (
     re.compile(rf"\bbetween {_SIDE} and {_SIDE}{_ENDS}", re.I),
     re.compile(rf"\bcompare[ds]? (?!to\b|with\b){_SIDE} (?:and|with|to|against) {_SIDE}{_ENDS}", re.I),
@@ -58,7 +58,7 @@ _COMPARISONS = (
     ),
     re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}{_ENDS}", re.I),
 )
-# In which form the answer is wanted: no part of what is compared.
+# The form that the answer should have, which is not part of what is compared.
 _FORM = re.compile(
     r",? (?:(?:as|in|into) (?:(?:the )?form of )?(?:an? )?(?:(?:short|small|simple|single|bulleted) )?"
     r"(?:table|list|bullets?|bullet[- ]points?|points|short|brief|detail|nutshell"
@@ -69,19 +69,19 @@ _FORM = re.compile(
 _ADJECTIVE = re.compile(r"[\w-]+(?:al|ic|ive|ed|ous|ary|ory|less|able|ible|ful|ent|ant|lar|line|-\w+)", re.I)
 
 
-def sides(question: str) -> tuple[str, ...]:
-    """The two subjects that a question compares, if it does."""
+def compared_sides(question: str) -> tuple[str, ...]:
+    """Returns the two subjects that a question compares, or () if it compares nothing."""
     question = _FORM.sub("", question)
     for pattern in _COMPARISONS:
         found = pattern.search(question)
         if found:
             first, second = found[1].strip(), found[2].strip()
-            return f"{first}{_noun_of_both(first, second)}", second
+            return f"{first}{_shared_noun(first, second)}", second
     return ()
 
 
-def _noun_of_both(first: str, second: str) -> str:
-    """The noun behind two adjectives, two names or two numbers, which belongs to the first too: "online and in-person
+def _shared_noun(first: str, second: str) -> str:
+    """Returns the noun after two adjectives, names or numbers, which belongs to the first too: "online and in-person
     courses", "type I and type II errors"."""
     one, (*other, noun) = first.split(), second.split()
     if len(one) != len(other) or noun.lower() == first.lower():
@@ -92,77 +92,77 @@ def _noun_of_both(first: str, second: str) -> str:
 
 
 def questions(message: str, code: str = "en") -> tuple[str, ...]:
-    """The questions of a message that stands alone, each of which stands alone too; the message itself where it asks
-    but one thing."""
-    whole = completed(several(message, code), code)
+    """Returns the questions of a standalone message, each standing alone, or the message if it asks only one."""
+    whole = complete_questions(split_questions(message, code), code)
     return whole if len(whole) > 1 else (message,)
 
 
-def several(message: str, code: str = "en") -> tuple[str, ...]:
-    """The questions of a message as they are written, each with the statements before it."""
-    read = code in CODES and len(message) <= LONGEST
-    asked = _with_statements(list(_pieces(message, code)), code) if read else []
+def split_questions(message: str, code: str = "en") -> tuple[str, ...]:
+    """Returns the questions of a message as written, each with the statements before it."""
+    readable = code in CODES and len(message) <= MAX_MESSAGE_CHARS
+    asked = _with_statements(list(_pieces(message, code)), code) if readable else []
     return tuple(asked) if len(asked) > 1 else (message,)
 
 
-def completed(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:
-    """Questions of one message, each with what its pronoun stands for in those before it. One whose pronoun stands for
-    something that is not clear stays with the one before."""
+def complete_questions(asked: Sequence[str], code: str = "en") -> tuple[str, ...]:
+    """Returns the questions of one message with their pronouns replaced by what those before them name. A question
+    with an unclear pronoun is joined to the one before."""
     whole = [_without_opening(asked[0]) if len(asked) > 1 else asked[0]]
-    for each in asked[1:]:
-        if standing := _completed(each, whole, code):
-            whole.append(standing)
+    for question in asked[1:]:
+        if complete := _complete(question, whole, code):
+            whole.append(complete)
         else:
-            whole[-1] += f" {each}"
+            whole[-1] += f" {question}"
     return tuple(dict.fromkeys(whole))
 
 
 def sentence_parts(message: str) -> tuple[str, ...]:
-    """The sentences of a message, as a tool may read each."""
-    if len(message) > LONGEST:
+    """Returns the sentences of a message, for tools to read one by one."""
+    if len(message) > MAX_MESSAGE_CHARS:
         return (message,)
     return tuple(each for marked in _AFTER_MARK.split(message) for each in sentences(marked))
 
 
 def listed_parts(sentence: str) -> tuple[str, ...]:
-    """What "and" and commas join in a sentence, as a tool may read each; the sentence where it holds them together."""
-    held = len(sentence) > LONGEST or _HELD_TOGETHER.search(sentence)
+    """Returns the parts of a sentence joined by "and" or commas, for tools to read one by one, or the whole sentence if
+    words such as "between" hold it together."""
+    held = len(sentence) > MAX_MESSAGE_CHARS or _HELD_TOGETHER.search(sentence)
     return (sentence,) if held else tuple(filter(None, _LISTED.split(sentence)))
 
 
-def beside(parts: Sequence[str], taken: Collection[str], glue: str) -> tuple[str, ...]:
-    """Parts of a message, of which tools take some: those, and what stands between them as one question each. Nothing
-    where that is no question, or no tool takes any."""
+def group_parts(parts: Sequence[str], taken: Collection[str], glue: str) -> tuple[str, ...]:
+    """Returns the parts that tools take, and what is between them joined into one question each. Returns () if no tool
+    takes any, or if what is between them is not a question."""
     whole: list[str] = []
-    for own, run in groupby(parts, key=taken.__contains__):
-        said = list(run)
-        whole += said if own else [glue.join(said)]
-        if not own and not _asks(whole[-1]):
+    for is_taken, run in groupby(parts, key=taken.__contains__):
+        group = list(run)
+        whole += group if is_taken else [glue.join(group)]
+        if not is_taken and not _asks(whole[-1]):
             return ()
     return tuple(whole) if taken else ()
 
 
-def in_one(asked: Sequence[str]) -> str:
-    """Questions as one message, which `questions` takes apart again."""
+def join_questions(asked: Sequence[str]) -> str:
+    """Returns the questions as one message, which `questions` can split again."""
     *before, last = asked
     return " ".join([*(each if each.endswith((*_MARKS, ".", "!")) else f"{each};" for each in before), last])
 
 
 def _pieces(message: str, code: str) -> Iterator[str]:
-    """The sentences of a message; in English also the questions that one sentence joins."""
+    """Yields the sentences of a message, and in English also the questions joined in one sentence."""
     for marked in _AFTER_MARK.split(message):
         for sentence in sentences(marked):
             sentence = _ITEM.sub("", sentence.lstrip(" .,"))
-            yield from _joined(sentence) if code == "en" else (sentence,)
+            yield from _joined_questions(sentence) if code == "en" else (sentence,)
 
 
-def _joined(sentence: str) -> Iterator[str]:
-    """ "What is BERT, and who made GPT?": what stands on both sides of the joint, where each asks something."""
+def _joined_questions(sentence: str) -> Iterator[str]:
+    """Splits "What is BERT, and who made GPT?" where both sides ask something."""
     end = "?" if sentence.endswith("?") else ""
     start = 0
     for joint in _JOINT.finditer(sentence):
         left, right = sentence[start : joint.start()], sentence[joint.end() :]
-        if _asks(left) and len(words(right)) >= SHORTEST and not _HELD_TOGETHER.search(left):
+        if _asks(left) and len(words(right)) >= MIN_QUESTION_WORDS and not _HELD_TOGETHER.search(left):
             yield left + end
             start = joint.end()
     yield sentence[start:]
@@ -174,7 +174,7 @@ def _asks(piece: str) -> bool:
 
 
 def _without_opening(piece: str) -> str:
-    """A question without the "and" before it, with a capital letter where that had one."""
+    """Returns a question without its leading "and", keeping the capital letter."""
     if not _asks(piece):
         return piece
     rest = _OPENS.sub("", piece)
@@ -182,7 +182,7 @@ def _without_opening(piece: str) -> str:
 
 
 def _with_statements(pieces: Sequence[str], code: str) -> list[str]:
-    """The questions among some pieces, each with the statements before it; what stands last goes with the last."""
+    """Returns the questions among some pieces, each with the statements before it, the last also with those after."""
     marked = code != "en" or any(piece.endswith(_MARKS) for piece in pieces)
     asked: list[str] = []
     before: list[str] = []
@@ -198,43 +198,43 @@ def _with_statements(pieces: Sequence[str], code: str) -> list[str]:
 
 
 def _says_something(piece: str) -> bool:
-    """Whether a question names something or points at it: not "Can you help me?"."""
+    """Whether a question names or refers to something, unlike "Can you help me?"."""
     return points_back(piece) or any(word.lower() not in _EMPTY for word in content_words(piece))
 
 
 # --- standing alone -----------------------------------------------------------------------------------------------
 
 
-def _completed(question: str, before: Sequence[str], code: str) -> str:
-    """A question with what its pronoun stands for: what the questions before it ask about. Empty where it still points
-    at something then."""
+def _complete(question: str, before: Sequence[str], code: str) -> str:
+    """Returns a question with its pronoun replaced by the subject of the questions before it, or "" if it still refers
+    to something."""
     if code != "en":
         pronouns = language(code).pronouns
-        meant = next(filter(None, map(named, reversed(before))), "")
+        meant = next(filter(None, map(named_subject, reversed(before))), "")
         return f"{question} ({meant})" if meant and pronouns and pronouns.search(question) else question
     if again := parallel(question, [Message("user", before[-1])]):
         return again.query
     question = _without_opening(question)
-    if (points_back(question) or not phrases(question)) and (meant := _meant(question, before)):
-        question = written(question, [meant])
-    seen = signs(question, set(), set()).keys() - ({"comparison"} if sides(question) else set())
+    if (points_back(question) or not phrases(question)) and (meant := _antecedent(question, before)):
+        question = with_phrases(question, [meant])
+    seen = signs(question, set(), set()).keys() - ({"comparison"} if compared_sides(question) else set())
     return "" if seen & POINTING or _THAT.search(question) else question
 
 
-def _meant(question: str, before: Sequence[str]) -> str:
+def _antecedent(question: str, before: Sequence[str]) -> str:
     for asked in (sentence for each in reversed(before) for sentence in reversed(sentences(each))):
         did = _WHO_DID.match(asked) if _PERSON.search(question) else None
         if did:
             return f"the person {did[1][0].lower()}{did[1][1:]}"
-        if _SEVERAL.search(question) and len(group := coordinated(asked)) > 1:
+        if _SEVERAL.search(question) and len(group := coordinated_subjects(asked)) > 1:
             return " and ".join(group)
         if found := subject(asked):
-            return _whole(asked, found)
+            return _whole_subject(asked, found)
     return ""
 
 
-def _whole(asked: str, found: str) -> str:
-    """A subject with what it is of ("the fee of Edicenter"), and without the verb of "How is X trained?"."""
+def _whole_subject(asked: str, found: str) -> str:
+    """Returns a subject with its owner ("the fee of Edicenter") and without the verb of "How is X trained?"."""
     first, _, last = found.rpartition(" ")
     asks_how = re.search(rf"\b(?:is|are|was|were) (?:the |an? )?{re.escape(found)}\b", asked)
     if first and asks_how and _PASSIVE.search(last):

@@ -1,4 +1,4 @@
-"""Rewriting by a language model: what it is asked, and whether its reply may be searched for."""
+"""Asks a language model to rewrite a message, and checks whether its reply may be searched for."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
 from turnwise.text import STOP_WORDS, content_stems, is_specific, one_line, sentences, stem, words
 from turnwise.types import Message
 
-QUOTED = 600  # characters of each earlier message that the model is shown
-LONGEST_REPLY = 1000  # characters that are read of a reply; one that is longer is no question
-LONGEST = 300  # characters of a question
-MOST_WORDS = 45
+MAX_QUOTED_CHARS = 600  # of each earlier message in the request
+MAX_REPLY_CHARS = 1000  # a longer reply is not a question
+MAX_QUESTION_CHARS = 300
+MAX_QUESTION_WORDS = 45
 
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
 _LABEL = re.compile(
@@ -47,30 +47,30 @@ _REQUESTS = re.compile(
     re.I,
 )
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", "吗", "呢")
-# Words about the conversation itself, which a question that stands alone has no use for.
-_OF_THE_TALK = frozenset(
+# Words about the conversation itself, which a standalone question can drop.
+_CONVERSATION_WORDS = frozenset(
     map(stem, "earlier mention mentioned said say back meant mean previous latter former two another".split())
 )
 
 
-def request(
+def build_request(
     instructions: str, message: str, seen: Sequence[Message], wanted: str = "Standalone question"
 ) -> tuple[Message, Message]:
-    """What the model is asked. The conversation stands inside one message, every line of it a JSON string: whatever was
-    said, it can neither end its quotation nor speak as anyone."""
-    said = "\n".join(f"{each.role}: {_quoted(each.content)}" for each in seen if each.role != "system")
+    """Returns the messages for the model. The conversation goes into one message with every line as a JSON string, so
+    that nothing in it can end its quotation or pose as another role."""
+    conversation = "\n".join(f"{each.role}: {_quoted(each.content)}" for each in seen if each.role != "system")
     return Message("system", instructions), Message(
-        "user", f"Conversation:\n{said}\n\nLast message:\nuser: {_quoted(message)}\n\n{wanted}:"
+        "user", f"Conversation:\n{conversation}\n\nLast message:\nuser: {_quoted(message)}\n\n{wanted}:"
     )
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(one_line(text, QUOTED), ensure_ascii=False)
+    return json.dumps(one_line(text, MAX_QUOTED_CHARS), ensure_ascii=False)
 
 
-def cleaned(reply: str) -> str:
-    """A reply without thoughts, labels and quotation marks around it."""
-    text = without_thoughts(reply[: 4 * LONGEST_REPLY])
+def clean_reply(reply: str) -> str:
+    """Returns a reply without thoughts, labels and quotation marks around it."""
+    text = without_thoughts(reply[: 4 * MAX_REPLY_CHARS])
     for _ in range(4):
         label = _LABEL.match(text)
         text = text[label.end() :].strip() if label else text
@@ -85,38 +85,38 @@ def without_thoughts(reply: str) -> str:
 
 
 def fault(message: str, seen: Sequence[Message], question: str, language: str = "en") -> str:
-    """Why a question may not be searched for in place of the message; empty where it may."""
+    """Returns why a question may not replace the message, or "" if it may."""
     if wrong := _unfit(message, question, language):
         return wrong
     asks = all(_asks(sentence, language) or sentence in message for sentence in sentences(question))
-    if not asks and not _says_as(message, question, language):
+    if not asks and not _same_statement(message, question, language):
         return "it is no question or request"
     own, new = _units(message, language), _units(question, language)
-    if dropped := own - new - _OF_THE_TALK:
-        return f"it drops “{_spelled(dropped, message)}”"
-    if not own and 2 * len(_plain(message) & _plain(question)) < len(_plain(message)):
+    if dropped := own - new - _CONVERSATION_WORDS:
+        return f"it drops “{_as_spelled(dropped, message)}”"
+    if not own and 2 * len(_lower_words(message) & _lower_words(question)) < len(_lower_words(message)):
         return "it is not the message any more"
     return _invented(message, seen, question, language) or ("" if new - own else "it adds nothing")
 
 
 def part_fault(message: str, seen: Sequence[Message], part: str, language: str = "en") -> str:
-    """Why some words may not be searched for as a part of what the message asks; empty where they may."""
+    """Returns why a text may not be searched for as a part of what the message asks, or "" if it may."""
     return _unfit(message, part, language) or _invented(message, seen, part, language)
 
 
-def left_out(question: str, parts: Sequence[str], language: str = "en") -> str:
-    """A word of a question that says what it is about, and that none of its parts has; empty where there is none."""
+def missing_word(question: str, parts: Sequence[str], language: str = "en") -> str:
+    """Returns a specific word of a question that none of its parts has, or ""."""
     specific = {stem(word) for word in words(question) if is_specific(word)} if language == "en" else None
     own = _units(question, language) if specific is None else _units(question, language) & specific
     missing = own.difference(*(_units(part, language) for part in parts))
-    return _spelled(missing, question) if missing else ""
+    return _as_spelled(missing, question) if missing else ""
 
 
 def _unfit(message: str, question: str, language: str) -> str:
-    """Why some words are no question to the documents, whatever they ask."""
+    """Returns why a text cannot be a question to the documents, whatever it asks, or ""."""
     if not question:
         return "it is empty"
-    if len(question) > LONGEST or len(words(question)) > max(MOST_WORDS, 2 * len(words(message))):
+    if len(question) > MAX_QUESTION_CHARS or len(words(question)) > max(MAX_QUESTION_WORDS, 2 * len(words(message))):
         return "it is too long"
     if len(question.splitlines()) > 1:
         return "it is more than one line"
@@ -132,23 +132,23 @@ def _unfit(message: str, question: str, language: str) -> str:
 def _invented(message: str, seen: Sequence[Message], question: str, language: str) -> str:
     said = _units(message, language).union(*(_units(each.content, language) for each in seen))
     invented = _units(question, language) - said
-    return f"nobody said “{_spelled(invented, question)}”" if invented else ""
+    return f"nobody said “{_as_spelled(invented, question)}”" if invented else ""
 
 
 def _opens(pattern: re.Pattern[str], question: str, message: str) -> bool:
-    """Whether a question opens in a way that the message does not."""
+    """Whether a question starts with the pattern and the message does not start the same way."""
     found = pattern.match(question)
     return found is not None and not message.strip().lower().startswith(found[0].lower())
 
 
 def _asks(sentence: str, language: str) -> bool:
-    """Whether a sentence is a question or a request; outside English a question mark tells it."""
+    """Whether a sentence is a question or a request; outside English only a question mark shows it."""
     text = sentence.rstrip("\"'”’) ")
     return text.endswith(_QUESTION_MARKS) or (language == "en" and bool(_ASKS.match(text) or _REQUESTS.match(text)))
 
 
-def _says_as(message: str, question: str, language: str) -> bool:
-    """Whether a message that is no question itself ("I want to know its price") was rewritten as what it is."""
+def _same_statement(message: str, question: str, language: str) -> bool:
+    """Whether a message that is not a question ("I want to know its price") was rewritten as the same statement."""
     opening, own = ([word.lower() for word in words(text)[:3]] for text in (question, message))
     return not _asks(message, language) and len(own) == 3 and opening == own and len(sentences(question)) == 1
 
@@ -162,20 +162,20 @@ _HIRAGANA = re.compile("[\u3040-\u309f]")
 
 @lru_cache(maxsize=512)
 def _units(text: str, language: str) -> frozenset[str]:
-    """What of a text says something: the stems of its content words; where words are not set apart, its characters."""
+    """Returns the meaningful units of a text: the stems of content words, or characters in scripts without spaces."""
     if language == "en":
         return frozenset(content_stems(text))
-    small = FUNCTION_WORDS.get(language, frozenset()) | FUNCTION_CHARACTERS
-    units = (unit for unit in _UNIT.findall(text) if unit.lower() not in small and not _HIRAGANA.match(unit))
+    ignored = FUNCTION_WORDS.get(language, frozenset()) | FUNCTION_CHARACTERS
+    units = (unit for unit in _UNIT.findall(text) if unit.lower() not in ignored and not _HIRAGANA.match(unit))
     return frozenset(map(stem, units))
 
 
-def _plain(text: str) -> set[str]:
+def _lower_words(text: str) -> set[str]:
     return {word.lower() for word in words(text)}
 
 
-def _spelled(stems: frozenset[str], text: str) -> str:
-    """A missing or invented word as the text writes it."""
+def _as_spelled(stems: frozenset[str], text: str) -> str:
+    """Returns the first word of the text with one of these stems, as it is spelled there."""
     return next((word for word in _UNIT.findall(text) if stem(word) in stems), min(stems))
 
 
@@ -195,13 +195,12 @@ _SCRIPTS = {
 
 
 def _same_language(message: str, question: str, language: str) -> bool:
-    """Whether a question keeps to the message's script, and most of its small words to the message's language."""
+    """Whether a question is in the message's script, with most of its function words in the message's language."""
     scripts = [name for name, pattern in _SCRIPTS.items() if pattern.search(message)]
     found = [name for name, pattern in _SCRIPTS.items() if len(pattern.findall(question)) * 3 > len(question)]
     if any(name not in scripts for name in found) or any(not _SCRIPTS[name].search(question) for name in scripts):
         return False
-    spoken = [word.lower() for word in words(question)]
-    counts = {
-        name: sum(word in small for word in spoken) for name, small in (FUNCTION_WORDS | {"en": STOP_WORDS}).items()
-    }
-    return counts.get(language, len(spoken)) >= max(counts.values())
+    lowered = [word.lower() for word in words(question)]
+    lists = FUNCTION_WORDS | {"en": STOP_WORDS}
+    counts = {name: sum(word in listed for word in lowered) for name, listed in lists.items()}
+    return counts.get(language, len(lowered)) >= max(counts.values())

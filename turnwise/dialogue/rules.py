@@ -1,4 +1,4 @@
-"""Condensing by rules: the words of the conversation that a message leaves out."""
+"""Condenses a message by rules: finds the words of the conversation that it leaves out."""
 
 from __future__ import annotations
 
@@ -10,22 +10,32 @@ from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.language import tidy, wants_more
-from turnwise.dialogue.window import LONGEST
-from turnwise.dialogue.writing import Phrase, compared, coordinated, parallel, points_back, standalone, terms
+from turnwise.dialogue.window import MAX_MESSAGE_CHARS
+from turnwise.dialogue.writing import (
+    Phrase,
+    compared_subjects,
+    coordinated_subjects,
+    last_question,
+    parallel,
+    points_back,
+    questions_newest_first,
+    standalone,
+    terms,
+)
 from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
-MOST_PHRASES = 3  # phrases added at most
-ENOUGH = 0.25  # probability from which a further phrase is added beside the likeliest
-NEAREST = 0.3  # added to the probability of what the last question was about, where a pronoun points back
-OTHER_LANGUAGE = 0.3  # how much a word of the last question counts where the rules cannot read it
-MOST_WORDS = 12  # of the last question, then
-LEANING = 0.85  # confidence in a follow-up below which the message is left alone: a wrong word spoils a new topic
+MAX_PHRASES = 3
+MIN_PHRASE_PROBABILITY = 0.25  # for phrases besides the likeliest one
+ANTECEDENT_BONUS = 0.3  # added for the subject of the last question if the message has a pronoun
+OTHER_LANGUAGE_WEIGHT = 0.3  # search weight of the last question's words in a language the rules cannot read
+MAX_OTHER_LANGUAGE_WORDS = 12
+MIN_FOLLOW_UP_CONFIDENCE = 0.85  # below it the message is not changed, because a wrong word spoils a new topic
 
 _PART = re.compile(rf"{NUMBER}|[^\W_]+")
 
-# The log-odds that each fact about a word of the history adds to its being missing from the question; made by
-# training/fit_rules.py from public conversations with human rewrites.
+# The log-odds that each fact about a word of the history adds to its being missing from the question; fitted by
+# training/fit_rules.py on public conversations with human rewrites.
 BIAS = -5.74
 WEIGHTS = {
     "asked": 1.61,
@@ -48,30 +58,31 @@ WEIGHTS = {
 
 
 def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Condensed:
-    """The standalone question of a follow-up."""
+    """Returns the standalone question of a follow-up."""
     confidence, why = follow_up.confidence, follow_up.reason
     if instead := parallel(message, seen):
         return instead
-    chosen = compared(message, seen) or _chosen(message, seen, confidence)
+    chosen = compared_subjects(message, seen) or _missing_phrases(message, seen, confidence)
     if not chosen:
         return Condensed(message, (), "literal", f"{why}, but nothing said before is clearly meant")
-    if confidence < LEANING:
+    if confidence < MIN_FOLLOW_UP_CONFIDENCE:
         quoted = ", ".join(f"“{phrase}”" for phrase, _ in chosen)
-        reason = f"{why}, but not surely: it is searched as it stands, with a light weight on {quoted}"
+        reason = f"{why}, but not certain: it is searched as it is, with a light weight on {quoted}"
         return Condensed(message, terms(chosen), "literal", reason)
     return standalone(message, seen, chosen, "rules", why)
 
 
 def by_last_question(message: str, seen: Sequence[Message], language: str) -> Condensed:
-    """A follow-up in a language that the rules do not know: as it stands, with the last question's words beside it."""
-    small = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
-    questions = [each.content for each in seen if each.role == "user" and not wants_more(each.content, language)]
-    named = ([word for word in content_words(each) if word.lower() not in small] for each in reversed(questions))
-    added = list(dict.fromkeys(next(filter(None, named), ())))[:MOST_WORDS]
-    terms = tuple(Term(word, OTHER_LANGUAGE) for word in added)
-    if added and wants_more(message, language):  # it names nothing that could be searched
-        return Condensed(f"{tidy(message)}: {' '.join(added)}", terms, "rules", "it only asks for more of the last")
-    reason = "it is not in English: searched as it stands, with a light weight on the words of the last question"
+    """Returns a follow-up in a language the rules cannot read as it is, with the last question's words as terms."""
+    ignored = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
+    questions = (each for each in questions_newest_first(seen) if not wants_more(each, language))
+    named = ([word for word in content_words(each) if word.lower() not in ignored] for each in questions)
+    added = list(dict.fromkeys(next(filter(None, named), ())))[:MAX_OTHER_LANGUAGE_WORDS]
+    terms = tuple(Term(word, OTHER_LANGUAGE_WEIGHT) for word in added)
+    if added and wants_more(message, language):  # it has no words to search for
+        query = f"{tidy(message)}: {' '.join(added)}"
+        return Condensed(query, terms, "rules", "it only asks for more about the last question")
+    reason = "it is not in English: searched as it is, with a light weight on the words of the last question"
     return Condensed(message, terms, "literal", reason)
 
 
@@ -80,7 +91,7 @@ def by_last_question(message: str, seen: Sequence[Message], language: str) -> Co
 
 @dataclass(slots=True)
 class Mentions:
-    """Where in the history a word was said, by message."""
+    """The indices of the messages that have a word, and how they use it."""
 
     word: str
     questions: set[int]
@@ -90,28 +101,27 @@ class Mentions:
     in_phrase: bool = False
 
 
-def _chosen(message: str, seen: Sequence[Message], confidence: float) -> list[Phrase]:
-    """The phrases that the message most likely leaves out with their probabilities, the likeliest first."""
+def _missing_phrases(message: str, seen: Sequence[Message], confidence: float) -> list[Phrase]:
+    """Returns the phrases that the message most likely leaves out, with their probabilities, likeliest first."""
     own = {stem(word) for word in words(message)}
-    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
-    antecedents = [_stems(phrase) for phrase in coordinated(last)] if points_back(message) else []
+    antecedents = [_stems(each) for each in coordinated_subjects(last_question(seen))] if points_back(message) else []
     spoken = [each for place, each in enumerate(seen) if each.role == "user" or place == len(seen) - 1]
-    named = [found for each in spoken for found in _phrases(each.content[:LONGEST])]
+    named = [found for each in spoken for found in _phrases(each.content[:MAX_MESSAGE_CHARS])]
     wanted = frozenset[str]().union(*(stems for _, stems in named)) - own
     likely = {key: _probability(facts) for key, _, facts in describe(seen, wanted)}
     scored: dict[frozenset[str], tuple[float, str]] = {}
     for phrase, stems in named:
         new = stems - own
         if new and new <= likely.keys():
-            nearest = NEAREST if stems in antecedents else 0.0
+            bonus = ANTECEDENT_BONUS if stems in antecedents else 0.0
             average = sum(likely[key] for key in new) / len(new)
-            written = scored[new][1] if new in scored else phrase  # as it was said first: by the user
-            scored[new] = (min(0.95, average + nearest) * confidence, written)
+            spelling = scored[new][1] if new in scored else phrase  # as it was first written, by the user
+            scored[new] = (min(0.95, average + bonus) * confidence, spelling)
     chosen: list[Phrase] = []
     covered: set[str] = set()
     for new, (probability, phrase) in sorted(scored.items(), key=lambda item: -item[1][0]):
-        enough = probability >= ENOUGH or not chosen
-        if enough and new.isdisjoint(covered) and len(chosen) < MOST_PHRASES:
+        enough = probability >= MIN_PHRASE_PROBABILITY or not chosen
+        if enough and new.isdisjoint(covered) and len(chosen) < MAX_PHRASES:
             chosen.append((phrase, probability))
             covered |= new
     return sorted(chosen, key=lambda item: _stems(item[0]) not in antecedents)
@@ -126,22 +136,22 @@ def _stems(phrase: str) -> frozenset[str]:
     return frozenset(stem(word) for word in _PART.findall(phrase) if is_content(word))
 
 
-def _observe(seen: Sequence[Message]) -> dict[str, Mentions]:
+def _mentions(seen: Sequence[Message]) -> dict[str, Mentions]:
     found: dict[str, Mentions] = {}
-    for position, each in enumerate(seen):
-        last_answer = position == len(seen) - 1 and each.role == "assistant"
-        for key, said in _read(each.content[:LONGEST]).items():
-            mentions = found.setdefault(key, Mentions(said.word, set(), set()))
-            (mentions.questions if each.role == "user" else mentions.answers).add(position)
-            mentions.name |= said.name
-            mentions.in_phrase |= said.in_phrase
-            mentions.opens_last_answer |= last_answer and said.opens
+    for index, each in enumerate(seen):
+        last_answer = index == len(seen) - 1 and each.role == "assistant"
+        for key, use in _word_uses(each.content[:MAX_MESSAGE_CHARS]).items():
+            mentions = found.setdefault(key, Mentions(use.word, set(), set()))
+            (mentions.questions if each.role == "user" else mentions.answers).add(index)
+            mentions.name |= use.name
+            mentions.in_phrase |= use.in_phrase
+            mentions.opens_last_answer |= last_answer and use.opens
     return found
 
 
 @dataclass(slots=True)
-class Said:
-    """A word as one message says it."""
+class _WordUse:
+    """How one message uses a word."""
 
     word: str
     opens: bool  # in the first sentence
@@ -150,33 +160,33 @@ class Said:
 
 
 @lru_cache(maxsize=1024)  # the next turn reads all but the last of these messages again
-def _read(text: str) -> dict[str, Said]:
-    """The content words of a message's first sentences, by stem."""
-    found: dict[str, Said] = {}
-    for place, sentence in enumerate(sentences(text)[:6]):
-        several = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
+def _word_uses(text: str) -> dict[str, _WordUse]:
+    """Returns the content words of a message's first sentences, by stem."""
+    found: dict[str, _WordUse] = {}
+    for number, sentence in enumerate(sentences(text)[:6]):
+        in_phrases = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
         for index, word in enumerate(_PART.findall(sentence)):
             if is_content(word):
                 key = stem(word)
-                said = found.get(key) or found.setdefault(key, Said(word, place == 0))
-                said.name |= word[0].isupper() and index > 0
-                said.in_phrase |= key in several and is_specific(word)
+                use = found.get(key) or found.setdefault(key, _WordUse(word, number == 0))
+                use.name |= word[0].isupper() and index > 0
+                use.in_phrase |= key in in_phrases and is_specific(word)
     return found
 
 
-def read_ahead(said: Sequence[Message]) -> None:
-    """Read messages that a later one will be read beside."""
-    for each in said:
-        _read(each.content[:LONGEST])
-        _phrases(each.content[:LONGEST])
+def read_ahead(messages: Sequence[Message]) -> None:
+    """Fills the caches with messages that the next turn will read."""
+    for each in messages:
+        _word_uses(each.content[:MAX_MESSAGE_CHARS])
+        _phrases(each.content[:MAX_MESSAGE_CHARS])
 
 
 def describe(
     seen: Sequence[Message], wanted: Container[str] | None = None
 ) -> Iterator[tuple[str, Mentions, dict[str, float]]]:
-    """Every content word that was said, or those wanted, by its stem, with the facts that WEIGHTS weighs."""
-    asked = [position for position, each in enumerate(seen) if each.role == "user"]
-    for key, mentions in _observe(seen).items():
+    """Yields the stem of every content word in the history (or of those `wanted`), with the facts for `WEIGHTS`."""
+    asked = [index for index, each in enumerate(seen) if each.role == "user"]
+    for key, mentions in _mentions(seen).items():
         if wanted is not None and key not in wanted:
             continue
         specific = is_specific(mentions.word)

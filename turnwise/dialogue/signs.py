@@ -1,4 +1,4 @@
-"""Signs: what the words of a message show about its leaning on the conversation."""
+"""Signs in the words of a message that it depends on the conversation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnwise.dialogue.language import CODES, LONGEST, language, read_language, tidy
-from turnwise.dialogue.writing import one_sided, without_lookalikes
+from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
+from turnwise.dialogue.writing import compared_with, without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, phrases, said_stems, stem, words
 from turnwise.types import Message
 
@@ -44,7 +44,7 @@ _COMPARISON = re.compile(
 )
 _TWO_SIDES = re.compile(r"\b(?:and|vs|versus|than|or)\b", re.I)
 _DEFINITE = re.compile(r"\bthe ((?:[a-z-]+ ){0,3}[a-z-]+)\b(?:['’]s)?")
-_SPECIFIED = frozenset("of in for that who which between to on behind from with at by".split())
+_SPECIFYING_WORDS = frozenset("of in for that who which between to on behind from with at by".split())
 _NAMED = re.compile(
     r"^(?:(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?|(?:tell me about|explain|define|describe|what does) )"
     r"(?!the |it\b|its\b|they\b|their\b|he\b|his\b|she\b|her\b|this\b|that\b|these\b|those\b|some |there\b|"
@@ -75,7 +75,7 @@ _ELLIPSIS = re.compile(
 )
 _NAME = re.compile(r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?[A-ZÀ-Þ][\w’'-]*(?: [A-ZÀ-Þ][\w’'-]*)*")
 
-# The log-odds that each sign adds; made by training/fit_rules.py from public conversations with human labels.
+# The log-odds that each sign adds; fitted by training/fit_rules.py on public conversations with human labels.
 BIAS = 0.12
 WEIGHTS = {
     "personal": 3.74,
@@ -103,10 +103,10 @@ WEIGHTS = {
     "short": 0.21,
     "long": -1.23,
 }
-NAMING = 5  # words of a question that does no more than name its subject
+MAX_NAMING_WORDS = 5  # a question that only names its subject is no longer
 POINTING = {"personal", "personal_after_name", "personal_after_phrase", "demonstrative", "one", "place", "comparison"}
 POINTING |= {"other", "opening"}
-_SPOKEN = {
+_REASONS = {
     "personal": "“{}” refers to something said before",
     "personal_after_name": "“{}” may refer to something said before",
     "personal_after_phrase": "“{}” may refer to something said before",
@@ -124,86 +124,87 @@ _SPOKEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the words of a message show: how likely it leans, why, and whether one of them points back. A continuation
-    ("tell me more") is certain: no other signal is asked."""
+class PatternSignal:
+    """What the words of a message show: how likely it depends on the conversation, and why."""
 
     confidence: float
     reason: str
-    pointing: bool
-    certain: bool = False
-    named: bool = False  # no more than "what is X?", with nothing that points back
+    pointing: bool  # a word refers to something before
+    certain: bool = False  # such as "tell me more": no other signal is needed
+    named: bool = False  # only "what is X?", with no word that refers back
 
 
-def by_pattern(message: str, recent: Sequence[Message], code: str) -> Seen:
+def by_pattern(message: str, recent: Sequence[Message], code: str) -> PatternSignal:
+    """Judges a message in the language `code` by its words."""
     if code != "en":
         return _by_phrases(message, code)
     said = set().union(*(said_stems(each.content) for each in recent))
     continued = _CONTINUE.match(message.strip())
     rest = message.strip()[continued.end() :] if continued else ""
     if bare := _BARE.fullmatch(message.strip()):
-        return Seen(0.85, f"“{bare[0]}” asks for more of what was said", pointing=True, certain=True)
-    if one_sided(message):
-        return Seen(0.85, "it compares without naming both sides", pointing=True, certain=True)
+        return PatternSignal(0.85, f"“{bare[0]}” asks for more of what was said", pointing=True, certain=True)
+    if compared_with(message):
+        return PatternSignal(0.85, "it compares without naming both sides", pointing=True, certain=True)
     specific = set(filter(is_specific, words(rest)))
-    more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # of something named
+    more = bool(continued and _MORE_ABOUT.search(continued[0]) and content_stems(rest) <= said)  # about something named
     elliptic = _ELLIPSIS.match(message.strip()) and len(specific) <= 2 and len(_NAME.findall(rest)) <= 1
     if continued and (not specific or more or elliptic):
         reason = f"“{continued[0].strip()}” continues what was said"
-        return Seen(0.75 if specific and more else 0.85, reason, pointing=True, certain=True)
+        return PatternSignal(0.75 if specific and more else 0.85, reason, pointing=True, certain=True)
     asked = set().union(*(said_stems(each.content) for each in recent if each.role == "user"))
     found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
     confidence = round(min(0.95, max(0.05, confidence)), 2)
     pointing = bool(POINTING & found.keys())
-    named = "named" in found and not pointing and len(words(message)) <= NAMING
-    return Seen(confidence, _explain(found), pointing, named=named)
+    named = "named" in found and not pointing and len(words(message)) <= MAX_NAMING_WORDS
+    return PatternSignal(confidence, _explain(found), pointing, named=named)
 
 
 def asks_for_more(message: str) -> bool:
-    """Whether a message names nothing and only wants more of what was said: "tell me more", "go deeper"."""
+    """Whether a message names nothing and only asks for more: "tell me more", "go deeper"."""
     text = message.strip()
     return bool(_CONTINUE.match(text) or _BARE.fullmatch(text)) and not any(map(is_specific, words(text)))
 
 
-def _by_phrases(message: str, code: str) -> Seen:
-    """The same in another language, by its phrases alone. One without phrases is read literally."""
+def _by_phrases(message: str, code: str) -> PatternSignal:
+    """Judges a message in another language by its phrases. One in a language without phrases stands alone."""
     if code not in CODES:
-        return Seen(0.05, "", pointing=False, certain=True)
-    phrases_of, text = language(code), tidy(message)[:LONGEST]
+        return PatternSignal(0.05, "", pointing=False, certain=True)
+    phrases_of, text = language(code), tidy(message)[:MAX_MESSAGE_CHARS]
     if any(pattern.fullmatch(text) for pattern in phrases_of.continues):
-        return Seen(0.85, f"“{text[:60]}” continues what was said", pointing=True, certain=True)
+        return PatternSignal(0.85, f"“{text[:60]}” continues what was said", pointing=True, certain=True)
     pronoun = phrases_of.pronouns.search(text) if phrases_of.pronouns else None
     if pronoun:
-        return Seen(0.75, f"“{pronoun[0].strip()}” refers to something said before", pointing=True, certain=True)
-    return Seen(0.2, "", pointing=False, certain=True)
+        reason = f"“{pronoun[0].strip()}” refers to something said before"
+        return PatternSignal(0.75, reason, pointing=True, certain=True)
+    return PatternSignal(0.2, "", pointing=False, certain=True)
 
 
 @lru_cache(maxsize=1024)
 def opens_subject(message: str) -> bool:
-    """Whether a message names what it is about and points at nothing before it."""
+    """Whether a message names its subject and refers to nothing before it."""
     if _CONTINUE.match(message.strip()) or read_language(message) != "en":
         return False
     found = signs(message, set(), set())
     return not found.keys() & {*POINTING, "definite", "nothing_specific"}
 
 
-def stands(message: str) -> bool:
-    """Whether a message says something by itself, and nothing in it points back but perhaps a "the"."""
+def stands_alone(message: str) -> bool:
+    """Whether a message says something by itself, and nothing in it refers back except perhaps a "the"."""
     if _CONTINUE.match(message.strip()):
         return False
     found = signs(message, set(), set())
     return not found.keys() & {*POINTING, "nothing_specific"}
 
 
-def names(message: str) -> bool:
-    """Whether a message does no more than ask for something by its name: "Define overfitting." """
+def only_names(message: str) -> bool:
+    """Whether a message only asks for something by its name: "Define overfitting." """
     found = signs(message, set(), set())
     return "named" in found and not found.keys() & POINTING
 
 
 def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
-    """The signs that a message leans on the conversation or stands by itself, each with the words that show it."""
+    """Returns the signs that a message depends on the conversation or stands alone, with the words that show each."""
     text = without_lookalikes(message).strip()
     found: dict[str, str] = {}
 
@@ -251,19 +252,19 @@ def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
 
 
 def _bare_definite(text: str) -> str:
-    """What follows "the" where nothing in the message says which one is meant: "the author", not "the author of X"."""
+    """Returns the noun after "the" if nothing says which one is meant: "the author", but not "the author of X"."""
     for match in _DEFINITE.finditer(text):
         following = match[1].split()
         noun = list(itertools.takewhile(is_content, following))
         after = "".join(following[len(noun) : len(noun) + 1] or text[match.end() :].split()[:1])
-        named = after in _SPECIFIED or after[:1].isupper()
+        named = after in _SPECIFYING_WORDS or after[:1].isupper()
         if noun and sum(map(is_specific, noun)) <= 1 and not named:
             return " ".join(noun)
     return ""
 
 
 def _names(text: str) -> list[str]:
-    """Words with a capital that does not come from standing first in a sentence."""
+    """Returns the capitalized words that do not start a sentence."""
     return [
         match[0]
         for match in re.finditer(r"[^\W\d_][\w\-]*", text)
@@ -275,5 +276,5 @@ def _names(text: str) -> list[str]:
 
 
 def _explain(found: dict[str, str]) -> str:
-    leaning = sorted((name for name in found if name in _SPOKEN), key=lambda name: -WEIGHTS[name])
-    return _SPOKEN[leaning[0]].format(found[leaning[0]]) if leaning else ""
+    reasons = sorted((name for name in found if name in _REASONS), key=lambda name: -WEIGHTS[name])
+    return _REASONS[reasons[0]].format(found[reasons[0]]) if reasons else ""

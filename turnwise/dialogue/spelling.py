@@ -1,8 +1,9 @@
-"""Words that were mistyped, read as what the library has: "graident descent" as "gradient descent".
+"""Corrects typos with the words of the library: "graident descent" becomes "gradient descent".
 
-A word is mended where neither English nor the library has it and the library has one, as it is written, that begins
-alike and differs by a single slip: two letters in the wrong order, one left out or doubled, in a long word also one too
-many or wrong. What is in quotation marks or looks like code stays."""
+A word is corrected if neither English nor the library has it, and the library has one with the same first letter that
+differs by a single slip: two letters swapped, one missing or doubled, or in a long word also one extra or wrong. Quoted
+text and code are left alone.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +13,26 @@ from typing import NamedTuple
 
 from turnwise.text import STOP_WORDS
 
-LONGEST = 300  # characters of a message that is read for slips: what was pasted is left as it is
-MOST = 4  # words that are mended in a message; one that is full of strange words is in a language we do not know
-# Letters from which a word may have two in the wrong order, lack one, or have another in its place: of short words too
-# many are near each other. Below, only slips in function words are mended.
-SHORT, MIDDLE, LONG = 5, 6, 7
+MAX_MESSAGE_CHARS = 300  # longer messages are probably pasted text
+MAX_UNKNOWN_WORDS = 4  # a message with more is probably in a language we do not know
+# Short words are too similar to each other, so each kind of slip needs a minimum length. Shorter words are only
+# corrected to function words.
+MIN_SWAPPED_LETTERS, MIN_MISSING_LETTERS, MIN_WRONG_LETTERS = 5, 6, 7
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-# Words as they are typed, with no digit, underscore, sign of an address or other letters around them.
+# Words without digits, underscores, marks of an address or other letters around them.
 _WORD = re.compile(r"(?<![\w@/\\.'’&-])[A-Za-z][a-z]{2,23}(?![\w@/\\'’&(=\[{-]|\.\w)", re.A)
 _ENDING = re.compile(r"(?:(?<=..)(?:ie)?s|(?:er|or)s?|i?ed|ing|l?y)$")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")
 
-Held = Callable[[Sequence[str]], Mapping[str, int]]
-Known = Callable[[str], bool]
+IsWord = Callable[[str], bool]
 
 
-class Words(NamedTuple):
-    """What is asked of one: which of these words stand in it in some form, and in how many passages; and whether a word
-    stands there as it is."""
+class LibraryWords(NamedTuple):
+    """Lookups in the words of a library."""
 
-    held: Held
-    writes: Known
+    held: Callable[[Sequence[str]], Mapping[str, int]]  # words found in any form, with their number of passages
+    writes: IsWord  # whether a word occurs in exactly this form
 
 
 class Slip(NamedTuple):
@@ -41,9 +40,9 @@ class Slip(NamedTuple):
     meant: str
 
 
-def respelled(message: str, library: Words, is_english: Known) -> tuple[str, list[Slip]]:
-    """The message with its slips mended, and which they were."""
-    if len(message) > LONGEST:
+def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) -> tuple[str, list[Slip]]:
+    """Returns the message with its typos corrected, and the typos."""
+    if len(message) > MAX_MESSAGE_CHARS:
         return message, []
     quoted = [found.span() for found in _QUOTED.finditer(message)]
     strange = {
@@ -53,14 +52,14 @@ def respelled(message: str, library: Words, is_english: Known) -> tuple[str, lis
     }
     unknown = dict.fromkeys(strange.values())
     known = library.held([*unknown]) if unknown else {}
-    if len(unknown) - len(known) > MOST:
+    if len(unknown) - len(known) > MAX_UNKNOWN_WORDS:
         return message, []
     text, slips = message, list[Slip]()
     for found, word in reversed(strange.items()):
         is_name = found[0][0].isupper() and found.start() > 0
-        if word in known or (is_name and len(word) < MIDDLE):
+        if word in known or (is_name and len(word) < MIN_MISSING_LETTERS):
             continue
-        if meant := _function_word(word) or _meant(word, library, is_english, is_name):
+        if meant := _function_word(word) or _library_word(word, library, is_english, is_name):
             meant = meant.capitalize() if found[0][0].isupper() else meant
             text = text[: found.start()] + meant + text[found.end() :]
             slips.insert(0, Slip(found[0], meant))
@@ -68,16 +67,16 @@ def respelled(message: str, library: Words, is_english: Known) -> tuple[str, lis
 
 
 def _function_word(word: str) -> str:
-    slips = [*_swapped(word), *_longer(word), *(_shorter(word) if len(word) >= SHORT else ())]
+    slips = [*_swapped(word), *_longer(word), *(_shorter(word) if len(word) >= MIN_SWAPPED_LETTERS else ())]
     return next((each for each in slips if len(each) > 2 and each in STOP_WORDS), "")
 
 
-def _meant(word: str, library: Words, is_english: Known, is_name: bool) -> str:
-    """What was meant by a word that nobody knows; empty where that is nothing in sight. The likelier slips come first;
-    a wrong letter in a name makes another name."""
-    slips = [*_swapped(word)] if len(word) >= SHORT else []
-    slips += [*_longer(word), *_undoubled(word)] if len(word) >= MIDDLE else []
-    wrong = [*_shorter(word), *_replaced(word)] if len(word) >= LONG and not is_name else []
+def _library_word(word: str, library: LibraryWords, is_english: IsWord, is_name: bool) -> str:
+    """Returns the library's word that an unknown one was meant to be, or "". Likelier slips are tried first. Names are
+    not corrected for a wrong letter, which makes another name."""
+    slips = [*_swapped(word)] if len(word) >= MIN_SWAPPED_LETTERS else []
+    slips += [*_longer(word), *_undoubled(word)] if len(word) >= MIN_MISSING_LETTERS else []
+    wrong = [*_shorter(word), *_replaced(word)] if len(word) >= MIN_WRONG_LETTERS and not is_name else []
     for group in (slips, wrong):
         counts = library.held(list(dict.fromkeys(each for each in group if each[0] == word[0])))
         likely = sorted(counts, key=lambda each: (not is_english(each), -counts[each], each))
@@ -86,18 +85,18 @@ def _meant(word: str, library: Words, is_english: Known, is_name: bool) -> str:
     return ""
 
 
-def _is_word(word: str, is_english: Known) -> bool:
-    """Whether a word is English: by itself, with an ending, or as two that were written as one ("aswell", "login")."""
+def _is_word(word: str, is_english: IsWord) -> bool:
+    """Whether a word is English: by itself, with an ending, or as two words written as one ("aswell", "login")."""
     if word in STOP_WORDS or is_english(word):
         return True
-    if (ending := _ENDING.search(word)) and any(map(is_english, _without(word[: ending.start()]))):
+    if (ending := _ENDING.search(word)) and any(map(is_english, _base_forms(word[: ending.start()]))):
         return True
     parts = ((word[:at], word[at:]) for at in range(2, len(word) - 1))
     return any({one, other} & STOP_WORDS and is_english(one) and is_english(other) for one, other in parts)
 
 
-def _without(start: str) -> Iterator[str]:
-    """What an ending may have been put to: "pointers", "specs", "mitigating", "bummer"."""
+def _base_forms(start: str) -> Iterator[str]:
+    """Yields the words an ending may have been added to: "pointers", "specs", "mitigating", "bummer"."""
     yield from (start, f"{start}e", f"{start}y")
     if len(start) > 2 and start[-1] == start[-2]:
         yield start[:-1]

@@ -1,4 +1,4 @@
-"""Topics: what a text is about, by a vocabulary of named topics, else by its own words, without traces of markup."""
+"""What a text is about, by a vocabulary of topics or by its own words, ignoring markup."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from turnwise.dialogue.naming import language_of, names
+from turnwise.dialogue.naming import language_of, longest_name
 from turnwise.text import CITATION, is_specific, one_line, phrases, sentences, stem, subject, words
 
-LONGEST = 6000  # characters of a text that are looked at
-LONGEST_PHRASE = 6  # words in the name of a topic
-LONGEST_TOPIC = 60  # characters of a topic taken from a text itself
+MAX_TEXT_CHARS = 6000  # only the start of a longer text is read
+MAX_PHRASE_WORDS = 6  # in a title or heading that becomes a topic
+MAX_TOPIC_CHARS = 60  # of a topic taken from the text itself
 
 
-Entry = tuple[tuple[str, ...], str]  # the words of a phrase and the topic that it stands for
+Entry = tuple[tuple[str, ...], str]  # the words of a phrase, and its topic
 
 
 # --- a vocabulary -------------------------------------------------------------------------------------------------
 
 
 class Vocabulary:
-    """Named topics and the phrases that stand for each; a topic without a name is called as the text writes it.
+    """Topics and the phrases for each. A topic with an empty name is named as in the text.
 
-    A word of a phrase matches in all its inflections, and one that ends in * whatever goes on from there. A phrase in a
-    script without spaces matches anywhere.
+    Words of a phrase match in all inflections, and a word with a final * matches any ending. A phrase in a script
+    without spaces matches anywhere.
     """
 
     def __init__(self, named: Iterable[tuple[str, Sequence[str]]] = ()) -> None:
         self._by_first: dict[str, list[Entry]] = defaultdict(list)
-        self._by_prefix: dict[str, list[Entry]] = defaultdict(list)  # by its first two letters
+        self._by_prefix: dict[str, list[Entry]] = defaultdict(list)  # by the first two letters
         self._anywhere: list[tuple[str, str]] = []
-        for topic, stand_for in named:
-            for phrase in stand_for:
+        for topic, topic_phrases in named:
+            for phrase in topic_phrases:
                 parts = tuple(_part(word) for word in re.findall(r"[^\W_]+\*?", phrase))
                 if any(map(_unspaced, phrase)):
                     self._anywhere.append((phrase.casefold(), topic or phrase))
@@ -42,10 +42,10 @@ class Vocabulary:
                 elif parts:
                     self._by_first[parts[0]].append((parts, topic))
         for entries in (*self._by_first.values(), *self._by_prefix.values()):
-            entries.sort(key=lambda entry: -len(entry[0]))  # the longest phrase that fits is meant
+            entries.sort(key=lambda entry: -len(entry[0]))  # the longest phrase that fits wins
 
     def find(self, text: str) -> tuple[str, ...]:
-        """The topics that a text names, each once, in order of mention."""
+        """Returns the topics that a text names, without duplicates, in order of mention."""
         if not (self._by_first or self._by_prefix or self._anywhere):
             return ()
         said = list(_WORD.finditer(text))
@@ -61,7 +61,7 @@ class Vocabulary:
         return tuple(found | dict.fromkeys(topic for phrase, topic in self._anywhere if phrase in folded))
 
     def _at(self, forms: Sequence[tuple[str, str]], place: int) -> tuple[int, str]:
-        """How many words the longest phrase that begins here has, and its topic; 0 where none begins."""
+        """Returns the word count and topic of the longest phrase that starts here, or 0 if none does."""
         word, its_stem = forms[place]
         for parts, topic in (*self._by_first.get(its_stem, ()), *self._by_prefix.get(word[:2], ())):
             here = forms[place : place + len(parts)]
@@ -86,9 +86,9 @@ def _unspaced(character: str) -> bool:
 
 
 def library_vocabulary(titles: Iterable[str], headings: Iterable[str]) -> Vocabulary:
-    """The subjects of a library: what its titles name, and the headings that are a name of more than one word.
+    """Returns the subjects of a library: what its titles name, and headings that are a name of several words.
 
-    A heading of one word ("Uses", "Training") says nothing without its document, one such as "How it works" nothing.
+    A heading of one word ("Uses", "Training") or such as "How it works" says nothing without its document.
     """
     named: dict[str, None] = {}
     for title in titles:
@@ -99,7 +99,7 @@ def library_vocabulary(titles: Iterable[str], headings: Iterable[str]) -> Vocabu
             found = phrases(part)
             if found == [part.strip()] and len(part.split()) > 1:
                 named.setdefault(found[0])
-    short = (phrase for phrase in named if len(phrase.split()) <= LONGEST_PHRASE and _meaningful(phrase))
+    short = (phrase for phrase in named if len(phrase.split()) <= MAX_PHRASE_WORDS and _meaningful(phrase))
     return Vocabulary([("", tuple(short))])
 
 
@@ -107,31 +107,31 @@ def library_vocabulary(titles: Iterable[str], headings: Iterable[str]) -> Vocabu
 
 
 def subject_of(text: str) -> str:
-    """What a question is about by its own words; empty where they name nothing, or only what was said before."""
-    text = plain(text)
+    """Returns what a question is about by its own words, or "" if they name nothing."""
+    text = plain_text(text)
     code = language_of(text)
-    found = subject(text) if code == "en" else names(text, code)
-    return one_line(found, LONGEST_TOPIC) if _meaningful(found) else ""
+    found = subject(text) if code == "en" else longest_name(text, code)
+    return one_line(found, MAX_TOPIC_CHARS) if _meaningful(found) else ""
 
 
 def subject_of_answer(answer: str) -> str:
-    """What an answer is about by its own words: the first thing that it names."""
-    text = plain(answer)
+    """Returns the first thing that an answer names, or ""."""
+    text = plain_text(answer)
     code = language_of(text)
     for sentence in sentences(text)[:3]:
-        for phrase in phrases(sentence) if code == "en" else [names(sentence, code)]:
-            if _meaningful(phrase) and not all(map(_of_markup, words(phrase))):
-                return one_line(phrase, LONGEST_TOPIC)
+        for phrase in phrases(sentence) if code == "en" else [longest_name(sentence, code)]:
+            if _meaningful(phrase) and not all(map(_is_markup, words(phrase))):
+                return one_line(phrase, MAX_TOPIC_CHARS)
     return ""
 
 
-def _of_markup(word: str) -> bool:
+def _is_markup(word: str) -> bool:
     return word.lower() in _MARKUP or bool(_UNIT.fullmatch(word))
 
 
 def _meaningful(phrase: str) -> bool:
-    telling = (word for word in words(phrase) if is_specific(word) and not _UNIT.fullmatch(word))
-    return any(any(map(str.isalpha, word)) for word in telling)
+    specific = (word for word in words(phrase) if is_specific(word) and not _UNIT.fullmatch(word))
+    return any(any(map(str.isalpha, word)) for word in specific)
 
 
 _UNIT = re.compile(r"\d+(?:px|em|rem|pt|vh|vw|ms|fr|deg)", re.I)
@@ -163,9 +163,9 @@ _MARKS = re.compile(
 _BREAKS = re.compile(r"(?i)</(?:p|div|li|h[1-6]|tr|td|th)\s{0,9}>|<br\b[^<>]{0,100}>")
 
 
-def plain(text: str) -> str:
-    """The prose of a text that may hold HTML, style sheets, Markdown and code: what a reader would read aloud."""
-    text = _FENCE.sub("\n\n", text[:LONGEST])
+def plain_text(text: str) -> str:
+    """Returns the prose of a text that may contain HTML, CSS, Markdown and code: what one would read aloud."""
+    text = _FENCE.sub("\n\n", text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub(" ", _BREAKS.sub("\n\n", _UNSEEN.sub(" ", text)))
     text = html.unescape(text)

@@ -1,4 +1,4 @@
-"""Window: the part of a conversation that a message is read with, of the same size at turn 5 and at turn 500."""
+"""The part of a conversation that a message is read with. Its size is bounded, however long the conversation is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.signs import opens_subject
-from turnwise.dialogue.topics import plain
+from turnwise.dialogue.topics import plain_text
 from turnwise.text import is_specific, said_stems, stem, words, words_like
 from turnwise.types import Message
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 Embed = Callable[[str], "Vectors"]
 
-RECENT = 20  # messages
-CALLED_BACK = 4  # earlier messages that the words of the message call back at most
-SEARCHED = 2000  # earlier messages that are searched for those words
-CALLING = 8  # words that may call back
-LONGEST = 1200  # characters of a message that are looked at
-NEAR = 0.5  # cosine from which two questions are of one conversation; of unrelated ones 95 % are below it
-LOOKED_BACK = 4  # questions that are compared
+RECENT_MESSAGES = 20
+MAX_RECALLED_MESSAGES = 4  # older messages added because they share a word with the new one
+MAX_SEARCHED_MESSAGES = 2000  # older messages searched for those words
+MAX_RECALL_WORDS = 8
+MAX_MESSAGE_CHARS = 1200  # the rest of a message is ignored
+SAME_TOPIC_COSINE = 0.5  # 95 % of unrelated questions are below it
+COMPARED_QUESTIONS = 4
 
 
-# What a message may say that reaches across topics: a comparison, several things, or something before.
+# Words that reach across topics: a comparison, several things, or something said before.
 _ACROSS = re.compile(
     r"\b(?:compar\w+|diff\w*|overlap\w*|relat\w+|similar\w*|versus|vs|both|either|neither|between|two|three|they|them|"
     r"their|these|those|earlier|before|previous\w*|back|again|first|former|latter|other|same|common|than|instead)\b",
@@ -38,81 +38,84 @@ _ACROSS = re.compile(
 
 
 def window(message: str, history: Sequence[Message], since: int = 0) -> list[Message]:
-    """At most 25 messages, in the order they were said: the recent ones from `since` on, the first question, and the
-    earlier turns that the message calls back to, by a word that was not said since."""
-    start = max(0, len(history) - RECENT)
-    kept = _called_back(message, history, start) if start else set()
-    first = next((position for position in range(start) if _asks(history[position])), None)
+    """Returns at most 25 messages in order: the recent ones from index `since` on, the first question, and older turns
+    that share a specific word with the message, if no recent message has that word."""
+    start = max(0, len(history) - RECENT_MESSAGES)
+    kept = _recalled_indices(message, history, start) if start else set()
+    first = next((index for index in range(start) if _asks(history[index])), None)
     if first is not None and not since:
         kept.add(first)
     recent = range(max(start, since), len(history))
-    kept.update(place for place in recent if history[place].role != "user" or _asks(history[place]))
-    return [said for place in sorted(kept) if (said := _prose(history[place])).content]
+    kept.update(index for index in recent if history[index].role != "user" or _asks(history[index]))
+    return [prose for index in sorted(kept) if (prose := _as_prose(history[index])).content]
 
 
 def last_change(message: str, history: Sequence[Message], embed: Embed | None = None) -> int:
-    """The place of the last question that opened a subject of its own, none of whose words had been asked about before
-    and, where that can be told, far from all that was meant; 0 where there was none, or the message reaches across."""
+    """Returns the index of the last question that opened a new subject: it shares no word with earlier questions and,
+    if `embed` is given, is far from them in meaning. Returns 0 if there is none or if the message spans topics."""
     if _ACROSS.search(message):
         return 0
-    asked = [place for place in range(max(0, len(history) - RECENT), len(history)) if _asks(history[place])]
+    asked = [index for index in range(max(0, len(history) - RECENT_MESSAGES), len(history)) if _asks(history[index])]
     for number in range(len(asked) - 1, 0, -1):
         question, *before = (
-            without_courtesy(history[place].content[:LONGEST]) for place in (asked[number], *asked[:number])
+            without_courtesy(history[index].content[:MAX_MESSAGE_CHARS]) for index in (asked[number], *asked[:number])
         )
-        if read_intent(question).intent is None and opens_subject(question) and _apart(question, before, embed):
+        if read_intent(question).intent is None and opens_subject(question) and _unrelated(question, before, embed):
             return asked[number]
     return 0
 
 
-def _apart(question: str, before: Sequence[str], embed: Embed | None) -> bool:
+def _unrelated(question: str, before: Sequence[str], embed: Embed | None) -> bool:
     if said_stems(question) & set().union(*map(said_stems, before)):
         return False
-    return embed is None or all(float(embed(question) @ embed(text)) < NEAR for text in before[-LOOKED_BACK:])
+    if embed is None:
+        return True
+    return all(float(embed(question) @ embed(text)) < SAME_TOPIC_COSINE for text in before[-COMPARED_QUESTIONS:])
 
 
-def _prose(message: Message) -> Message:
-    """The message, of an answer what it tells."""
-    return Message(message.role, message.content[:LONGEST] if message.role == "user" else told(message.content))
+def _as_prose(message: Message) -> Message:
+    text = message.content
+    return Message(message.role, text[:MAX_MESSAGE_CHARS] if message.role == "user" else prose_of(text))
 
 
 @lru_cache(maxsize=512)  # the next turn asks for all but the last of these again
-def told(answer: str) -> str:
-    """What an answer tells: without its markup and citations, of which nothing is to be copied, without our courtesies,
-    and without the paragraphs that say that something is not known, for they name what nobody asked for."""
-    kept = (each for each in answer.split("\n\n") if not abstains(each) and each.strip() not in courtesies())
-    return plain("\n\n".join(kept))
+def prose_of(answer: str) -> str:
+    """Returns the prose of an answer, without markup, citations and our courtesies, and without paragraphs that say
+    something is not known, because they name things nobody asked about."""
+    kept = (part for part in answer.split("\n\n") if not abstains(part) and part.strip() not in courtesies())
+    return plain_text("\n\n".join(kept))
 
 
 def _asks(message: Message) -> bool:
-    """Whether it is a question to the documents: "thanks" and "no, that's wrong" leave nothing to refer to."""
+    """Whether the message asks the documents something; "thanks" and "no, that's wrong" leave nothing to refer to."""
     return message.role == "user" and asks_documents(message.content)
 
 
-def _called_back(message: str, history: Sequence[Message], start: int) -> set[int]:
-    """The places before `start` where specific words of the message were last said, each with the rest of its turn."""
-    recent = [each.content[:LONGEST].lower() for each in history[start:]]
-    own = dict.fromkeys(stem(word) for word in words(message[:LONGEST]) if is_specific(word))
-    wanted = [key for key in own if not any(_says(text, key) for text in recent)][:CALLING]
+def _recalled_indices(message: str, history: Sequence[Message], start: int) -> set[int]:
+    """Returns the indices before `start` where specific words of the message were last used, with both messages of
+    each turn."""
+    recent = [each.content[:MAX_MESSAGE_CHARS].lower() for each in history[start:]]
+    own = dict.fromkeys(stem(word) for word in words(message[:MAX_MESSAGE_CHARS]) if is_specific(word))
+    wanted = [key for key in own if not any(_has_stem(text, key) for text in recent)][:MAX_RECALL_WORDS]
     found: set[int] = set()
-    for position in range(start - 1, max(-1, start - 1 - SEARCHED), -1):
-        if not wanted or len(found) >= CALLED_BACK:
+    for index in range(start - 1, max(-1, start - 1 - MAX_SEARCHED_MESSAGES), -1):
+        if not wanted or len(found) >= MAX_RECALLED_MESSAGES:
             break
-        text = history[position].content[:LONGEST].lower()
-        said = {key for key in wanted if _says(text, key)}
-        if said:
-            wanted = [key for key in wanted if key not in said]
-            found |= {position, _partner(history, position)}
-    return {position for position in found if position < start}
+        text = history[index].content[:MAX_MESSAGE_CHARS].lower()
+        present = {key for key in wanted if _has_stem(text, key)}
+        if present:
+            wanted = [key for key in wanted if key not in present]
+            found |= {index, _partner(history, index)}
+    return {index for index in found if index < start}
 
 
-def _says(text: str, key: str) -> bool:
-    """Whether a lower-case text has a word of this stem. Few texts hold its letters, so few are taken apart."""
+def _has_stem(text: str, key: str) -> bool:
+    """Whether a lower-case text has a word with this stem. The substring test spares most texts from tokenizing."""
     return key.removesuffix("i") in text and any(stem(word) == key for word in words_like(key, text))
 
 
-def _partner(history: Sequence[Message], position: int) -> int:
-    """The place of the answer to a question, or of the question to an answer; of neither, the place itself."""
-    other = position + 1 if history[position].role == "user" else position - 1
-    paired = 0 <= other < len(history) and {history[position].role, history[other].role} == {"user", "assistant"}
-    return other if paired else position
+def _partner(history: Sequence[Message], index: int) -> int:
+    """Returns the index of a question's answer or an answer's question, or `index` itself if it has none."""
+    other = index + 1 if history[index].role == "user" else index - 1
+    paired = 0 <= other < len(history) and {history[index].role, history[other].role} == {"user", "assistant"}
+    return other if paired else index

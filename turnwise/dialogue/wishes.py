@@ -1,7 +1,7 @@
-"""Wishes: what a message plainly says of how all answers should be, and what of the user is to be forgotten.
+"""What a message says about how all answers should be, and what should be forgotten about the user.
 
-Only whole sentences count, and only what is said of every answer: "keep answers short" and "always keep it short", not
-"keep it short", which is about the one that is asked for.
+Only whole sentences about every answer count: "keep answers short" and "always keep it short", but not "keep it short",
+which is about the next answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from turnwise.text import sentences
 
-LONGEST = 2000  # characters of a message above which it is not looked through
+MAX_MESSAGE_CHARS = 2000  # longer messages are not searched for wishes
 SHORT, LISTS = "short answers", "bullet points"
 
 _LANGUAGES = (
@@ -28,11 +28,11 @@ _BEFORE = (
 _AFTER = rf"(?:,? (?:please|thanks|thank you|if possible|if you can|when you can|ok|okay|{_ALWAYS})){{0,3}}"
 _ANSWERS = r"(?:(?:all )?(?:your |the |my )?(?:answers|replies|responses|explanations))"
 _LIKE = r"i(?: would|['’]d)? (?:really |usually |generally |always |much |rather )?(?:prefer|like|love|want|need)"
-_RATHER = r"i (?:really |usually |generally |always |much )?(?:prefer|like|love)"  # "I want examples" may be for once
+_RATHER = r"i (?:really |usually |generally |always |much )?(?:prefer|like|love)"  # "I want" may be for one answer
 
 
 def _of_answers(kinds: str) -> str:
-    """How answers of some kind are wished for: "keep answers short", "I prefer short answers"."""
+    """Returns a pattern for wishes about all answers: "keep answers short", "I prefer short answers"."""
     return (
         rf"(?:keep|make|write) {_ANSWERS} (?:very |rather |as )?(?:{kinds})(?: as possible)?"
         rf"|(?:give|send|write)(?: me)? (?:only |just )?(?:{kinds}) {_ANSWERS}"
@@ -52,8 +52,8 @@ _SIMPLY = rf"(?:simply|in (?:{_EASY}) (?:terms|words|language|english))"
 _WITH = r"(?:concrete |worked |practical |more |some |code )?examples"
 _POINTS = r"(?:bullet[- ]?points|bullets|bullet(?:ed)? lists|lists)"
 
-# What is wished, the group of which only the last wish holds, how it is said of all answers, and how it is said where
-# "always" or "from now on" tells that it is meant so.
+# The wish, its group (only the newest wish of a group is kept), a pattern for all answers, and a pattern that counts
+# only with "always" or "from now on".
 _KINDS: tuple[tuple[str, str, str, str], ...] = (
     (
         SHORT,
@@ -106,20 +106,22 @@ _REQUEST = re.compile(r"(?:please,? )?(?:can|could|would|will) you ", re.I)
 _MEANT_FOR_ALL = re.compile(rf"\b{_ALWAYS}\b", re.I)
 _JOINED = re.compile(r",? (?:and|with|but with|plus) ", re.I)
 
-_ALL_OF_IT = re.compile(
+_FORGET_ALL = re.compile(
     rf"{_BEFORE}(?:forget|erase|delete|clear)(?: (?:everything|all|anything|whatever))?(?: (?:that|what))?"
     r"(?: (?:you (?:(?:have )?(?:learned|stored|noted)|know|remember) )?about me| me| your memory of me| my profile)"
     rf"{_AFTER}",
     re.I,
 )
-_PREFERENCES = re.compile(rf"{_BEFORE}(?:forget|erase|delete|clear) (?:all )?(?:of )?my preferences{_AFTER}", re.I)
+_FORGET_PREFERENCES = re.compile(
+    rf"{_BEFORE}(?:forget|erase|delete|clear) (?:all )?(?:of )?my preferences{_AFTER}", re.I
+)
 _OFF = re.compile(
     rf"{_BEFORE}(?:(?:stop|quit) remembering(?: (?:me|things|anything|everything|what i \w+))?(?: about me)?"
     r"|(?:do not|don['’]?t|never) remember (?:me|anything|things|anything about me|things about me)(?: any ?more)?"
     rf"|(?:turn|switch) (?:off (?:your |the )?memory|(?:your |the )?memory off)){_AFTER}",
     re.I,
 )
-_ONE = re.compile(
+_FORGET_ONE = re.compile(
     rf"{_BEFORE}(?:forget (?:that )?i (?:\w+ ){{0,2}}?(?P<verb>prefer|like|want|know|understand)"
     rf"|i (?:(?:do not|don['’]?t) (?P<other>prefer|like|want|need)|no longer (?P<late>prefer|like|want|need)))"
     rf" (?P<what>.{{1,100}}?)(?: any ?more| any longer)?{_AFTER}",
@@ -129,14 +131,14 @@ _ONE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a message wishes for every answer, by group; what is to be forgotten; and whether it says nothing else."""
+    """The user's wishes in a message."""
 
-    preferences: tuple[tuple[str, str], ...] = ()  # the group and the wish
-    forgets: tuple[str, ...] = ()  # preferences, and topics that the user is said to know
+    preferences: tuple[tuple[str, str], ...] = ()  # group and wish
+    forgets: tuple[str, ...] = ()  # preferences, and topics the user knows
     forgets_preferences: bool = False
     forgets_all: bool = False
     turns_off: bool = False
-    only: bool = False
+    only: bool = False  # the message says nothing else
 
     @property
     def any_forgetting(self) -> bool:
@@ -145,43 +147,45 @@ class Wishes:
 
 @lru_cache(maxsize=2048)
 def read_wishes(message: str) -> Wishes:
-    """The wishes of a message; none in a long one, and none in what is not plainly said."""
-    if len(message) > LONGEST:
+    """Returns the wishes of a message, if it is not too long."""
+    if len(message) > MAX_MESSAGE_CHARS:
         return Wishes()
     found: list[tuple[str, str]] = []
     forgets: list[str] = []
-    off = every = preferences = False
-    said = [each.strip(_ENDS + "?" * bool(_REQUEST.match(each))) for each in sentences(message)]
+    turns_off = forgets_all = forgets_preferences = False
     others = 0
-    for each in filter(None, said):
-        if _OFF.fullmatch(each):
-            off = True
-        elif _ALL_OF_IT.fullmatch(each):
-            every = True
-        elif _PREFERENCES.fullmatch(each):
-            preferences = True
-        elif wishes := _wished(each):
+    for text in sentences(message):
+        sentence = text.strip(_ENDS + "?" * bool(_REQUEST.match(text)))
+        if not sentence:
+            continue
+        if _OFF.fullmatch(sentence):
+            turns_off = True
+        elif _FORGET_ALL.fullmatch(sentence):
+            forgets_all = True
+        elif _FORGET_PREFERENCES.fullmatch(sentence):
+            forgets_preferences = True
+        elif wishes := _preferences_in(sentence):
             found += wishes
-        elif one := _forgotten(each):
-            forgets += one
+        elif forgotten := _forgotten_in(sentence):
+            forgets += forgotten
         else:
             others += 1
-    only = bool(found or forgets or off or every or preferences) and not others
-    return Wishes(tuple(found), tuple(forgets), preferences, every, off, only)
+    only = bool(found or forgets or turns_off or forgets_all or forgets_preferences) and not others
+    return Wishes(tuple(found), tuple(forgets), forgets_preferences, forgets_all, turns_off, only)
 
 
 def group_of(preference: str) -> str:
-    """The group of which only one preference holds; a preference in words of its own is a group by itself."""
-    fitting = (group for wish, group, *_ in _KINDS if preference == wish or _speaks(preference, wish))
+    """Returns the group of a preference, only one of which is kept. One in the user's own words is its own group."""
+    fitting = (group for wish, group, *_ in _KINDS if preference == wish or _names_language(preference, wish))
     return next(fitting, preference)
 
 
-def _speaks(preference: str, wish: str) -> bool:
+def _names_language(preference: str, wish: str) -> bool:
     return "{}" in wish and bool(re.fullmatch(wish.format(f"(?:{_LANGUAGES})"), preference))
 
 
-def _wished(sentence: str) -> list[tuple[str, str]]:
-    """The wishes of a sentence: one, or several that "and" joins, all of which must be plain."""
+def _preferences_in(sentence: str) -> list[tuple[str, str]]:
+    """Returns the preferences of a sentence: one, or several joined by "and" if all of them are recognized."""
     if whole := _one_wish(sentence, sentence):
         return [whole]
     first, *rest = _JOINED.split(sentence)
@@ -191,17 +195,17 @@ def _wished(sentence: str) -> list[tuple[str, str]]:
 
 
 def _one_wish(text: str, sentence: str) -> tuple[str, str] | None:
-    meant = _MEANT_FOR_ALL.search(sentence)
+    for_all = _MEANT_FOR_ALL.search(sentence)
     for wish, group, plain, once in _PATTERNS:
-        if found := plain.fullmatch(text) or (once.fullmatch(text) if meant else None):
+        if found := plain.fullmatch(text) or (once.fullmatch(text) if for_all else None):
             tongue = next((each for each in found.groupdict().values() if each), "")
             return group, wish.format(tongue.capitalize())
     return None
 
 
-def _forgotten(sentence: str) -> list[str]:
-    """What one sentence takes back: "forget that I know BERT", "I no longer want short answers"."""
-    found = _ONE.fullmatch(sentence)
+def _forgotten_in(sentence: str) -> list[str]:
+    """Returns what a sentence takes back: "forget that I know BERT", "I no longer want short answers"."""
+    found = _FORGET_ONE.fullmatch(sentence)
     if found is None:
         return []
     if found["verb"] and found["verb"].lower() in ("know", "understand"):

@@ -1,22 +1,23 @@
-"""Writing: a question that stands alone, made from the message and phrases that were said, whoever chose them."""
+"""Writes a standalone question from a message and phrases of the conversation, whoever chose them."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 from turnwise.text import is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Edit, Message, Term
 
-Phrase = tuple[str, float]  # as it was said, and the probability that the message leaves it out
+Phrase = tuple[str, float]  # as it was written, and the probability that the message leaves it out
 
-NEARLY = 0.6  # share of the likeliest phrase's probability from which another is as good a reading
-MOST_READINGS = 3
-LONGEST_QUESTION = 300  # characters of a question that is asked again of another subject
+RIVAL_SHARE = 0.6  # a phrase with at least this share of the best one's probability is as good a reading
+MAX_READINGS = 3
+MAX_QUESTION_CHARS = 300  # longer questions are not rewritten for another subject
+MAX_ADVERBIAL_WORDS = 7
 
-_LINK = r"(?:about|to|for|with|at|in|on|by|from|if|when|why|how|and|or)"  # behind "her" where that is no possessive
+_LINK = r"(?:about|to|for|with|at|in|on|by|from|if|when|why|how|and|or)"  # after "her" if that is not a possessive
 _SINGULAR = r"(?:it|this|that|he|she|him)"
 _PRONOUN = re.compile(
     rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
@@ -49,29 +50,29 @@ _OWNER = re.compile(  # a name, not the word that a question begins with
     r"[A-Z][\w-]*(?: [A-Z][\w-]*)*['’]s\b"
 )
 _OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
-_ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # of which the last question may be asked again
+_ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # "and close?" asks about another act
 _OTHER_ACT = re.compile(rf"(?:and|or) ({_ACTS})\s*[?.!]*", re.I)
 _ACT = re.compile(rf"\b(?:do|does|did|will|can|must|should) .+ ({_ACTS})\s*[?.!]*$", re.I)
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: (?!one\b)[\w-]+)?)\s*[?.!]*", re.I)
-_OF_A_THING = re.compile(  # what a thing has: it is asked for besides, not in its place
+_ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not about another one
     r"\b(?:prices?|costs?|fees?|fines?|address|hours|times?|phone|number|e-?mail|deadline|limits?|authors?|date|dates|size|"
     r"age|weight|height|length|name|names|rules?|conditions?|terms|requirements?|reasons?|exceptions?|penalty|discounts?|"
     r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
     re.I,
 )
-_SAID_OF_IT = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # no part of its name
+_PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of the name
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
-_PEOPLE = re.compile(  # who may do what "I" may
+_PEOPLE = re.compile(  # can take the place of "I"
     r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
     r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
     re.I,
 )
 _ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
-# The subject of a question that another can take the place of: all that "what is ..." asks about, or a name.
+# The subject that another can replace: everything "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
-# What a question may go on with: "and on Sundays?". A clause ("before it closes") is no such phrase.
+# A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
 _PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
 _ADVERBIAL = re.compile(
     rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{_PREPOSITION})\s"
@@ -86,16 +87,15 @@ _NEXT_PART = re.compile(
     r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
     re.I,
 )
-_TIMES = re.compile(  # what tells a phrase of time from one of anything else
+_TIMES = re.compile(  # marks a phrase as one of time
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun|week|birth|holi)days?|weekends?|january|february|march|april|may|june|"
     r"july|august|september|october|november|december|spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
     r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
     r"|\b(?:minute|hour|day|week|month|year)s?\b",
     re.I,
 )
-LONGEST_ADVERBIAL = 7  # words
 _WHICH = re.compile(r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: one)?\s*[?.!]*", re.I)
-# One side of a comparison, in whatever spelling: "and whats the diff with gpt".
+# A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
 _ONE_SIDED = re.compile(
     r"(?:(?:and|so|but|ok|okay),? ){0,2}(?:what['’]?s|what is|what are|how is|is there)? ?(?:the |an? |any )?"
     r"(?:diffs?|differences?) (?:with|to|from|vs\.?|versus) "
@@ -124,19 +124,19 @@ def standalone(
     why: str,
     edit: Edit | None = None,
 ) -> Condensed:
-    """The question written with these phrases, the antecedent of its pronoun first, and its other readings. `edit` says
-    where the first phrase belongs, for a message without a pronoun."""
+    """Returns the question written with these phrases, and its other readings. The first phrase replaces the pronoun;
+    in a message without one, `edit` says where it goes."""
     first, *others = _readings(message, seen, chosen)
     quoted = ", ".join(f"“{phrase}”" for phrase, _ in first)
     reason = f"{why}; added {quoted} from the conversation"
     if others:
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
-    query, *candidates = (written(message, _spans(message, seen, reading), edit) for reading in (first, *others))
+    query, *candidates = (with_phrases(message, _spans(message, seen, reading), edit) for reading in (first, *others))
     return Condensed(query, terms(first), method, reason, tuple(candidates))
 
 
 def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
-    """The content words of phrases, each with its phrase's probability."""
+    """Returns the content words of the phrases, each with the probability of its phrase."""
     return tuple(
         Term(word, round(probability, 2))
         for phrase, probability in chosen
@@ -146,12 +146,22 @@ def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
 
 
 def points_back(message: str) -> bool:
-    """Whether the message has a pronoun that a phrase can take the place of."""
+    """Whether the message has a pronoun that a phrase can replace."""
     return bool(_pronoun(message))
 
 
-def agrees(message: str, phrase: str) -> bool:
-    """Whether a phrase has the number of the message's pronoun, by its ending; of a name that tells less."""
+def last_question(history: Sequence[Message]) -> str:
+    """Returns the text of the last user message, or "" if there is none."""
+    return next(questions_newest_first(history), "")
+
+
+def questions_newest_first(history: Sequence[Message]) -> Iterator[str]:
+    return (message.content for message in reversed(history) if message.role == "user")
+
+
+def agrees_in_number(message: str, phrase: str) -> bool:
+    """Whether a phrase agrees in number with the message's pronoun, judged by its ending. A name ending in "s" may
+    still be singular."""
     last = phrase.split()[-1:]
     several = bool(last and _SEVERAL_THINGS.search(last[0]))
     if _pronoun(message) in _SEVERAL:
@@ -159,9 +169,9 @@ def agrees(message: str, phrase: str) -> bool:
     return not several or last[0][0].isupper()
 
 
-def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
-    """The question with its pronoun replaced by the first span, or that put where the edit says; what finds no place
-    stands in brackets at the end."""
+def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
+    """Returns the message with its pronoun replaced by the first span, or with that span placed where `edit` says. The
+    remaining spans are added in parentheses at the end."""
     if len(spans) == 2 and _COMPARING.search(message):
         both = f"{spans[0]} and {spans[1]}"
         if plural := _PLURAL.search(message):
@@ -175,51 +185,49 @@ def written(message: str, spans: Sequence[str], edit: Edit | None = None) -> str
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
-    if pointing := _pointing(message):
-        start, end = pointing.span(pointing.lastindex or 0)
-        named = rest.pop(0)
-        ending = "" if pointing.re is not _POSSESSIVE else "’" if named.endswith("s") else "’s"
-        body = body[:start] + named + ending + body[end:]
+    if pronoun := _pronoun_match(message):
+        start, end = pronoun.span(pronoun.lastindex or 0)
+        antecedent = rest.pop(0)
+        ending = "" if pronoun.re is not _POSSESSIVE else "’" if antecedent.endswith("s") else "’s"
+        body = body[:start] + antecedent + ending + body[end:]
     elif _MORE.fullmatch(body.strip()):
         return f"{body} about {' and '.join(rest)}{end_mark}"
-    elif not edit or not _of_words(edit, body):
+    elif not edit or not _covers_whole_words(edit, body):
         pass
     elif edit.joint is None:
-        body = body[: edit.start] + _to_there(body, edit) + rest.pop(0) + body[edit.end :]
+        body = body[: edit.start] + _place_preposition(body, edit) + rest.pop(0) + body[edit.end :]
     else:
         body = " ".join(filter(None, (body[: edit.end], edit.joint, rest.pop(0)))) + body[edit.end :]
     return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
 
 
-def _to_there(body: str, edit: Edit) -> str:
-    """What must stand before the name of a place that is written for "there": "go there", "go to Rome"."""
+def _place_preposition(body: str, edit: Edit) -> str:
+    """Returns the preposition needed when a place replaces "there": "go there" becomes "go to Rome"."""
     if body[edit.start : edit.end].lower() not in ("there", "here") or _BEFORE_PLACE.search(body, 0, edit.start):
         return ""
     return "to " if _GOING.search(body, 0, edit.start) else "in "
 
 
-def _of_words(edit: Edit, body: str) -> bool:
-    """Whether an edit is of whole words, so that what is put there does not run into another."""
+def _covers_whole_words(edit: Edit, body: str) -> bool:
     beside = body[edit.start - 1 : edit.start] + body[edit.end : edit.end + 1]
     return edit.start < edit.end <= len(body) and not any(map(str.isalnum, beside))
 
 
-# --- forms that choose their own words ----------------------------------------------------------------------------
+# --- messages whose form determines the missing words -------------------------------------------------------------
 
 
-def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
-    """The two subjects of a comparison that names neither: those that were compared last, else the last two."""
+def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
+    """Returns the two subjects of a comparison that names neither: those compared last, or else the last two."""
     if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
         return []
     own = {stem(word) for word in words(message)}
-    last = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    last = last_question(seen)
     if _COMPARING.search(last):
-        for pair in itertools.pairwise(phrases(last[:LONGEST_QUESTION])):
+        for pair in itertools.pairwise(phrases(last[:MAX_QUESTION_CHARS])):
             if _side_by_side(*pair, last):
                 return [(each, 0.8) for each in pair]
     subjects: list[str] = []
-    for each in reversed(seen):
-        found = subject(each.content) if each.role == "user" else ""
+    for found in map(subject, questions_newest_first(seen)):
         stems = {stem(word) for word in words(found)}
         if found and not stems <= own and all(stems != {stem(word) for word in words(kept)} for kept in subjects):
             subjects.append(found)
@@ -229,67 +237,125 @@ def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
 
 
 def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "And GPT?" after "How is BERT trained?": the last question asked again of another subject. "And the difference
-    to GPT?": the subject of the last question compared with another. "And on Sundays?": the last question so."""
-    if other := one_sided(message):
-        return _both_sides(other, seen)
-    if bare := _WHEN.fullmatch(message.strip()):
-        return _asked_anew(bare[1], seen)
-    if phrase := adverbial(message):
-        return _asked_so(phrase, seen)
-    if (thing := _AND_THE.fullmatch(message.strip())) and (whole := _of_another(thing[1], seen)):
-        return whole
-    found = _ELLIPSIS.fullmatch(message.strip())
-    last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
-    if not found or _ELLIPSIS.fullmatch(last) or len(last) > LONGEST_QUESTION:
-        return None
-    asked = _SUBJECT.search(last)
-    if (act := _OTHER_ACT.fullmatch(message.strip())) and (asked_act := _ACT.search(last)):
-        replaced, query = asked_act[1], last[: asked_act.start(1)] + act[1] + last[asked_act.end(1) :]
-    elif _OWNERS.fullmatch(found[1]) and (owner := _OWNER.search(last)):
-        replaced, query = owner[0], last[: owner.start()] + found[1] + last[owner.end() :]
-    elif points_back(last) and not (asked and asked[2]):  # "How was it trained?" names nothing
-        replaced, query = _pronoun(last), written(last, [found[1]])
-    elif asked and subject(last):
-        start, end = asked.span(asked.lastindex or 0)
-        if last[start:end] == "I" and not _PEOPLE.search(found[1]) and (things := phrases(_FIRST_PART.split(last)[0])):
-            end = last.rindex(things[-1]) + len(things[-1])  # "can I have a dog?", "what about cats"
-            article = _ARTICLE.search(last[: end - len(things[-1])])
-            start = article.start() if article else end - len(things[-1])
-        replaced, query = last[start:end], last[:start] + found[1] + last[end:]
-    else:
-        return None
-    own = {stem(word) for word in words(f"{message} {replaced}")}
-    added = tuple(Term(word, 0.5) for word in words(last) if is_content(word) and stem(word) not in own)
-    return Condensed(query, added, "rules", f"it asks the last question again, of “{found[1]}” instead of “{replaced}”")
+    """Returns the last question asked again about something else, or None if the message does not do that."""
+    text = message.strip()
+    for phrase_in, rewrite in _FORMS:
+        if phrase := phrase_in(text):
+            return rewrite(phrase, seen)
+    return _of_another_thing(text, seen) or _of_another_subject(text, seen)
 
 
-def _of_another(thing: str, seen: Sequence[Message]) -> Condensed | None:
-    """The last question asked of another thing, where it asked how, when or who of one: "how high can the shed be?"."""
-    last = next((each.content.strip() for each in reversed(seen) if each.role == "user"), "")
-    places = list(_ONE_THING.finditer(last))
-    if len(places) != 1 or len(last) > LONGEST_QUESTION or not _ASKING_WORD.search(last) or len(sentences(last)) > 1:
+def _of_another_thing(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And the fence?" after "How high can the shed be?"."""
+    found = _AND_THE.fullmatch(message)
+    last = last_question(seen).strip()
+    things = list(_ONE_THING.finditer(last))
+    if not found or len(things) != 1 or len(last) > MAX_QUESTION_CHARS:
         return None
-    start, end = places[0].span()
-    named = _SAID_OF_IT.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
-    if not named or points_back(last) or _OF_A_THING.search(thing):
+    if not _ASKING_WORD.search(last) or len(sentences(last)) > 1:
         return None
-    own = {stem(word) for word in words(thing)}
-    added = tuple(Term(word, 0.3) for word in words(last) if is_content(word) and stem(word) not in own)
-    query = last[:start] + thing + last[end + len(named) :]
-    return Condensed(query, added, "rules", f"it asks the last question again, of “{thing}” instead of “{named}”")
+    thing = found[1]
+    start, end = things[0].span()
+    replaced = _PREDICATE.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
+    if not replaced or points_back(last) or _ATTRIBUTE.search(thing):
+        return None
+    query = last[:start] + thing + last[end + len(replaced) :]
+    reason = f"it asks the last question again, about “{thing}” instead of “{replaced}”"
+    return Condensed(query, _content_terms(last, 0.3, without=thing), "rules", reason)
+
+
+def _of_another_subject(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And GPT?" after "How is BERT trained?"."""
+    found = _ELLIPSIS.fullmatch(message)
+    last = last_question(seen).strip()
+    if not found or _ELLIPSIS.fullmatch(last) or len(last) > MAX_QUESTION_CHARS:
+        return None
+    ellipsis = _Ellipsis(message, found[1], last)
+    for rule in _REPLACEMENT_RULES:
+        if replacement := rule(ellipsis):
+            replaced, query = replacement
+            reason = f"it asks the last question again, about “{ellipsis.thing}” instead of “{replaced}”"
+            return Condensed(query, _content_terms(last, 0.5, without=f"{message} {replaced}"), "rules", reason)
+    return None
+
+
+def _content_terms(text: str, weight: float, without: str) -> tuple[Term, ...]:
+    excluded = {stem(word) for word in words(without)}
+    return tuple(Term(word, weight) for word in words(text) if is_content(word) and stem(word) not in excluded)
+
+
+class _Ellipsis(NamedTuple):
+    """A message such as "and GPT?", the thing it names, and the question before it."""
+
+    message: str
+    thing: str
+    last: str
+
+    def replacing(self, start: int, end: int) -> tuple[str, str]:
+        """Returns the part of the last question that the thing replaces, and the new question."""
+        return self.last[start:end], self.last[:start] + self.thing + self.last[end:]
+
+
+def _replace_act(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "And close?" after "When does the museum open?"."""
+    act = _ACT.search(ellipsis.last) if _OTHER_ACT.fullmatch(ellipsis.message) else None
+    return ellipsis.replacing(*act.span(1)) if act else None
+
+
+def _replace_owner(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "And Lee's?" after "What is Blum's address?"."""
+    owner = _OWNER.search(ellipsis.last) if _OWNERS.fullmatch(ellipsis.thing) else None
+    return ellipsis.replacing(*owner.span()) if owner else None
+
+
+def _replace_pronoun(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "And GPT?" after "How was it trained?"."""
+    asked = _SUBJECT.search(ellipsis.last)
+    names_something = asked is not None and bool(asked[2])
+    if names_something or not points_back(ellipsis.last):
+        return None
+    return _pronoun(ellipsis.last), with_phrases(ellipsis.last, [ellipsis.thing])
+
+
+def _replace_object(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "What about cats?" after "Can I have a dog?"."""
+    last, asked = ellipsis.last, _SUBJECT.search(ellipsis.last)
+    if not asked or asked[asked.lastindex or 0] != "I" or not subject(last) or _PEOPLE.search(ellipsis.thing):
+        return None
+    things = phrases(_FIRST_PART.split(last)[0])
+    if not things:
+        return None
+    start = last.rindex(things[-1])
+    article = _ARTICLE.search(last[:start])
+    return ellipsis.replacing(article.start() if article else start, start + len(things[-1]))
+
+
+def _replace_subject(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "And GPT?" after "What is BERT?"."""
+    asked = _SUBJECT.search(ellipsis.last)
+    return ellipsis.replacing(*asked.span(asked.lastindex or 0)) if asked and subject(ellipsis.last) else None
+
+
+# The first rule that applies is used.
+_REPLACEMENT_RULES: tuple[Callable[[_Ellipsis], tuple[str, str] | None], ...] = (
+    _replace_act,
+    _replace_owner,
+    _replace_pronoun,
+    _replace_object,
+    _replace_subject,
+)
 
 
 def adverbial(message: str) -> str:
-    """The phrase that a message consists of, where it has no more to ask with: "on Sundays" of "and on Sundays?"."""
+    """Returns the phrase that is all of a message ("on Sundays" for "and on Sundays?"), or ""."""
     found = _ADVERBIAL.fullmatch(message.strip())
-    short = found and len(found[1].split()) <= LONGEST_ADVERBIAL and any(map(is_specific, words(found[1])))
+    short = found and len(found[1].split()) <= MAX_ADVERBIAL_WORDS and any(map(is_specific, words(found[1])))
     return found[1] if found and short else ""
 
 
-def said_so(question: str, phrase: str) -> str:
-    """A question with a phrase in place of its own with that preposition, where both tell a time or neither does, else
-    after it: "When is it open on Sundays?" of "When is it open on Fridays?"."""
+def with_adverbial(question: str, phrase: str) -> str:
+    """Returns the question with the phrase in place of its own phrase with that preposition, if both or neither are
+    times, and otherwise at its end: "When is it open on Fridays?" becomes "When is it open on Sundays?"."""
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
     for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
@@ -300,70 +366,85 @@ def said_so(question: str, phrase: str) -> str:
     return f"{body} {phrase}{question[len(body) :].strip()}"
 
 
-def so_far(seen: Sequence[Message]) -> str:
-    """The last question of a user with what was said of it in shorter ones after it: "and on Fridays?"."""
+def question_so_far(seen: Sequence[Message]) -> str:
+    """Returns the user's last full question, changed by the short ones after it, such as "and on Fridays?"."""
     last = ""
-    for each in (each.content.strip() for each in seen if each.role == "user"):
-        own = adverbial(each)
-        last = said_so(last, own) if last and own else each
+    for text in (each.content.strip() for each in seen if each.role == "user"):
+        phrase = adverbial(text)
+        last = with_adverbial(last, phrase) if last and phrase else text
     return last
 
 
-def _asked_so(phrase: str, seen: Sequence[Message]) -> Condensed | None:
-    last = so_far(seen)
-    if not _ASKING_WORD.search(last) or not subject(last) or len(last) > LONGEST_QUESTION or len(sentences(last)) > 1:
+def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And on Sundays?" after "When is the mill open on Fridays?"."""
+    last = question_so_far(seen)
+    if not _ASKING_WORD.search(last) or not subject(last) or len(last) > MAX_QUESTION_CHARS or len(sentences(last)) > 1:
         return None
-    query = said_so(last, phrase)
-    own_stems = {stem(word) for word in words(phrase)}
-    added = tuple(Term(word, 0.5) for word in words(query) if is_content(word) and stem(word) not in own_stems)
+    query = with_adverbial(last, phrase)
+    added = _content_terms(query, 0.5, without=phrase)
     return Condensed(query, added, "rules", f"it asks the last question again, “{phrase}”")
 
 
-def _asked_anew(word: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "When?" after "Who wrote the Skerry Song?": when it was that somebody wrote it, not when the song is."""
-    users = (each.content.strip() for each in reversed(seen) if each.role == "user")
-    last = next((each for each in users if not _WHEN.fullmatch(each)), "")
+def _time_or_place_word(message: str) -> str:
+    found = _WHEN.fullmatch(message)
+    return found[1] if found else ""
+
+
+def _ask_when_or_where(word: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "When?" after "Who wrote the Skerry Song?" asks when somebody wrote it, not when the song is."""
+    asked_before = (text.strip() for text in questions_newest_first(seen))
+    last = next((text for text in asked_before if not _WHEN.fullmatch(text)), "")
     asked = _ASKING.match(last)
-    if not asked or not subject(last) or len(last) > LONGEST_QUESTION:
+    if not asked or not subject(last) or len(last) > MAX_QUESTION_CHARS:
         return None
     rest = last[asked.end(1) :].strip() if asked[1] else last[:1].lower() + last[1:]
     added = tuple(Term(each, 0.6) for each in words(rest) if is_content(each))
     return Condensed(f"{word} {rest}", added, "rules", f"it asks “{word.lower()}” of the last question")
 
 
-def one_sided(message: str) -> str:
-    """The one side that a comparison names: "GPT" in "what's the difference to GPT?"; else nothing."""
+def compared_with(message: str) -> str:
+    """Returns the only side that a comparison names ("GPT" in "what's the difference to GPT?"), or ""."""
     found = _ONE_SIDED.fullmatch(message.strip())
     return found[1] if found else ""
 
 
-def _both_sides(other: str, seen: Sequence[Message]) -> Condensed | None:
+def _compare_with_last_subject(other: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And the difference to GPT?" after "What is BERT?"."""
     own = {stem(word) for word in words(other)}
-    asked = (subject(each.content) for each in reversed(seen) if each.role == "user")
-    side = next((found for found in asked if found and not {stem(word) for word in words(found)} <= own), "")
+    subjects = map(subject, questions_newest_first(seen))
+    side = next((found for found in subjects if found and not {stem(word) for word in words(found)} <= own), "")
     if not side:
         return None
     reason = f"it compares “{other}” with “{side}”, which was asked about last"
     return Condensed(f"What is the difference between {side} and {other}?", terms([(side, 0.8)]), "rules", reason)
 
 
+# Forms that need no other check: how to read the phrase from the message, and how to write the question with it. The
+# first form that matches decides, even if no question can be written.
+_FORMS: tuple[tuple[Callable[[str], str], Callable[[str, Sequence[Message]], Condensed | None]], ...] = (
+    (compared_with, _compare_with_last_subject),
+    (_time_or_place_word, _ask_when_or_where),
+    (adverbial, _ask_with_adverbial),
+)
+
+
 # --- readings -----------------------------------------------------------------------------------------------------
 
 
 def _readings(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> list[list[Phrase]]:
-    """The phrases as one reading; as several where two of them rival for the place of a pronoun that stands for one."""
+    """Returns the phrases as one reading, or as several if more than one of them can replace a singular pronoun."""
     first, *rest = chosen
     rivals = [first]
     if _pronoun(message) not in ("", *_SEVERAL):
         for other in rest:
-            if other[1] >= NEARLY * first[1] and any(_alike(other[0], rival[0], seen) for rival in rivals):
+            if other[1] >= RIVAL_SHARE * first[1] and any(_coordinated(other[0], rival[0], seen) for rival in rivals):
                 rivals.append(other)
     others = [each for each in rest if each not in rivals]
-    return [[antecedent, *others] for antecedent in rivals][:MOST_READINGS]
+    return [[antecedent, *others] for antecedent in rivals][:MAX_READINGS]
 
 
 def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> list[str]:
-    """The phrases to write; two that were said as "X and Y" as one, where the pronoun stands for several."""
+    """Returns the phrases to write. For a plural pronoun, two that were written as "X and Y" become one."""
     spans = [phrase for phrase, _ in reading]
     if len(spans) > 1 and _pronoun(message) in _SEVERAL and not _COMPARING.search(message):
         for one, other in ((spans[0], spans[1]), (spans[1], spans[0])):
@@ -373,19 +454,19 @@ def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> 
 
 
 def without_lookalikes(message: str) -> str:
-    """The message with words of the same kind for IT and US, which are no pronouns where not all is in capitals."""
+    """Returns the message with HR and UK in place of IT and US, which are not pronouns unless all is in capitals."""
     return message if message.isupper() else _LOOKALIKE.sub(lambda found: {"IT": "HR", "US": "UK"}[found[0]], message)
 
 
 def _pronoun(message: str) -> str:
-    """The word that a phrase takes the place of, in lower case; empty where there is none."""
-    found = _pointing(message)
+    """Returns the pronoun that a phrase can replace, in lower case, or ""."""
+    found = _pronoun_match(message)
     return found[found.lastindex or 0].lower() if found else ""
 
 
-def _pointing(message: str) -> re.Match[str] | None:
-    """The pronoun that a phrase can take the place of: one whose own sentence or clause is not preceded by another that
-    names what it may stand for."""
+def _pronoun_match(message: str) -> re.Match[str] | None:
+    """Finds the pronoun that a phrase can replace. A pronoun after a sentence or clause that names something refers to
+    that instead."""
     message = without_lookalikes(message)
     found = _POSSESSIVE.search(message) or _PRONOUN.search(message)
     before = message[: found.start(found.lastindex or 0)] if found else ""
@@ -393,24 +474,24 @@ def _pointing(message: str) -> re.Match[str] | None:
     return None if clause > 0 and phrases(before[:clause]) else found
 
 
-def _alike(one: str, other: str, seen: Sequence[Message]) -> bool:
-    """Whether two phrases are things of a kind: said side by side, as in "X and Y"."""
+def _coordinated(one: str, other: str, seen: Sequence[Message]) -> bool:
+    """Whether two phrases were written side by side, as in "X and Y", which makes them alike."""
     return any(_side_by_side(one, other, each.content) or _side_by_side(other, one, each.content) for each in seen)
 
 
 def _side_by_side(one: str, other: str, text: str) -> bool:
-    place = text.find(one)
-    while place >= 0:
-        end = place + len(one)
+    start = text.find(one)
+    while start >= 0:
+        end = start + len(one)
         between = _COORDINATED.match(text, end)
         if between and text.startswith(other, between.end()):
             return True
-        place = text.find(one, end)
+        start = text.find(one, end)
     return False
 
 
-def coordinated(question: str) -> list[str]:
-    """The subject of a question, and what stands beside it: BERT and GPT in "How do BERT and GPT differ?"."""
+def coordinated_subjects(question: str) -> list[str]:
+    """Returns the subject of a question and what it is joined with: BERT and GPT in "How do BERT and GPT differ?"."""
     group: list[str] = []
     end = 0
     for phrase in phrases(question):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Set
 from functools import lru_cache
 
-from turnwise.dialogue.apart import ONE_OF, rivals
+from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.statements import Candidate
 from turnwise.text import content_stems, words
@@ -77,7 +77,7 @@ QUANTITIES = (
         re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
     ),
 )
-_ONE_OF = re.compile(rf"{ONE_OF.pattern} ([a-z]{{3,}})", re.I)  # with what it is said of
+_ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with what it is said of
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
 ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely

@@ -14,7 +14,7 @@ from typing import Any
 from turnwise.config import Settings
 from turnwise.dialogue.citing import Locate, abstains, cited_points, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
-from turnwise.dialogue.telling import Told, longest_question, tell, told
+from turnwise.dialogue.telling import PastTurn, longest_question, transcripts, turns_of
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
 from turnwise.text import CITATION
 from turnwise.types import (
@@ -54,7 +54,7 @@ def compose(
     model is told the message as it was `typed`, where that is another."""
     system = Message("system", system_prompt())
     space = budget.room - budget.size([system])
-    turns = told(history, locate, space, budget)
+    turns = turns_of(history, locate, space, budget)
     known = tuple(source for turn in turns for source in (*turn.evidence, *turn.sources))
     form = next((step.input for step in plan.steps if step.tool == "reform"), "")
     last = with_sources(found, locate) if form and (found := _last_answer(history)) else None
@@ -66,7 +66,7 @@ def compose(
     # Nothing before the current question changes from turn to turn, and what goes with it is kept with the turn.
     typed = typed or message
     question = budget.shortened(typed, longest_question(space))
-    before, telling = tell(turns, question, space, budget)
+    before, telling = transcripts(turns, question, space, budget)
     silent = any(step.tool in ("say", "library") for step in plan.steps)  # no model is asked
     note = "" if form or silent else _note(asked, worked_out, state)
     if images and not silent:  # the note is kept with the turn, the images are not
@@ -76,7 +76,7 @@ def compose(
     new = tuple(to_source(number, passage, "") for number, passage in passages.items())
     earlier = (system, *telling.messages())
     left = budget.room - budget.size(earlier)
-    current = _fitted(Told(question, new, note, opens=not turns), left, space // SHARE, budget)
+    current = _fitted(PastTurn(question, new, note, opens=not turns), left, space // SHARE, budget)
     messages = (*earlier, *current.asked())
     return Prompt(
         messages=messages,
@@ -110,10 +110,10 @@ def sent(history: Sequence[Message], asked: Message, locate: Locate, budget: Bud
     """What a model was sent with a message that was kept with what it was shown, after this history."""
     system = Message("system", system_prompt())
     space = budget.room - budget.size([system])
-    turns = told(history, locate, space, budget)
+    turns = turns_of(history, locate, space, budget)
     question = budget.shortened(asked.content, longest_question(space))
-    _, telling = tell(turns, question, space, budget)
-    current = Told(question, asked.evidence, asked.note, opens=not turns)
+    _, telling = transcripts(turns, question, space, budget)
+    current = PastTurn(question, asked.evidence, asked.note, opens=not turns)
     return (system, *telling.messages(), *current.asked())
 
 
@@ -218,7 +218,7 @@ def cited(text: str, prompt: Prompt) -> tuple[Source, ...]:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def _fitted(turn: Told, space: int, share: int, budget: Budget) -> Told:
+def _fitted(turn: PastTurn, space: int, share: int, budget: Budget) -> PastTurn:
     """The current turn in the space that is left: the question, then the note, then as many passages as fit there and
     into the share of one turn, the best first. Where they do not all fit, one that takes more than half of that loses
     its middle."""
@@ -238,7 +238,9 @@ def _fitted(turn: Told, space: int, share: int, budget: Budget) -> Told:
     return replace(turn, evidence=())
 
 
-def _reused(messages: Sequence[Message], told: Sequence[Message], last: Told | None, budget: Budget) -> dict[str, Any]:
+def _reused(
+    messages: Sequence[Message], told: Sequence[Message], last: PastTurn | None, budget: Budget
+) -> dict[str, Any]:
     """Which share of the tokens opened the prompt of the last turn too, and whether any of that is now told in short.
     Where the caller keeps the history, what went with the last question is not known."""
     before = [*told, *(last.asked() if last and last.kept else ())]

@@ -13,14 +13,14 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from turnwise.config import Settings
-from turnwise.dialogue.earlier import asked_again, returned_to
+from turnwise.dialogue.earlier import corrected_question, returning_question
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.predicted import by_model
-from turnwise.dialogue.questions import completed, in_one, several
-from turnwise.dialogue.rewriting import LONGEST_REPLY, cleaned, fault, request
+from turnwise.dialogue.questions import complete_questions, join_questions, split_questions
+from turnwise.dialogue.rewriting import MAX_REPLY_CHARS, build_request, clean_reply, fault
 from turnwise.dialogue.rules import by_last_question, by_rules
-from turnwise.dialogue.signs import names, opens_subject
-from turnwise.dialogue.window import LONGEST, window
+from turnwise.dialogue.signs import only_names, opens_subject
+from turnwise.dialogue.window import MAX_MESSAGE_CHARS, window
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_words, one_line, sentences, stem, words
 from turnwise.types import (
@@ -121,10 +121,10 @@ class QueryCondenser:
         """The language model's question if it passes every gate; else the embedded one, which says what was wrong."""
         reply = self._replies.get(asked)
         if reply is None:
-            messages = request(_instructions(), asked.message, asked.seen)
+            messages = build_request(_instructions(), asked.message, asked.seen)
             try:
                 async with asyncio.timeout(self._timeout):
-                    reply = (await rewriter.rewrite(messages, LONGEST_REPLY))[: LONGEST_REPLY + 1]
+                    reply = (await rewriter.rewrite(messages, MAX_REPLY_CHARS))[: MAX_REPLY_CHARS + 1]
             except TimeoutError:
                 return _refused(embedded, f"it took longer than {self._timeout:g} seconds")
             except TurnwiseError as error:
@@ -133,7 +133,7 @@ class QueryCondenser:
                 log.exception("%s broke while rewriting", rewriter.name)
                 return _refused(embedded, "it broke")
             self._replies.put(asked, reply)
-        question = cleaned(reply)
+        question = clean_reply(reply)
         if wrong := fault(asked.message, asked.seen, question, asked.language):
             return _refused(embedded, wrong, reply)
         own = {stem(word) for word in words(asked.message)}
@@ -178,9 +178,9 @@ def _given_or_alone(message: str, understanding: Understanding, given: str | Non
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
     leaning = understanding.intent in LEANING
     first, *rest = pieces = _pieces(message, understanding)
-    if rest and opens_subject(first) and ((whole := completed(pieces)) != pieces or leaning):
+    if rest and opens_subject(first) and ((whole := complete_questions(pieces)) != pieces or leaning):
         return Condensed(
-            in_one(whole), (), "rules", "its first question stands by itself, and those after it lean on that"
+            join_questions(whole), (), "rules", "its first question stands by itself, and those after it lean on that"
         )
     if leaning:
         return None
@@ -194,8 +194,8 @@ def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
     english = understanding.intent in ("new_question", "follow_up") and understanding.language == "en"
     if not english:
         return (question,)
-    asked, said = several(question), tuple(sentences(question))
-    return said if len(asked) == 1 < len(said) and names(said[0]) else asked
+    asked, said = split_questions(question), tuple(sentences(question))
+    return said if len(asked) == 1 < len(said) and only_names(said[0]) else asked
 
 
 def _with_rest(first: Condensed, message: str, understanding: Understanding) -> Condensed:
@@ -203,7 +203,8 @@ def _with_rest(first: Condensed, message: str, understanding: Understanding) -> 
     rest = _pieces(message, understanding)[1:]
     if not rest:
         return first
-    query, *candidates = (in_one(completed((each, *rest))) for each in (first.query, *first.candidates))
+    readings = (first.query, *first.candidates)
+    query, *candidates = (join_questions(complete_questions((each, *rest))) for each in readings)
     return replace(first, query=query, candidates=tuple(candidates))
 
 
@@ -213,7 +214,8 @@ def _question(message: str, understanding: Understanding) -> str:
 
 
 def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
-    said = tuple((each.role, each.content[:LONGEST]) for each in understanding.seen or window(message, history))
+    seen = understanding.seen or window(message, history)
+    said = tuple((each.role, each.content[:MAX_MESSAGE_CHARS]) for each in seen)
     follow_up, prediction = understanding.follow_up, understanding.prediction
     first, *rest = _pieces(message, understanding)
     if rest and prediction:
@@ -249,8 +251,8 @@ def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> C
     if reading.intent != asked.intent:
         return None
     if asked.intent == "clarify":
-        return asked_again(asked.message, reading, seen, follow_up)
-    return returned_to(reading, seen)
+        return corrected_question(asked.message, reading, seen, follow_up)
+    return returning_question(reading, seen)
 
 
 def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from turnwise.dialogue.earlier import mentions, sentences_about
 from turnwise.dialogue.intent import is_courtesy, read_intent
 from turnwise.dialogue.language import says
-from turnwise.dialogue.questions import questions, sides
+from turnwise.dialogue.questions import compared_sides, questions
 from turnwise.text import one_line
 from turnwise.types import (
     Condensed,
@@ -92,7 +92,7 @@ def _every(meaning: Meaning) -> tuple[str, ...]:
 def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> QueryAnalysis:
     """What the form of a message tells. `steps` are those of its parts; the sides of a comparison and the other
     readings of a message are searched besides."""
-    compared = next((found for part in parts if (found := sides(part))), ())
+    compared = next((found for part in parts if (found := compared_sides(part))), ())
     readings = meaning.condensed.candidates if len(parts) == 1 else ()
     more = max(0, len(_every(meaning)) - MOST)
     left = f", of which the first {len(parts)} are answered" if more else ""

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from turnwise.config import Settings
-from turnwise.dialogue.proposing import LONGEST_REPLY, Refused, may_need_steps, proposed
-from turnwise.dialogue.questions import beside, listed_parts, sentence_parts
-from turnwise.dialogue.rewriting import request
+from turnwise.dialogue.proposing import MAX_REPLY_CHARS, Refused, may_need_steps, parse_plan
+from turnwise.dialogue.questions import group_parts, listed_parts, sentence_parts
+from turnwise.dialogue.rewriting import build_request
 from turnwise.dialogue.window import window
 from turnwise.errors import TurnwiseError
 from turnwise.turn.condense import condense, search_query
@@ -74,10 +74,10 @@ class QueryAnalyzer:
         question, language = meaning.condensed.query, meaning.understood.language
         seen = meaning.understood.seen or window(question, history)
         try:
-            messages = request(_instructions(tools), question, seen, "Plan")
+            messages = build_request(_instructions(tools), question, seen, "Plan")
             async with asyncio.timeout(self._timeout):
-                reply = await rewriter.rewrite(messages, LONGEST_REPLY)
-            steps = proposed(reply, question, seen, {"rag", *(tool.name for tool in tools)}, language)
+                reply = await rewriter.rewrite(messages, MAX_REPLY_CHARS)
+            steps = parse_plan(reply, question, seen, {"rag", *(tool.name for tool in tools)}, language)
             steps = tuple(await asyncio.gather(*(_read_by_tool(step, history, tools) for step in steps)))
         except TimeoutError:
             return _refused(found, f"it took longer than {self._timeout:g} seconds")
@@ -163,7 +163,7 @@ async def _apart(question: str, step: Step, meaning: Meaning, tools: Sequence[To
         for parts, glue in ((sentence_parts(question), " "), (listed_parts(question), " and ")):
             steps = [await _step(part, "", (), tools) for part in parts] if len(parts) > 1 else []
             taken = {part: each for part, each in zip(parts, steps, strict=False) if each.tool != "rag"}
-            if whole := beside(parts, taken, glue):
+            if whole := group_parts(parts, taken, glue):
                 return tuple((part, taken.get(part) or Step("rag", part)) for part in whole)
     return ((question, step),)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from turnwise import facts as counting
 from turnwise.conversation import Conversation, TurnStatus
-from turnwise.dialogue.profile import OFF, Profile, changes, learned
+from turnwise.dialogue.profile import OFF, Profile, changes, update_profile
 from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
 from turnwise.types import ConversationState, ConversationStore, Ending, Message, Reply, Source, Trace, TurnRequest
 
@@ -109,7 +109,7 @@ class Memory:
 
     def _learn(self, state: ConversationState, message: str, now: float, private: Callable[[str], bool]) -> list[str]:
         before = self.profile()  # as it is by now: it may have been erased, or added to by another conversation
-        after = learned(before, state, message, now, private)
+        after = update_profile(before, state, message, now, private)
         if after != before:
             self._store.profiles.put(self._request.reach.tenant, self._request.user, after.to_dict())
         return changes(before, after)

@@ -16,7 +16,7 @@ from turnwise.byline import is_byline
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
-from turnwise.dialogue.window import told
+from turnwise.dialogue.window import prose_of
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_stems, one_line, sentences, uncited, words
 from turnwise.types import (
@@ -139,7 +139,7 @@ def drawn_on(history: Sequence[Message], leaning: bool, index: Library) -> Earli
     if any(each.sources for each in history):
         answer = next(each for each in said if each.sources)
     else:
-        found = next((each for each in said if each.role == "assistant" and told(each.content)), None)
+        found = next((each for each in said if each.role == "assistant" and prose_of(each.content)), None)
         if found is None:
             return NOTHING
         answer = with_sources(found, index.locate)
@@ -147,7 +147,7 @@ def drawn_on(history: Sequence[Message], leaning: bool, index: Library) -> Earli
         cited = (index.passage(each.passage_id) for each in answer.sources)
         return Earlier(tuple(passage for passage in cited if passage is not None), leaning)
     asked = next((each.content for each in said if each.role == "user"), "")
-    nearest = index.search(SearchQuery(f"{asked} {told(answer.content)}"[:DRAWN]), 1)
+    nearest = index.search(SearchQuery(f"{asked} {prose_of(answer.content)}"[:DRAWN]), 1)
     return Earlier(tuple(hit.passage for hit in nearest), leaning)
 
 

@@ -11,12 +11,20 @@ from typing import Any
 from turnwise.config import Settings
 from turnwise.dialogue import predicted, rules
 from turnwise.dialogue.earlier import mentions
-from turnwise.dialogue.follow_up import HIGH, LONGEST, LOW, MEDIUM, Known, previous_topic, read_follow_up
-from turnwise.dialogue.intent import Reading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
+from turnwise.dialogue.follow_up import (
+    HIGH_COSINE,
+    LOW_COSINE,
+    MAX_MESSAGE_CHARS,
+    MEDIUM_COSINE,
+    FollowUpContext,
+    previous_topic,
+    read_follow_up,
+)
+from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import read_language
-from turnwise.dialogue.listed import as_named
+from turnwise.dialogue.listed import name_listed_items
 from turnwise.dialogue.profile import OFF, Profile
-from turnwise.dialogue.spelling import Slip, Words, respelled
+from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
@@ -70,13 +78,13 @@ def _reader(
     """What reads a message as it was meant, after what was said before it. A word is looked up once."""
     is_english = senses.is_english if settings.spelling else None
     held = cache(library.held)
-    known = Words(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
+    known = LibraryWords(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
 
     def read(text: str, said: Sequence[Message]) -> tuple[str, list[Slip]]:
         if read_language(text, ()) != "en":
             return text, []
-        text, slips = respelled(text, known, is_english) if is_english else (text, [])
-        text, named = as_named(text, said) if settings.follow_up else (text, [])
+        text, slips = correct_spelling(text, known, is_english) if is_english else (text, [])
+        text, named = name_listed_items(text, said) if settings.follow_up else (text, [])
         return text, [*slips, *named]
 
     return read
@@ -128,7 +136,7 @@ def understand(
         if reading.intent in ("clarify", "refer_back"):
             follow_up = _decided(recent, 0.9, f"it {reading.reason}")
         else:
-            known = Known(
+            known = FollowUpContext(
                 settings.follow_up_threshold,
                 language,
                 embed,
@@ -146,26 +154,26 @@ def understand(
     return Understanding(intent, operation, follow_up, state, reason, language, prediction, tuple(seen))
 
 
-def _noted(message: str, profile: Profile) -> Reading | None:
+def _noted(message: str, profile: Profile) -> IntentReading | None:
     """A message that only says what is to be remembered or forgotten, where anything is."""
     wishes = read_wishes(message)
     if not (profile.enabled and wishes.only):
         return None
     operation = "forgotten" if wishes.any_forgetting else "remembered"
-    return Reading("social", operation, "says what is to be remembered, and asks nothing")
+    return IntentReading("social", operation, "says what is to be remembered, and asks nothing")
 
 
-def _in_context(reading: Reading, history: Sequence[Message], settings: Settings) -> Reading:
+def _in_context(reading: IntentReading, history: Sequence[Message], settings: Settings) -> IntentReading:
     """The reading, unless there is nothing for it to correct, to go back to or to calculate with: then it is a plain
     question."""
     bare = reading.intent == "arithmetic" and not is_sum(reading) and not reading.about  # "in miles?"
     if bare and not _tells_a_number(history):
-        return Reading()
+        return IntentReading()
     if reading.intent == "clarify" and not (settings.follow_up and history):
-        return Reading()
+        return IntentReading()
     said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
     if reading.intent == "refer_back" and not said:
-        return Reading()
+        return IntentReading()
     return reading
 
 
@@ -191,7 +199,7 @@ def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OF
         if senses.condenser:
             senses.condenser.predict("", said)  # nothing is asked, so it only reads
         if senses.embedder and asks_documents(message):
-            senses.embedder.embed_query(without_courtesy(message[:LONGEST]))
+            senses.embedder.embed_query(without_courtesy(message[:MAX_MESSAGE_CHARS]))
     except Exception:  # the next turn reads for itself, and says what is wrong
         log.warning("a turn could not be read ahead of the next", exc_info=True)
 
@@ -211,7 +219,7 @@ def details(understood: Understanding, settings: Settings, profile: Profile = OF
         "signals": follow_up.signals,
         "thresholds": {
             "follow_up": settings.follow_up_threshold,
-            "similarity": {"high": HIGH, "medium": MEDIUM, "low": LOW},
+            "similarity": {"high": HIGH_COSINE, "medium": MEDIUM_COSINE, "low": LOW_COSINE},
         },
         "topic_changed": follow_up.topic_changed,
         "operation": understood.operation,
