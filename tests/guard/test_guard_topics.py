@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.guard.reading import read
-from turnwise.guard.stream import Redactor, Shown
+from turnwise.guard.stream import AnswerContext, Redactor
 from turnwise.guard.topics import OffTopicRail, Phrases, TopicsRail
 from turnwise.guard.verdict import Case
 from turnwise.types import Message
@@ -20,7 +20,7 @@ RAIL = TopicsRail({"blocked": BLOCKED, "action": "redact"})
 
 
 def released(pieces: Sequence[str], rail: TopicsRail = RAIL) -> str:
-    stream = Redactor([rail], Shown())
+    stream = Redactor([rail], AnswerContext())
     return "".join(map(stream.feed, pieces)) + stream.feed("", True)
 
 

@@ -16,7 +16,7 @@ from patience import within
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.preset import GuardPreset
-from turnwise.guard.stream import Hit, Shown
+from turnwise.guard.stream import AnswerContext, StreamHit
 from turnwise.guard.verdict import Action, Fails, Span
 
 CITABLE = {1, 2, 12}
@@ -50,7 +50,7 @@ def test_citations_of_what_is_no_source_are_removed_and_all_else_stays(text: str
 
 def test_what_was_removed_is_told() -> None:
     _, guard = streamed("So [7] and so [1]. ", "![x](https://evil.example)")
-    assert guard.removed == ["a citation of [7], which is no source", "a picture"]
+    assert guard.removed == ["a citation of [7], which is not a source", "a picture"]
 
 
 def test_a_reader_sees_the_number_that_the_model_wrote() -> None:
@@ -293,13 +293,13 @@ class Broken:
         self.fails: Fails = fails
         self.pieces = 0
 
-    def open(self, shown: Shown) -> Broken:  # noqa: ARG002
+    def open(self, context: AnswerContext) -> Broken:  # noqa: ARG002
         return self
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:  # noqa: ARG002
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:  # noqa: ARG002
         return []
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:  # noqa: ARG002
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:  # noqa: ARG002
         self.pieces += 1
         if self.pieces == 3:
             raise RuntimeError("broken")

@@ -1,4 +1,4 @@
-"""The pipeline: turns it keeps, limits, rails that fail or hang, and rails that only watch."""
+"""The pipeline: turns it keeps, limits, rails that fail or hang, and rails that only run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from untrained import Untrained
 
 from turnwise.conversation import Conversation
 from turnwise.errors import EmptyMessage
-from turnwise.guard.pipeline import GuardrailPipeline, redacted
+from turnwise.guard.pipeline import GuardrailPipeline, redact
 from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.running import MOST_HANGING
-from turnwise.guard.stream import Hit
+from turnwise.guard.stream import StreamHit
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.models.embedder import OnnxEmbedder
 from turnwise.types import Message
@@ -147,9 +147,9 @@ def test_what_is_redacted_is_neither_kept_nor_read_later() -> None:
 
 
 def test_overlapping_parts_are_taken_out_once() -> None:
-    assert redacted("abcdef", [Span(1, 3, "x"), Span(2, 5, "y")]) == "a[x removed]f"
-    assert redacted("abcdef", [Span(0, 6, "x"), Span(2, 3, "y")]) == "[x removed]"
-    assert redacted("abc", []) == "abc"
+    assert redact("abcdef", [Span(1, 3, "x"), Span(2, 5, "y")]) == "a[x removed]f"
+    assert redact("abcdef", [Span(0, 6, "x"), Span(2, 3, "y")]) == "[x removed]"
+    assert redact("abc", []) == "abc"
 
 
 # --- limits -------------------------------------------------------------------------------------------------------
@@ -323,13 +323,13 @@ def test_a_watched_stream_says_what_would_have_been_done(whole: bool, caplog: py
 
 def test_a_watched_stream_goes_on_where_a_rail_fails() -> None:
     class Breaks:
-        def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+        def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
             raise RuntimeError(piece, final)
 
     for shadow, expected in ((True, "Fine."), (False, "")):
         guard = GuardrailPipeline(GuardPreset("mine", shadow=shadow, rails={"output": {"leak": {"fails": "closed"}}}))
         stream = guard.open_output((), canaries=("zebra-77",))
-        stream._then.watches[0].reader = Breaks()
+        stream._rest.runs[0].reader = Breaks()
         assert stream.feed("Fine.") + stream.close() == expected
         assert bool(stream.blocked) is not shadow
 
@@ -394,7 +394,7 @@ def test_what_is_no_rail_is_refused_before_it_is_needed() -> None:
             raise ValueError(case.text)
 
     for rail in (Careless(), "a rail", Words("words", "xyzzy", fails="ajar")):  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="is no rail: it needs a name"):
+        with pytest.raises(TypeError, match="is not a rail: it needs a name"):
             GuardrailPipeline(rails=[rail])  # type: ignore[list-item]
 
 

@@ -17,7 +17,7 @@ from turnwise.types import EVERYTHING, LIBRARY, Filter, Flag, Hit, Index, Passag
 log = logging.getLogger(__name__)
 
 THRESHOLD = 0.5
-FLOOR = 0.2  # a lower score is kept as nothing found
+MIN_FLAG_SCORE = 0.2  # a lower score is kept as nothing found
 LONGEST_WORDS = 200  # characters of the words that are kept
 DEEPEST = 160  # passages that a search asks for, at most, in place of those that are left out
 
@@ -51,7 +51,7 @@ class InstructionRail:
         """What is found in many texts at once, as an index keeps it."""
         found = zip(texts, self._detect(texts), strict=True)
         return [
-            Flag(self.by, round(score, 4), _words(text, start, end)) if score >= FLOOR else Flag(self.by)
+            Flag(self.by, round(score, 4), _words(text, start, end)) if score >= MIN_FLAG_SCORE else Flag(self.by)
             for text, (score, (start, end)) in found
         ]
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from turnwise.guard.injection import BY_RULE, INNOCENT, RECENT, by_rule
 from turnwise.guard.innocence import is_plainly_innocent
-from turnwise.guard.reading import Reading, View, read
+from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
 from turnwise.text import content_stems
@@ -30,7 +30,7 @@ LONGEST = 100_000  # characters of a message that are scored
 COURTESY = 2  # words; what is no longer can be said after anything
 CLEARLY = 0.3  # by how much the joined text must outdo its parts
 LIKE = 0.3  # share of its words that a message has in common with one that it asks again
-SUSPECT = 0.2  # score of an earlier message from which it is read again by what is slow
+MIN_SUSPECT_SCORE = 0.2  # score of an earlier message from which it is read again by what is slow
 REMEMBERED = 20_000  # texts whose scores are kept
 BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what may go before a request
 ASKING = frozenset({"extract", "override", "persona", "role token"})
@@ -223,7 +223,7 @@ class ExchangeRail:
         before: Sequence[Message],
     ) -> bool:
         """Whether a message of a history that is not ours would have been stopped when it was said."""
-        then = measure if measure.score < SUSPECT else self._read_again(text, measure)
+        then = measure if measure.score < MIN_SUSPECT_SCORE else self._read_again(text, measure)
         judged = self._judged(then, earlier, asked, steps, risk, False, False)
         return judged.stopped or self._refuses(text, measure, before)
 
@@ -329,7 +329,7 @@ def rule_score(text: str) -> float:
         return 0.0
     plain = "\n".join(" ".join(line.split()) for line in text.splitlines())
     view = View(plain, "plain", None, (0, len(plain)), hidden=False)
-    return BY_RULE if by_rule(Reading(text, plain, (view,), {})) else 0.0
+    return BY_RULE if by_rule(TextReading(text, plain, (view,), {})) else 0.0
 
 
 # What all of them are about.

@@ -11,7 +11,7 @@ from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
-from turnwise.guard.reading import Reading, View, read
+from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import standing_at
 from turnwise.types import Embedder, Message
@@ -166,7 +166,7 @@ class InjectionRail:
         reason = f"it reads like an attack on the assistant (“{_words(case.text, span)}”{hidden})"
         return self._found(best, reason, span, {"by": "classifier", "view": view.kind})
 
-    def _most(self, reading: Reading, opens: bool = False) -> tuple[float, View, tuple[int, int]]:
+    def _most(self, reading: TextReading, opens: bool = False) -> tuple[float, View, tuple[int, int]]:
         """The most suspicious form of the message, and the stretch of the original that it means."""
         assert self._classifier is not None
         found = []
@@ -223,7 +223,7 @@ def is_wish_to_be_forgotten(text: str) -> bool:
     return wishes.only and wishes.any_forgetting and not wishes.forgets and not wishes.preferences
 
 
-def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
+def by_rule(reading: TextReading) -> tuple[tuple[int, int], str] | None:
     """A plain command in any form of the message, outside of quotation marks: where it stands, and what it wants."""
     for view in reading.views:
         lower = view.text.lower().replace("\n", " ")

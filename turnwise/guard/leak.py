@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from turnwise.guard.stream import Allowed, Hit, Reader, Shown, bare
+from turnwise.guard.stream import AnswerContext, Reader, SeenText, StreamHit, bare
 from turnwise.guard.verdict import Action, Fails, Span
 
 GAP = 8  # signs and blanks that may stand between two letters of a canary
@@ -38,16 +38,16 @@ class LeakRail:
         self.action: Action = options.get("action", "redact")
         self._canaries = tuple(options.get("canaries", ()))
 
-    def open(self, shown: Shown) -> Reader | None:
-        canaries = [each for each in (*self._canaries, *shown.canaries) if bare(each)]
-        said = _words(shown.system_prompt)
+    def open(self, context: AnswerContext) -> Reader | None:
+        canaries = [each for each in (*self._canaries, *context.canaries) if bare(each)]
+        said = _words(context.system_prompt)
         readers: list[Reader] = [CanaryReader(canaries)] if canaries else []
         if len(said) >= FEWEST:
-            readers.append(PromptReader(said, min(RUN, len(said)), shown.allowed))
+            readers.append(PromptReader(said, min(RUN, len(said)), context.seen))
         return Several(readers) if readers else None
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
-        reader = self.open(shown)
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
+        reader = self.open(context)
         hits = reader.feed(text, True)[0] if reader else []
         return [Span(hit.start, hit.end, hit.kind) for hit in hits]
 
@@ -58,7 +58,7 @@ class Several:
     def __init__(self, readers: Sequence[Reader]) -> None:
         self._readers = readers
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         read = [reader.feed(piece, final) for reader in self._readers]
         return sorted((hit for hits, _ in read for hit in hits), key=lambda hit: hit.start), min(end for _, end in read)
 
@@ -134,7 +134,7 @@ class CanaryReader:
         self._gap = 0
         self._hits: list[tuple[int, int]] = []
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         for character in piece:
             if character.isalnum():
                 self._letter(character)
@@ -155,7 +155,7 @@ class CanaryReader:
         ready = [hit for hit in hits if hit[1] <= settled]
         self._hits = [hit for hit in hits if hit[1] > settled]
         settled = min([settled, *(start for start, _ in self._hits)])
-        return [Hit(start, end, "hidden string", "[hidden string removed]") for start, end in ready], settled
+        return [StreamHit(start, end, "hidden string", "[hidden string removed]") for start, end in ready], settled
 
     def _letter(self, character: str) -> None:
         self._waiting = []
@@ -187,7 +187,7 @@ def _joined(hits: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 class PromptReader:
     """Follows the words of a text for as long as they are those of a prompt."""
 
-    def __init__(self, prompt: Sequence[str], run: int, allowed: Allowed) -> None:
+    def __init__(self, prompt: Sequence[str], run: int, allowed: SeenText) -> None:
         self._run = run
         self._runs, self._begins = _of_prompt(tuple(prompt), run)
         if known := self._runs.intersection(_runs(_words(allowed.text), run)):
@@ -199,9 +199,9 @@ class PromptReader:
         self._last: deque[tuple[str, int]] = deque(maxlen=run)  # words and their places
         self._hit: tuple[int, int] | None = None
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
-        hits: list[Hit] = []
+        hits: list[StreamHit] = []
         unread = len(self._text)
         for word in _WORD.finditer(self._text, self._pos):
             if word.end() == len(self._text) and not final:
@@ -219,7 +219,7 @@ class PromptReader:
         self._text, self._at, self._pos = self._text[unread:], self._at + unread, 0
         return hits, settled
 
-    def _read(self, word: str, start: int, end: int, hits: list[Hit]) -> None:
+    def _read(self, word: str, start: int, end: int, hits: list[StreamHit]) -> None:
         self._last.append((word, start))
         if len(self._last) < self._run or tuple(each for each, _ in self._last) not in self._runs:
             return
@@ -256,5 +256,5 @@ def _runs(words: Sequence[str], size: int) -> Iterator[Run]:
     return zip(*(words[at:] for at in range(size)), strict=False)
 
 
-def _prompt_hit(place: tuple[int, int]) -> Hit:
-    return Hit(*place, "system prompt", "[system prompt removed]")
+def _prompt_hit(place: tuple[int, int]) -> StreamHit:
+    return StreamHit(*place, "system prompt", "[system prompt removed]")

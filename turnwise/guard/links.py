@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from turnwise.guard.stream import Allowed, Hit, Reader, Shown
+from turnwise.guard.stream import AnswerContext, Reader, SeenText, StreamHit
 from turnwise.guard.verdict import Action, Fails, Span
 
 LONGEST_TEXT = 300  # characters of a link's text; what is longer is kept from being a link
@@ -56,27 +56,27 @@ class LinkRail:
         self.action: Action = options.get("action", "redact")
         self._hosts = frozenset(host.lower() for host in options.get("hosts", ()))
 
-    def open(self, shown: Shown) -> Reader | None:
-        return LinkReader(shown.allowed, self._hosts)
+    def open(self, context: AnswerContext) -> Reader | None:
+        return LinkReader(context.seen, self._hosts)
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
-        hits, _ = LinkReader(shown.allowed, self._hosts).feed(text, True)
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
+        hits, _ = LinkReader(context.seen, self._hosts).feed(text, True)
         return [Span(hit.start, hit.end, hit.kind) for hit in hits]
 
 
 class LinkReader:
     """Reads Markdown and HTML as they come, with the brackets that are open."""
 
-    def __init__(self, allowed: Allowed, hosts: frozenset[str]) -> None:
+    def __init__(self, allowed: SeenText, hosts: frozenset[str]) -> None:
         self._allowed = allowed
         self._hosts = hosts
         self._text = ""
         self._at = 0
         self._pos = 0  # in the buffer, up to which it has been read
         self._open: list[tuple[int, bool]] = []  # brackets that are open, by place in the whole text; of a picture?
-        self._hits: list[Hit] = []  # complete, inside a bracket that is open
+        self._hits: list[StreamHit] = []  # complete, inside a bracket that is open
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
         end = len(self._text)
         while self._pos < end:
@@ -170,7 +170,7 @@ class LinkReader:
         self._hits = [hit for hit in self._hits if hit.start < self._at + start]
         pieces, place = [], first
         for hit in inner:
-            pieces += [self._text[place : hit.start - self._at], hit.shown]
+            pieces += [self._text[place : hit.start - self._at], hit.replacement]
             place = hit.end - self._at
         self._add(start, end, "picture" if picture else "link", "".join([*pieces, self._text[place:at]]))
 
@@ -246,8 +246,8 @@ class LinkReader:
             return False
         return _host(plain) in self._hosts or self._allowed.holds_url(address)
 
-    def _add(self, start: int, end: int, kind: str, shown: str) -> None:
-        self._hits.append(Hit(self._at + start, self._at + end, kind, shown))
+    def _add(self, start: int, end: int, kind: str, replacement: str) -> None:
+        self._hits.append(StreamHit(self._at + start, self._at + end, kind, replacement))
 
 
 def _host(address: str) -> str:

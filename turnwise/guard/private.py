@@ -8,7 +8,7 @@ from typing import Any
 
 from turnwise.guard.pii import ALL, REGIONS, checked_kinds, checked_regions, find_pii
 from turnwise.guard.secrets import KINDS, find_secrets
-from turnwise.guard.stream import Reader, Shown, Words
+from turnwise.guard.stream import AnswerContext, Reader, WordReader
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 
@@ -35,12 +35,12 @@ class PrivateRail:
         reason = f"the message holds {', '.join(f'{_article(kind)} {kind}' for kind in kinds)}"
         return Finding(self.name, self.action, 1.0, 0.5, reason, spans, "found")
 
-    def open(self, shown: Shown) -> Reader | None:
-        return Words(self._find, lambda value: self._everywhere or not shown.allowed.holds(value), self._needs)
+    def open(self, context: AnswerContext) -> Reader | None:
+        return WordReader(self._find, lambda value: self._everywhere or not context.seen.holds(value), self._needs)
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
         found = self._find(text)
-        return [each for each in found if self._everywhere or not shown.allowed.holds(text[each.start : each.end])]
+        return [each for each in found if self._everywhere or not context.seen.holds(text[each.start : each.end])]
 
 
 def pii_rail(options: Mapping[str, Any]) -> PrivateRail:

@@ -39,7 +39,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """`plain`: without invisible characters, in compatible forms, look-alikes in the script of their word, gaps as one
     blank. `views`: the plain one, then those that differ and hold words. `signs`: how much of what was undone."""
 
@@ -64,7 +64,7 @@ class Reading:
         return first, max(after, last + 1)
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> TextReading:
     """The reading of any text; it never fails."""
     signs: Counter[str] = Counter()
     views: dict[str, View] = {}
@@ -77,7 +77,7 @@ def read(text: str) -> Reading:
             left -= len(view.text) if views else 0
             views[view.text] = view
     plain, *_ = views.values()
-    return Reading(text, plain.text, tuple(views.values()), MappingProxyType({key: signs[key] for key in +signs}))
+    return TextReading(text, plain.text, tuple(views.values()), MappingProxyType({key: signs[key] for key in +signs}))
 
 
 def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnwise.guard.reading import Reading
-from turnwise.guard.stream import Hit, Reader, Shown
+from turnwise.guard.reading import TextReading
+from turnwise.guard.stream import AnswerContext, Reader, StreamHit
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import stem
 from turnwise.types import Embedder
@@ -84,7 +84,7 @@ class TopicsRail:
         reason = f"{', '.join(topics)} {'is' if len(topics) == 1 else 'are'} not talked about here"
         return Finding(self.name, self.action, 1.0, 0.5, reason, spans, "found")
 
-    def _spans(self, reading: Reading) -> tuple[Span, ...]:
+    def _spans(self, reading: TextReading) -> tuple[Span, ...]:
         """Where a message names a topic: as it stands, or else in the first of its other forms in which it does."""
         if found := self._blocked.find(reading.original):
             return tuple(found)
@@ -93,10 +93,10 @@ class TopicsRail:
                 return tuple(Span(*reading.place(view, each.start, each.end), each.kind) for each in found)
         return ()
 
-    def open(self, shown: Shown) -> Reader | None:  # noqa: ARG002
+    def open(self, context: AnswerContext) -> Reader | None:  # noqa: ARG002
         return TopicReader(self._blocked) if self._blocked else None
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:  # noqa: ARG002
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:  # noqa: ARG002
         return self._blocked.find(text)
 
 
@@ -108,13 +108,13 @@ class TopicReader:
         self._text = ""
         self._at = 0
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
         words = list(_read(self._text))
         unfinished = bool(words) and not final and words[-1][1] == len(self._text)
         begun = words.pop()[0] if unfinished else len(self._text)
         forms = [form for _, _, form in words]
-        hits: list[Hit] = []
+        hits: list[StreamHit] = []
         place = 0
         settled = begun
         while place < len(words):
@@ -124,7 +124,7 @@ class TopicReader:
             found = self._phrases.at(forms, place)
             if found:
                 start, end = words[place][0], words[place + found[0] - 1][1]
-                hits.append(Hit(self._at + start, self._at + end, found[1], f"[{found[1]} removed]"))
+                hits.append(StreamHit(self._at + start, self._at + end, found[1], f"[{found[1]} removed]"))
             place += found[0] if found else 1
         self._text, self._at = self._text[settled:], self._at + settled
         return hits, self._at
