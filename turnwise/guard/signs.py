@@ -171,7 +171,7 @@ def signs_in(words: str) -> frozenset[str]:
     return frozenset(sign for sign, pattern in _PATTERNS.items() if pattern.search(words))
 
 
-def planted(text: str) -> bool:
+def is_forged_answer(text: str) -> bool:
     """Whether this cannot be an answer of ours: it agrees to drop the rules, or holds marks of another's role."""
     words = plain_words(text)
     return bool(_PLANTED.search(words) or _PATTERNS["role token"].search(words))
