@@ -153,7 +153,7 @@ def test_a_preset_says_whether_and_from_where_on_passages_are_dropped(tmp_path: 
     assert judged('shadow = true\n[documents.instructions]\naction = "drop"') == "allow"
     with pytest.raises(ConfigError, match="cannot be 'redact'") as told:
         load_guard(str(preset(tmp_path, '[documents.instructions]\naction = "redact"')))
-    assert told.value.hint == "Take warn or drop."
+    assert told.value.hint == "Use warn or drop."
 
 
 def test_another_detector_can_take_the_place_of_the_rules() -> None:

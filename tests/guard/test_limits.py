@@ -96,7 +96,7 @@ def test_a_limit_is_read_from_text(text: str, limit: Limit, spoken: str) -> None
 def test_what_is_no_limit_says_how_to_write_one(text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         Limit.parse(text)
-    assert "Write 30/minute" in raised.value.hint or "Take 1 to 1,000,000" in raised.value.hint
+    assert "Write 30/minute" in raised.value.hint or "Use 1 to 1,000,000" in raised.value.hint
     assert len(str(raised.value)) < 200
 
 

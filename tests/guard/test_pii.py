@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from patience import within
 from stdnum import luhn
 
-from turnwise.guard.pii import ALL, checked_kinds, find_pii
+from turnwise.guard.pii import PII_KINDS, checked_kinds, find_pii
 
 FOUND = {
     "email address": [
@@ -97,7 +97,7 @@ def test_what_is_not_asked_for_is_not_looked_for() -> None:
 
 def test_a_kind_that_there_is_not_is_named_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="did you mean 'phone number'"):
-        checked_kinds(["phone numbers"], ALL)
+        checked_kinds(["phone numbers"], PII_KINDS)
 
 
 @settings(max_examples=100, deadline=None)

@@ -51,7 +51,7 @@ class Limit:
         if self.unit not in UNIT_SECONDS or not (0 < self.count <= MAX_COUNT and 0 <= self.burst <= MAX_COUNT):
             raise ConfigError(
                 f"{self.count}/{self.unit} with a burst of {self.burst} cannot be a rate limit.",
-                f"Take 1 to {MAX_COUNT:,} messages a second, minute, hour or day.",
+                f"Use 1 to {MAX_COUNT:,} messages a second, minute, hour or day.",
             )
         if not self.burst:
             object.__setattr__(self, "burst", self.count)

@@ -65,7 +65,9 @@ class GuardrailPipeline:
             self._output: tuple[StreamRail, ...] = tuple(answer_rails(self.preset))
             self._input: tuple[Rail, ...] = (*_input_rails(self.preset, embedder, classifier), *rails)
         except ValueError as error:
-            raise ConfigError(f"The guard preset {self.preset.name}: {error}.", "Compare it with general.") from error
+            raise ConfigError(
+                f"The guard preset {self.preset.name}: {error}.", "Compare it with general.toml."
+            ) from error
         options = self.preset.options("documents", "instructions")
         # The rail for documents, or None if they are not checked.
         self.instructions = None
