@@ -43,7 +43,7 @@ def test_a_topic_is_known_by_its_phrases(text: str, topics: list[str]) -> None:
 def test_a_message_that_names_one_is_stopped_and_told_why() -> None:
     found = TopicsRail({"blocked": BLOCKED}).check(Case(read("Give me a stock tip")))
     assert (found.action, found.state) == ("block", "found")
-    assert found.reason == "investments is not talked about here"
+    assert found.reason == "investments is not discussed here"
     assert [(span.start, span.end) for span in found.spans] == [(10, 19)]
     assert TopicsRail({"blocked": BLOCKED}).check(Case(read("Hello"))).action == "allow"
 
@@ -68,7 +68,7 @@ def test_a_topic_that_is_disguised_is_known_too(text: str) -> None:
 
 def test_several_topics_are_told_as_such() -> None:
     found = TopicsRail({"blocked": BLOCKED}).check(Case(read("A stock tip, or a diagnosis?")))
-    assert found.reason == "investments, health are not talked about here"
+    assert found.reason == "investments, health are not discussed here"
 
 
 def test_an_answer_goes_on_without_it_or_stops_before_it() -> None:
