@@ -15,7 +15,7 @@ from turnwise.conversation import Conversation
 from turnwise.errors import EmptyMessage
 from turnwise.guard.pipeline import GuardrailPipeline, redact
 from turnwise.guard.preset import GuardPreset, load_guard
-from turnwise.guard.running import MOST_HANGING
+from turnwise.guard.running import MAX_HANGING_CHECKS
 from turnwise.guard.stream import StreamHit
 from turnwise.guard.verdict import Case, Fails, Finding, Span
 from turnwise.models.embedder import OnnxEmbedder
@@ -240,12 +240,12 @@ def test_a_rail_that_hangs_is_cut_off_at_its_deadline(fails: Fails) -> None:
 def test_a_rail_that_goes_on_hanging_piles_up_no_threads_and_may_come_back() -> None:
     hanging, after = Hanging(), Words("after", "BERT", "warn")
     guard, before = piped(hanging, after), threading.active_count()
-    for _ in range(MOST_HANGING + 10):
+    for _ in range(MAX_HANGING_CHECKS + 10):
         result = guard.check_input("What is BERT?")
         assert result.details["hanging"].state == "timed out"
         assert result.details["after"].state == "found"
-    assert hanging.checks == MOST_HANGING
-    assert threading.active_count() <= before + MOST_HANGING + 1
+    assert hanging.checks == MAX_HANGING_CHECKS
+    assert threading.active_count() <= before + MAX_HANGING_CHECKS + 1
     assert "earlier checks" in result.details["hanging"].reason
     hanging.go_on.set()
     for _ in range(100):
@@ -260,7 +260,7 @@ def test_a_rail_that_goes_on_hanging_piles_up_no_threads_and_may_come_back() -> 
 def test_a_rail_in_one_pipeline_that_hangs_leaves_its_namesake_in_another_alone() -> None:
     stuck, free = Hanging(), Hanging()
     free.go_on.set()
-    for _ in range(MOST_HANGING + 1):
+    for _ in range(MAX_HANGING_CHECKS + 1):
         piped(stuck).check_input("Hi")
     assert piped(free).check_input("Hi").details["hanging"].state == "clear"
     stuck.go_on.set()

@@ -14,7 +14,7 @@ import numpy as np
 from turnwise.guard.decoding import Payload, hidden, payloads, unescaped
 from turnwise.guard.disguises import undisguised, unformatted
 from turnwise.guard.folding import Tape, closed, folded
-from turnwise.guard.letters import BY_13
+from turnwise.guard.letters import ROT13_TABLE
 from turnwise.guard.turning import gives_words_backwards, gives_words_turned, looks_backwards, looks_turned
 from turnwise.guard.vocabulary import Tokens
 
@@ -146,7 +146,7 @@ def _turned(tape: Tape, tokens: Tokens, signs: Counter[str], whole: tuple[int, i
     plainly = gives_words_turned(words)
     if plainly or looks_turned(tokens, words):
         signs["rot13"] += 1
-        yield View(tape.text.translate(BY_13), "rot13", tape.origin(), whole, plainly)
+        yield View(tape.text.translate(ROT13_TABLE), "rot13", tape.origin(), whole, plainly)
     plainly = gives_words_backwards(words)
     if plainly or looks_backwards(tape.text, tokens.all, words):
         signs["reversed"] += 1

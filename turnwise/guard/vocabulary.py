@@ -71,8 +71,8 @@ _CHANCE = frozenset(
     "nova avon edoc gnat tang tang tort clerk pyrex gnat tnat terra barf envy rail sheer one nun ant abba".split()
 )
 _LONG = [word for word in WORDS if len(word) > 3]
-BACKWARDS = frozenset(word[::-1] for word in _LONG) - WORDS - _CHANCE
-TURNED = frozenset(codecs.encode(word, "rot13") for word in _LONG if word.isascii()) - WORDS - _CHANCE
+REVERSED_WORDS = frozenset(word[::-1] for word in _LONG) - WORDS - _CHANCE
+ROT13_WORDS = frozenset(codecs.encode(word, "rot13") for word in _LONG if word.isascii()) - WORDS - _CHANCE
 
 _AROUND = ".,;:?!()[]{}\"“”‘’'…–—-，。、！？：；（）「」《》`*"
 # Any sign but a letter of ASCII as a blank, capitals as small letters.
