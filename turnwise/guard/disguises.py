@@ -10,8 +10,16 @@ from functools import lru_cache
 from itertools import product
 
 from turnwise.guard.folding import Spread, Tape, characters_of
-from turnwise.guard.letters import bare, base_letter, fluency, following, known_small_words
-from turnwise.guard.vocabulary import MAX_TOKEN_CHARS, MAX_WORD_CHARS, WORDS, Tokens, ascii_words, gained, segmented
+from turnwise.guard.letters import bare, base_letter, fluency, follow_odds, known_small_words
+from turnwise.guard.vocabulary import (
+    MAX_TOKEN_CHARS,
+    MAX_WORD_CHARS,
+    WORDS,
+    Tokens,
+    ascii_words,
+    reveals_words,
+    segment,
+)
 
 MAX_VARIANTS = 16  # readings tried for one word in leetspeak
 MIN_RUN_TOGETHER_LETTERS = 14  # a shorter word is not several words without spaces
@@ -87,13 +95,13 @@ def undo_disguises(tape: Tape, tokens: Tokens, signs: Counter[str]) -> tuple[lis
 
 def _remove_markup(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     """Remove formatting inside words."""
-    if not _MARKED.search(tokens.some):
+    if not _MARKED.search(tokens.odd_text):
         return tape, 0
     new = tape.sub(_MARKUP, lambda _: "")
     count = sum(1 for _ in _MARKUP_INSIDE.finditer(tape.text))
     if sum(1 for _ in _MARKUP_BETWEEN.finditer(tape.text)) > 2:
         return new, count
-    return _keep_if_gained(tape, new, count)
+    return _keep_if_revealing(tape, new, count)
 
 
 def strip_formatting(tape: Tape) -> Tape:
@@ -153,7 +161,7 @@ def _is_letter(each: str) -> bool:
 def _is_several_words(letters: str) -> bool:
     if not MIN_RUN_TOGETHER_LETTERS <= len(letters) <= MAX_RUN_LETTERS or letters.lower() in WORDS:
         return False
-    return len(segmented(letters) or ()) > 2
+    return len(segment(letters) or ()) > 2
 
 
 def _join_run(found: re.Match[str]) -> Spread | None:
@@ -167,7 +175,7 @@ def _join_run(found: re.Match[str]) -> Spread | None:
     usual = Counter(gaps).most_common(1)[0][0]
     between = {place + 1 for place, gap in enumerate(gaps) if gap != usual}
     if not between and len(letters) <= MAX_RUN_LETTERS:
-        cut = segmented("".join(run[at] for at in letters).translate(_FIRST_LETTERS))
+        cut = segment("".join(run[at] for at in letters).translate(_FIRST_LETTERS))
         between = {place for place in cut or () if place}
     text: list[str] = []
     places: list[int] = []
@@ -215,7 +223,7 @@ def _repair_broken(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     def split_run_together(found: re.Match[str]) -> Spread | None:
         nonlocal count
         word = found[0]
-        starts = None if word.lower() in WORDS else segmented(word, 0.95)
+        starts = None if word.lower() in WORDS else segment(word, 0.95)
         if starts is None or len(starts) < 3 or len(word) < 3.5 * len(starts):
             return None
         count += 1
@@ -265,15 +273,15 @@ def _remove_accents(tape: Tape, _: Tokens) -> tuple[Tape, int]:
     if not table:
         return tape, 0
     new = tape.derive(tape.text.translate(table), None)
-    return _keep_if_gained(tape, new, sum(map(str.__ne__, tape.text, new.text)))
+    return _keep_if_revealing(tape, new, sum(map(str.__ne__, tape.text, new.text)))
 
 
 def _read_leetspeak(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     """Read digits and symbols in words as letters (leetspeak). At least one result must clearly be a word. If many
     words, of any language, are written like that, all words and numbers are read so."""
-    if not _LEET.search(tokens.some):
+    if not _LEET.search(tokens.odd_text):
         return tape, 0
-    leet_words = {each for each in _LEET_WORD.findall(tokens.some) if not each.isalpha() and not each.isdigit()}
+    leet_words = {each for each in _LEET_WORD.findall(tokens.odd_text) if not each.isalpha() and not each.isdigit()}
     found = {each: word for each in leet_words if (word := _as_known_word(each))}
     plain = [word for word in found.values() if len(word) > 3]
     many = _is_leetspeak(leet_words, tokens)
@@ -335,7 +343,7 @@ def _as_letters(word: str) -> str:
     for at, choices in enumerate(map(_LEET_LETTERS.get, body)):
         if choices and len(choices) > 1:
             before, after = letters[at - 1 : at] or " ", letters[at + 1 : at + 2] or " "
-            odds = [following(before, each) + following(each, after) for each in choices]
+            odds = [follow_odds(before, each) + follow_odds(each, after) for each in choices]
             if odds[1] > odds[0] + FIRST_LETTER_LOG_ODDS:
                 letters = letters[:at] + choices[1] + letters[at + 1 :]
     if not any(map(str.isalpha, body)) and letters not in known_small_words():
@@ -349,5 +357,5 @@ def _match_case(letters: str, word: str) -> str:
     return letters.upper() if capitals else letters
 
 
-def _keep_if_gained(old: Tape, new: Tape, count: int) -> tuple[Tape, int]:
-    return (new, count) if gained(ascii_words(old.text), ascii_words(new.text)) else (old, 0)
+def _keep_if_revealing(old: Tape, new: Tape, count: int) -> tuple[Tape, int]:
+    return (new, count) if reveals_words(ascii_words(old.text), ascii_words(new.text)) else (old, 0)

@@ -51,21 +51,21 @@ def fluency(words: str) -> float:
     """Average log-odds that the letters of words follow one another, compared with chance: above 0 for most words,
     below 0 for most codes."""
     letters = _numbers(f" {bare(words)} ")
-    return float(_following()[letters[:-1], letters[1:]].mean())
+    return float(_follow_table()[letters[:-1], letters[1:]].mean())
 
 
 @lru_cache(maxsize=8192)
-def following(before: str, after: str) -> float:
+def follow_odds(before: str, after: str) -> float:
     """Log-odds that one letter comes after another, compared with chance. A space is the end of a word."""
     first, second = _numbers(bare(before))[0], _numbers(bare(after))[0]  # a letter may become two in lower case
-    return float(_following()[first, second])
+    return float(_follow_table()[first, second])
 
 
-def turned_odds(text: str) -> tuple[float, int]:
+def plain_odds(text: str) -> tuple[float, int]:
     """Log-odds that the words of a text, with spaces around them, are plain rather than ROT13, and the number of letter
     pairs this is based on. Accented letters are not turned, so they do not count."""
     letters = _numbers(text.lower())
-    odds = _unturned()[letters[:-1], letters[1:]]
+    odds = _plain_table()[letters[:-1], letters[1:]]
     return float(odds.sum()), int(np.count_nonzero(odds))
 
 
@@ -96,14 +96,14 @@ def _pairs() -> Odds:
 
 
 @cache
-def _following() -> Odds:
+def _follow_table() -> Odds:
     pairs = _pairs()[:27, :27]
     chances = pairs - np.log(np.exp(pairs).sum(1, keepdims=True)) + np.log(27)
     return np.pad(chances, (0, 1))
 
 
 @cache
-def _unturned() -> Odds:
+def _plain_table() -> Odds:
     turned = np.array([0, *((np.arange(26) + 13) % 26 + 1), 27])
     odds: Odds = _pairs() - _pairs()[np.ix_(turned, turned)]
     odds[27], odds[:, 27] = 0, 0

@@ -15,7 +15,7 @@ from turnwise.guard.decoding import Payload, invisible_payloads, payloads, unesc
 from turnwise.guard.disguises import strip_formatting, undo_disguises
 from turnwise.guard.folding import Tape, collapse_spaces, fold
 from turnwise.guard.letters import ROT13_TABLE
-from turnwise.guard.turning import gives_words_backwards, gives_words_turned, looks_backwards, looks_turned
+from turnwise.guard.turning import gives_words_backwards, gives_words_in_rot13, looks_backwards, looks_like_rot13
 from turnwise.guard.vocabulary import Tokens
 
 MAX_DEPTH = 3  # nested encodings
@@ -144,8 +144,8 @@ def _payloads_in(tape: Tape, tokens: Tokens, length: int) -> list[tuple[Payload,
 def _turned_views(tape: Tape, tokens: Tokens, signs: Counter[str], whole: tuple[int, int]) -> Iterator[View]:
     """Views of the text in ROT13 and backwards, if it shows signs of either."""
     words = tokens.words()
-    certain = gives_words_turned(words)
-    if certain or looks_turned(tokens, words):
+    certain = gives_words_in_rot13(words)
+    if certain or looks_like_rot13(tokens, words):
         signs["rot13"] += 1
         yield View(tape.text.translate(ROT13_TABLE), "rot13", tape.origin(), whole, certain)
     certain = gives_words_backwards(words)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from turnwise.guard.letters import ROT13_TABLE, turned_odds
+from turnwise.guard.letters import ROT13_TABLE, plain_odds
 from turnwise.guard.vocabulary import REVERSED_WORDS, ROT13_WORDS, WORDS, Tokens
 
 # A text is ROT13 if its log-odds of being plain are below both: of all letter pairs together, and of a pair on average.
@@ -21,7 +21,7 @@ _CLOSING_OR_DOT = f".{_CLOSING}"  # a dot also starts the names of some files
 _OPENING = "([{¿¡"
 
 
-def gives_words_turned(words: set[str]) -> bool:
+def gives_words_in_rot13(words: set[str]) -> bool:
     """Whether these lower-case words are known words in ROT13."""
     known, unknown = _split_known(words)
     return _are_certain(words & ROT13_WORDS) or _gives_more(known, " ".join(unknown).translate(ROT13_TABLE).split())
@@ -33,12 +33,12 @@ def gives_words_backwards(words: set[str]) -> bool:
     return _are_certain(words & REVERSED_WORDS) or _gives_more(known, [word[::-1] for word in unknown])
 
 
-def looks_turned(tokens: Tokens, words: set[str]) -> bool:
+def looks_like_rot13(tokens: Tokens, words: set[str]) -> bool:
     """Whether one of these words is a long known word in ROT13, or the letters follow one another as in a language in
     ROT13."""
     if any(len(word) >= MIN_CERTAIN_LETTERS for word in words & ROT13_WORDS):
         return True
-    odds, pairs = turned_odds(f" {' '.join(words - WORDS)} ")
+    odds, pairs = plain_odds(f" {' '.join(words - WORDS)} ")
     limit = MAX_TOTAL_LOG_ODDS_MIXED if tokens.in_other_script() else MAX_TOTAL_LOG_ODDS
     return odds < min(limit, MAX_PAIR_LOG_ODDS * pairs)
 

@@ -84,17 +84,17 @@ class Tokens:
     """The distinct tokens of a text, split at whitespace. `odd` are those that are more than a word with punctuation
     around it. Searching these is faster than searching a long text."""
 
-    __slots__ = ("all", "long", "odd", "some")
+    __slots__ = ("all", "long", "odd", "odd_text")
 
     def __init__(self, text: str) -> None:
         self.all = set(text.split())
         odd = [each for each in self.all if not each.isalpha() and _is_odd(each.strip(_PUNCTUATION))]
         self.odd = [each for each in odd if len(each) <= MAX_TOKEN_CHARS]
         self.long = [each for each in odd if len(each) > MAX_TOKEN_CHARS]  # perhaps a payload, but not a disguised word
-        self.some = "\n".join(self.odd)
+        self.odd_text = "\n".join(self.odd)
 
     def any_like(self, pattern: re.Pattern[str]) -> bool:
-        return bool(pattern.search(self.some)) or any(map(pattern.search, self.long))
+        return bool(pattern.search(self.odd_text)) or any(map(pattern.search, self.long))
 
     def words(self) -> set[str]:
         return ascii_words(" ".join(self.all))
@@ -116,13 +116,13 @@ def ascii_words(text: str) -> set[str]:
     return set(text.encode("ascii", "replace").translate(_LETTERS_ONLY).decode("ascii").split())
 
 
-def gained(before: set[str], after: set[str]) -> bool:
+def reveals_words(before: set[str], after: set[str]) -> bool:
     """Whether a change clearly revealed words: one of more than four letters, or two of more than two."""
     new = [word for word in (after - before) & WORDS if len(word) > 2]
     return len(new) > 1 or any(len(word) > 4 for word in new)
 
 
-def segmented(letters: str, share: float = 0.75) -> list[int] | None:
+def segment(letters: str, share: float = 0.75) -> list[int] | None:
     """Where the words start in letters without spaces, or None if known words cover less than this share of them. A
     word counts by the square of its length, so that long words win over short ones inside them."""
     low = letters.lower()
