@@ -1,4 +1,4 @@
-"""What docs/GUARD.md shows runs, and what it lists is all there is."""
+"""The examples in docs/GUARD.md run, and its lists are complete."""
 
 from __future__ import annotations
 

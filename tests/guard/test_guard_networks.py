@@ -1,4 +1,4 @@
-"""What the guard's networks read of a message, and that reading much at once changes nothing."""
+"""What the guard's networks read of a message, and that reading many at once changes nothing."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_order_is_found_wherever_it_stands_in_a_long_passage(guard: OnnxGuard
 @pytest.mark.parametrize(
     "text",
     [
-        "my İ password: Tr0ub4dor&3",  # a letter whose small form is longer
+        "my İ password: Tr0ub4dor&3",  # a letter that is longer in lower case
         "İİİ the paſſword is Tr0ub4dor&3",
         "passage one, and the password is Tr0ub4dor&3",
         "the API-key = q8Zr!2vLx9Wt and more",

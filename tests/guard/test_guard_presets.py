@@ -1,4 +1,4 @@
-"""Guard presets: each can be read and differs as it says, and a file with a mistake in it is refused with a hint."""
+"""Guard presets: each loads and differs as described, and a file with a mistake is refused with a hint."""
 
 from __future__ import annotations
 

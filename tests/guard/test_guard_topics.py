@@ -1,4 +1,4 @@
-"""Topics that are not talked about, and topics that a conversation should keep to."""
+"""Topics that must not be discussed, and topics that a conversation should stay on."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_where_it_is_cut_makes_no_difference(pieces: list[str]) -> None:
 
 
 class Near:
-    """Knows one thing: what is about books."""
+    """An embedder that only knows whether a text is about books."""
 
     name = "near"
     dimension = 2

@@ -1,4 +1,4 @@
-"""What the assistant was told in confidence does not come out, however it is written."""
+"""Confidential text does not get into answers, however it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rate limits: the same sum in memory, in SQLite and in Redis, whatever clocks, processes and servers do."""
+"""Rate limits: the same decisions in memory, SQLite and Redis, whatever clocks, processes and servers do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANN = {"user": "ann"}
 
 
 class Clock:
-    """Microseconds that the test sets."""
+    """A clock in microseconds that the test sets."""
 
     def __init__(self, now: int = 1_800_000_000 * SECOND) -> None:
         self.now = now
@@ -45,7 +45,7 @@ class Clock:
 
 
 class Model:
-    """Who is allowed, by definition: in no window more than the burst and what comes back during it."""
+    """The definition of a limit: no window has more messages than the burst and what comes back during it."""
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
@@ -179,7 +179,7 @@ def test_sqlite_and_memory_decide_alike(
 
 
 def test_redis_makes_the_same_sum(redis_server: RedisServer) -> None:
-    """Long intervals, in which the server's clock stands nearly still."""
+    """With long intervals, during which the server's clock hardly moves."""
     for number, (count, burst) in enumerate(itertools.product((1, 3, 7), (1, 2, 5))):
         limits = {"user": Limit(count, "day", burst), "address": Limit(2, "day", 3)}
         theirs = RateLimiter(limits, RedisStore(redis_server.url, timeout=5))
@@ -352,7 +352,7 @@ def test_sqlite_forgets_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(10):
         limiter.hit({"user": f"later {number}"})
     assert rows() <= 10
-    clock.now -= 86_400 * SECOND  # all of them lie in the future now
+    clock.now -= 86_400 * SECOND  # now all of them are in the future
     for number in range(10):
         limiter.hit({"user": f"earlier {number}"})
     assert rows() <= 10
@@ -415,7 +415,7 @@ def own_redis() -> Iterator[RedisServer]:
 
 
 class Seconds:
-    """A clock for how long a store rests."""
+    """A clock in seconds, for retries of a store that failed."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -426,7 +426,7 @@ class Seconds:
 
 def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     seconds = Seconds()
-    patient = RedisStore(own_redis.url, timeout=1)  # a busy machine is no fault
+    patient = RedisStore(own_redis.url, timeout=1)  # a busy machine is not a failure
     limiter = RateLimiter({"user": Limit(3, "day")}, patient, clock=seconds)
     assert [limiter.hit(ANN).remaining for _ in range(2)] == [2, 1]
 
@@ -561,7 +561,7 @@ def test_a_turn_is_counted_for_all_that_is_known_of_it() -> None:
 
 @pytest.fixture
 def limited(sample_library: Path) -> Callable[..., Iterator[Client]]:
-    """A real server over the sample library, with these settings."""
+    """A real server with the sample library and these settings."""
 
     def limited(**changed: object) -> Iterator[Client]:
         with (

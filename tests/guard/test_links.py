@@ -1,4 +1,4 @@
-"""No picture and no link carries data to a place that the reader has not been shown."""
+"""No image or link sends data to an address that the reader has not already seen."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_is_known_or_no_link_stays(text: str) -> None:
         ("[text](<https://evil.example/a b> 'title')", "text"),
         ("[a [b] c](https://evil.example)", "a [b] c"),
         ("[![alt](https://evil.example/i.png)](https://evil.example)", "alt"),
-        ("![alt](https://lib.example/d) b", "alt b"),  # a picture never stays
+        ("![alt](https://lib.example/d) b", "alt b"),  # an image is always removed
         ("![alt][name] b", "alt b"),
         ("[name]: https://evil.example/?q=s 'title'", " 'title'"),
         ("see https://evil.example/p?q=secret#x.", "see evil.example/p."),

@@ -1,4 +1,4 @@
-"""What may go out while it streams: only real sources cited, no markers in halves, no pictures that carry data away."""
+"""Streamed answers: only real sources are cited, no citation is split, and no image carries data away."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ PICTURES = {
 @pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "letter by letter"])
 def test_no_picture_gets_through(text: str, whole: bool) -> None:
-    """Checked as a page would read it: with a Markdown parser."""
+    """Checked with a Markdown parser, as a page would render it."""
     shown = released(text) if whole else released(*text)
     assert "<img" not in MarkdownIt("commonmark", {"html": True}).render(shown)
 
@@ -152,7 +152,7 @@ def test_ordinary_text_is_not_held_back() -> None:
 # --- nothing leaks, wherever the stream is cut -------------------------------------------------------------------
 
 LINE = "MIIEowIBAAKCAQEA7bq3kd82hf9sdf7h2kfh38fhs8dfh3k2"
-HIDDEN = {  # what is written, and what of it may not be seen
+HIDDEN = {  # a text, and the part of it that must not be shown
     "4111 1111 1111 1111": "1111 1111",
     "4111-1111-1111-1111": "1111-1111",
     "jane.doe@mail.example.com": "doe@",
@@ -209,7 +209,8 @@ def cut(text: str, *places: int) -> list[str]:
 
 @pytest.mark.parametrize(("written", "hidden"), HIDDEN.items(), ids=[each[:12] for each in HIDDEN])
 def test_wherever_it_is_cut_in_two_or_three_nothing_of_it_is_seen(written: str, hidden: str) -> None:
-    """All cuts in two and in three (of a long one, those in three at every third place), and letter by letter."""
+    """All cuts into two and three pieces (for a long text, three pieces only at every third position), and single
+    letters."""
     text = f"so {written} it"
     whole = guarded([text])
     assert hidden not in whole

@@ -1,4 +1,4 @@
-"""Personal data of fixed form is found, and numbers that only look like it are left alone."""
+"""Personal data of a fixed form is found, and numbers that only look like it are left alone."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_it_is_found(kind: str, text: str) -> None:
         "std::vector, a::b, 12:30:45, ab:cd",
         "id=4155552671&x=1, var_4155552671, 0x4155552671",
         "react@18.2.0, git@github.com:me/it.git, @user, user@localhost",
-        "4111 1111 1111 1112",  # no check digit
+        "4111 1111 1111 1112",  # wrong check digit
         "GB29 NWBK 6016 1331 9268 18",
         "000-12-3456 and 666-12-3456",
         "call 2017-06-25 the day, or 250-300 a class",
