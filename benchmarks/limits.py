@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.services import CannotInstall, redis
 from turnwise.guard.limit_stores import RedisStore, SqliteStore
-from turnwise.guard.limits import WHOSE, Limit, LimitStore, MemoryStore, RateLimiter
+from turnwise.guard.limits import LIMIT_SCOPES, Limit, LimitStore, MemoryStore, RateLimiter
 
 USERS = 1000
 
@@ -37,8 +37,8 @@ def main() -> None:
         except CannotInstall as reason:
             print(reason, file=sys.stderr)
         for name, store in stores.items():
-            allowed = RateLimiter({kind: Limit(1_000_000, "day") for kind in WHOSE}, store, fail_closed=True)
-            refusing = {kind: Limit(1_000_000, "day") for kind in WHOSE} | {"conversation": Limit(1, "day")}
+            allowed = RateLimiter({kind: Limit(1_000_000, "day") for kind in LIMIT_SCOPES}, store, fail_closed=True)
+            refusing = {kind: Limit(1_000_000, "day") for kind in LIMIT_SCOPES} | {"conversation": Limit(1, "day")}
             show(f"{name}, allowed", allowed, hits)
             show(f"{name}, refused", RateLimiter(refusing, store, fail_closed=True), hits)
             store.close()

@@ -609,7 +609,7 @@ def test_the_doctor_finds_a_damaged_network_of_the_guard(
     (tmp_path / "guard_foreign.onnx").unlink()
     (tmp_path / "guard_foreign.onnx").write_bytes(b"rubbish")
     assert examined("--library", birds)["guard"]["status"] == "ok"
-    monkeypatch.setattr("turnwise.cli.doctor.trained", lambda: OnnxGuard(tmp_path))
+    monkeypatch.setattr("turnwise.cli.doctor.default_classifier", lambda: OnnxGuard(tmp_path))
     found = examined("--library", birds)["guard"]
     assert found["status"] == "fail"
     assert "guard_foreign.onnx is not the file that its card names" in found["message"]

@@ -291,7 +291,7 @@ class Engine:
         """The ones known so far."""
         if (rail := self._parts.guard.instructions) is None:
             return []
-        found = [dataclasses.replace(each, passages=rail.among(each.passages)) for each in self.index.suspects()]
+        found = [dataclasses.replace(each, passages=rail.suspects(each.passages)) for each in self.index.suspects()]
         return [each for each in found if each.passages or each.hidden]
 
     def flagged(self, documents: Iterable[DocumentInfo]) -> set[int]:
@@ -300,7 +300,7 @@ class Engine:
         if rail is None:
             return set()
         found = self.index.flags(each.id for each in asked)
-        return {each.id for each in asked if each.hidden or rail.among(found.get(each.id, ()))}
+        return {each.id for each in asked if each.hidden or rail.suspects(found.get(each.id, ()))}
 
     def add_tool(self, tool: Tool | Callable[..., Any]) -> None:
         """Let turns call a function of yours (see `turnwise.tool`). Yours are asked before the built-in ones."""
@@ -330,7 +330,7 @@ class Engine:
         rail = self._parts.guard.instructions
         if rail is None:
             return hits
-        passages = rail.looked_at(self.index, [hit.passage for hit in hits])
+        passages = rail.with_flags(self.index, [hit.passage for hit in hits])
         return [dataclasses.replace(hit, passage=passage) for hit, passage in zip(hits, passages, strict=True)]
 
     def find(self, query: SearchQuery, k: int) -> list[Hit]:

@@ -1,4 +1,4 @@
-"""A whole answer judged: what of it may be shown, what was found, and what the conversation keeps."""
+"""Checking a complete answer: what may be shown of it, what was found, and what the conversation records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation as people keep one: turns, times, limits, and a way to write it down and read it back."""
+"""Conversations: turns, times, rate limits, and conversion to and from plain data."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_user_turns_count_once_and_blocked_ones_too() -> None:
     talk.add_turn(None, "Welcome!")
     talk.add_turn("One", "ok")
     talk.add_turn("Two", status="blocked")
-    assert talk.check_rate_limit().remaining == 0  # once the next one has come
+    assert talk.check_rate_limit().remaining == 0  # after the next message
     assert talk.check_rate_limit(), "to check is not to count"
     talk.add_turn("Three", "ok")
     refused = talk.check_rate_limit()
@@ -212,7 +212,7 @@ def test_a_limit_outlives_being_written_down() -> None:
 
 @given(st.lists(st.floats(0, 300), max_size=40), st.integers(1, 6), st.integers(1, 6))
 def test_the_limit_is_that_of_the_rate_limiter(gaps: list[float], count: int, burst: int) -> None:
-    """The turns alone say what a limiter knows that saw each of them when it came."""
+    """The turns alone give the same result as a limiter that saw each of them when it was sent."""
     limit, turns, at, whole_at = Limit(count, "minute", burst), [], 1_000_000.0, 0
     for gap in gaps:
         at += gap

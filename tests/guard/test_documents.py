@@ -1,4 +1,4 @@
-"""Documents that instruct the assistant: what the rules find, what the rail makes of it, and what a library gives."""
+"""Documents that instruct the assistant: what the rules find, what the rail decides, and what a library returns."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_preset_says_whether_and_from_where_on_passages_are_dropped(tmp_path: 
     assert judged('shadow = true\n[documents.instructions]\naction = "drop"') == "allow"
     with pytest.raises(ConfigError, match="cannot be 'redact'") as told:
         load_guard(str(preset(tmp_path, '[documents.instructions]\naction = "redact"')))
-    assert told.value.hint == "Take warn or drop."
+    assert told.value.hint == "Use warn or drop."
 
 
 def test_another_detector_can_take_the_place_of_the_rules() -> None:
@@ -168,7 +168,7 @@ def test_another_detector_can_take_the_place_of_the_rules() -> None:
 
 
 class Shelf:
-    """An index of these texts, the first the best; it keeps the flags that it is given."""
+    """An index of these texts, best first, that stores the flags it is given."""
 
     def __init__(self, *texts: str, broken: bool = False) -> None:
         self.passages = [Passage(number, 1, "Herons", "a", text) for number, text in enumerate(texts, 1)]
@@ -242,7 +242,7 @@ QUESTION = "Where does the grey heron build its nest?"
 
 @pytest.fixture
 def open_library(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
-    """Opens the test's library, with settings of a test's choice."""
+    """Opens the test's library with the given settings."""
     opened: list[Engine] = []
 
     def open_library(**settings: Any) -> Engine:
@@ -255,7 +255,7 @@ def open_library(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 
 
 def unchecked(tmp_path: Path) -> Engine:
-    """The test's library with a guard that does not look at documents."""
+    """The test's library with a guard that does not check documents."""
     return build(Settings(library=str(tmp_path / "library"), guard=str(preset(tmp_path, ""))), create=True)
 
 
@@ -338,7 +338,7 @@ def test_a_whole_library_can_be_checked_at_once(
 
 
 def poisoned_among_many(folder: Path) -> None:
-    """As many documents as are checked before they are put in, and then one that gives orders."""
+    """As many documents as are checked before they are added, and then one with instructions."""
     for number in range(CHECKED_AT_ONCE):
         (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
     (folder / "poison.md").write_text(POISON)
@@ -371,7 +371,7 @@ def test_what_an_interrupted_call_left_unchecked_is_told_by_the_next(
 ) -> None:
     poisoned_among_many(folder)
     engine = open_library()
-    engine.read(folder)  # and it goes no further
+    engine.read(folder)  # and nothing else happens
     assert [Path(source).name for source in engine.unchecked()] == ["heron.md", "poison.md"]
     report = engine.add(folder)
     assert (report.added, report.unchanged) == (0, CHECKED_AT_ONCE + 2)
@@ -438,7 +438,7 @@ def test_instructions_that_no_reader_sees_are_reported_and_never_read(
     assert suspect.passages == ()
     assert not any("HACKED" in hit.passage.text for hit in engine.search("HACKED", 10))
     assert [each.source for each in engine.suspects()] == [suspect.source]
-    assert "They eat" in " ".join(hit.passage.text for hit in engine.search("Herons eat"))  # the rest answers
+    assert "They eat" in " ".join(hit.passage.text for hit in engine.search("Herons eat"))  # the other passages answer
 
 
 def test_a_title_a_name_and_an_author_can_hold_instructions_too(

@@ -1,4 +1,4 @@
-"""What docs/GUARD.md shows runs, and what it lists is all there is."""
+"""The examples in docs/GUARD.md run, and its lists are complete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.preset import RAILS, preset_names
-from turnwise.guard.running import MOST_HANGING
+from turnwise.guard.running import MAX_HANGING_CHECKS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "GUARD.md").read_text(encoding="utf-8")
 CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
@@ -34,7 +34,7 @@ def test_every_rail_and_preset_is_on_the_page() -> None:
     listed = {(rail, side) for rail, told in rows for side in told.split(", ") if side in RAILS}
     assert listed - {("shape", "input")} == sides
     assert set(re.findall(r"^\| (\w+) \| [^|]*\|$", PAGE.partition("## Presets")[2], re.M)) >= set(preset_names())
-    assert MOST_HANGING == 3, "the page says: after three checks"
+    assert MAX_HANGING_CHECKS == 3, "the page says: after three checks"
 
 
 def test_the_fields_on_the_page_are_those_of_a_result() -> None:

@@ -1,4 +1,4 @@
-"""Guard presets: each can be read and differs as it says, and a file with a mistake in it is refused with a hint."""
+"""Guard presets: each loads and differs as described, and a file with a mistake is refused with a hint."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_threshold_is_written_in_the_file(name: str) -> None:
         ("shadow = 'yes'", "should be true or false", "general"),
         ("deadline = 0", "cannot be 0", "seconds"),
         ("deadline = [", "cannot be read", "copy one that works"),
-        ("name = 5", "should be a text", "general"),
+        ("name = 5", "should be a string", "general"),
     ],
     ids=lambda value: str(value)[:24],
 )
@@ -135,10 +135,10 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     ("written", "told"),
     [
         ('[input.pii]\nkinds = ["emial address"]', "no kind 'emial address'"),
-        ("[input.pii]\nkinds = [3]", "'kinds' in .* should be a list of texts"),
+        ("[input.pii]\nkinds = [3]", "'kinds' in .* should be a list of strings"),
         ('[output.pii]\nregions = ["XX"]', "no region 'XX'"),
         ('[input.topics]\nblocked = {"money" = "stocks"}', "the topic 'money' should be a list"),
-        ("[output.leak]\ncanaries = [1]", "'canaries' in .* should be a list of texts"),
+        ("[output.leak]\ncanaries = [1]", "'canaries' in .* should be a list of strings"),
         ("[input.exchange]\nthreshold = nan", "'threshold' in .* cannot be nan"),
     ],
 )

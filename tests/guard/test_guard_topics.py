@@ -1,4 +1,4 @@
-"""Topics that are not talked about, and topics that a conversation should keep to."""
+"""Topics that must not be discussed, and topics that a conversation should stay on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.guard.reading import read
-from turnwise.guard.stream import Redactor, Shown
+from turnwise.guard.stream import AnswerContext, Redactor
 from turnwise.guard.topics import OffTopicRail, Phrases, TopicsRail
 from turnwise.guard.verdict import Case
 from turnwise.types import Message
@@ -20,7 +20,7 @@ RAIL = TopicsRail({"blocked": BLOCKED, "action": "redact"})
 
 
 def released(pieces: Sequence[str], rail: TopicsRail = RAIL) -> str:
-    stream = Redactor([rail], Shown())
+    stream = Redactor([rail], AnswerContext())
     return "".join(map(stream.feed, pieces)) + stream.feed("", True)
 
 
@@ -43,7 +43,7 @@ def test_a_topic_is_known_by_its_phrases(text: str, topics: list[str]) -> None:
 def test_a_message_that_names_one_is_stopped_and_told_why() -> None:
     found = TopicsRail({"blocked": BLOCKED}).check(Case(read("Give me a stock tip")))
     assert (found.action, found.state) == ("block", "found")
-    assert found.reason == "investments is not talked about here"
+    assert found.reason == "investments is not discussed here"
     assert [(span.start, span.end) for span in found.spans] == [(10, 19)]
     assert TopicsRail({"blocked": BLOCKED}).check(Case(read("Hello"))).action == "allow"
 
@@ -68,7 +68,7 @@ def test_a_topic_that_is_disguised_is_known_too(text: str) -> None:
 
 def test_several_topics_are_told_as_such() -> None:
     found = TopicsRail({"blocked": BLOCKED}).check(Case(read("A stock tip, or a diagnosis?")))
-    assert found.reason == "investments, health are not talked about here"
+    assert found.reason == "investments, health are not discussed here"
 
 
 def test_an_answer_goes_on_without_it_or_stops_before_it() -> None:
@@ -98,7 +98,7 @@ def test_where_it_is_cut_makes_no_difference(pieces: list[str]) -> None:
 
 
 class Near:
-    """Knows one thing: what is about books."""
+    """An embedder that only knows whether a text is about books."""
 
     name = "near"
     dimension = 2

@@ -1,4 +1,4 @@
-"""What may come in: text of a shape that can be worked with, and no plain command to drop the instructions."""
+"""Messages must have a usable shape, and plain commands to drop the instructions are refused."""
 
 from __future__ import annotations
 

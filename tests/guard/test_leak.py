@@ -1,4 +1,4 @@
-"""What the assistant was told in confidence does not come out, however it is written."""
+"""Confidential text does not get into answers, however it is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from patience import within
 
 from turnwise.guard.leak import LeakRail
-from turnwise.guard.stream import Allowed, Redactor, Shown
+from turnwise.guard.stream import AnswerContext, Redactor, SeenText
 
 CANARY = "Blue-Falcon-77"
 PROMPT = (
@@ -23,7 +23,7 @@ RAIL = LeakRail({})
 
 
 def released(text: str, *, canaries: tuple[str, ...] = (CANARY,), prompt: str = "", allowed: str = "") -> str:
-    stream = Redactor([RAIL], Shown(prompt, canaries, Allowed(allowed)))
+    stream = Redactor([RAIL], AnswerContext(prompt, canaries, SeenText(allowed)))
     return stream.feed(text) + stream.feed("", True)
 
 
@@ -96,8 +96,8 @@ def test_words_that_the_reader_has_seen_are_no_leak() -> None:
 
 
 def test_with_nothing_to_hide_nothing_is_read() -> None:
-    assert RAIL.open(Shown()) is None
-    assert RAIL.open(Shown(system_prompt="Be kind.")) is None
+    assert RAIL.open(AnswerContext()) is None
+    assert RAIL.open(AnswerContext(system_prompt="Be kind.")) is None
 
 
 @settings(max_examples=150, deadline=None)
@@ -113,7 +113,7 @@ def test_any_canary_is_found_with_any_signs_between(canary: str, data: st.DataOb
 @pytest.mark.parametrize("piece", ["blue", "b", "b ", "bluefalcon7", "77", "the passages that you are shown "])
 def test_hostile_texts_do_not_stall(piece: str) -> None:
     text = piece * (50_000 // len(piece))
-    stream = Redactor([RAIL], Shown(PROMPT, (CANARY, "bbbbbbbbbbbbbc")))
+    stream = Redactor([RAIL], AnswerContext(PROMPT, (CANARY, "bbbbbbbbbbbbbc")))
     with within(5):
         for at in range(0, len(text), 20):
             stream.feed(text[at : at + 20])

@@ -1,4 +1,4 @@
-"""Rate limits: the same sum in memory, in SQLite and in Redis, whatever clocks, processes and servers do."""
+"""Rate limits: the same decisions in memory, SQLite and Redis, whatever clocks, processes and servers do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import logging
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.errors import ConfigError, LimitsUnavailable, TooManyRequests
 from turnwise.guard.limit_stores import RedisStore, SqliteStore, rate_limiter
-from turnwise.guard.limits import REST, Allowance, Limit, LimitStore, MemoryStore, RateLimiter, admit
+from turnwise.guard.limits import STORE_RETRY_SECONDS, Limit, LimitStore, MemoryStore, RateLimiter, admit
 from turnwise.server.caller import address_of
 from turnwise.server.run import running
 from turnwise.types import TurnRequest
@@ -36,7 +35,7 @@ ANN = {"user": "ann"}
 
 
 class Clock:
-    """Microseconds that the test sets."""
+    """A clock in microseconds that the test sets."""
 
     def __init__(self, now: int = 1_800_000_000 * SECOND) -> None:
         self.now = now
@@ -46,7 +45,7 @@ class Clock:
 
 
 class Model:
-    """Who is allowed, by definition: in no window more than the burst and what comes back during it."""
+    """The definition of a limit: no window has more messages than the burst and what comes back during it."""
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
@@ -85,7 +84,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LimitStore
 )
 def test_a_limit_is_read_from_text(text: str, limit: Limit, spoken: str) -> None:
     assert Limit.parse(text) == limit
-    assert limit.spoken == spoken
+    assert limit.description == spoken
     assert Limit.parse(str(limit)) == limit
 
 
@@ -97,7 +96,7 @@ def test_a_limit_is_read_from_text(text: str, limit: Limit, spoken: str) -> None
 def test_what_is_no_limit_says_how_to_write_one(text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         Limit.parse(text)
-    assert "Write 30/minute" in raised.value.hint or "Take 1 to 1,000,000" in raised.value.hint
+    assert "Write 30/minute" in raised.value.hint or "Use 1 to 1,000,000" in raised.value.hint
     assert len(str(raised.value)) < 200
 
 
@@ -147,18 +146,18 @@ def test_as_many_pass_as_the_limit_says_and_what_is_refused_costs_nothing(
 @given(LIMITS, STEPS)
 def test_who_waits_as_long_as_told_passes_and_not_sooner(limit: Limit, steps: list[tuple[int, str, str]]) -> None:
     clock = Clock()
-    allowance = Allowance(limit, clock=clock)
+    limiter = RateLimiter({"user": limit}, MemoryStore(clock=clock))
     for wait, *_ in steps:
         clock.now += wait
-        decision = allowance.hit()
+        decision = limiter.hit(ANN)
         if decision.allowed:
             assert decision.remaining is not None
             assert decision.remaining < limit.burst
             continue
         clock.now += round(decision.retry_after * SECOND) - 1
-        assert not allowance.hit().allowed
+        assert not limiter.hit(ANN).allowed
         clock.now += 1
-        assert allowance.hit().allowed
+        assert limiter.hit(ANN).allowed
 
 
 @settings(max_examples=25)
@@ -180,7 +179,7 @@ def test_sqlite_and_memory_decide_alike(
 
 
 def test_redis_makes_the_same_sum(redis_server: RedisServer) -> None:
-    """Long intervals, in which the server's clock stands nearly still."""
+    """With long intervals, during which the server's clock hardly moves."""
     for number, (count, burst) in enumerate(itertools.product((1, 3, 7), (1, 2, 5))):
         limits = {"user": Limit(count, "day", burst), "address": Limit(2, "day", 3)}
         theirs = RateLimiter(limits, RedisStore(redis_server.url, timeout=5))
@@ -321,7 +320,7 @@ def test_redis_recovers_from_a_clock_that_was_set_back(redis_server: RedisServer
 
 def test_memory_forgets_whom_it_need_not_remember() -> None:
     clock = Clock()
-    kept = MemoryStore(most=100, clock=clock)
+    kept = MemoryStore(max_keys=100, clock=clock)
     limiter = RateLimiter({"user": Limit(1, "minute")}, kept)
     for number in range(500):
         assert limiter.hit({"user": f"{number}"}).allowed
@@ -337,7 +336,7 @@ def test_memory_forgets_whom_it_need_not_remember() -> None:
 def test_sqlite_forgets_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turnwise.guard.limit_stores.TIDY_EVERY", 10)
     clock = Clock()
-    kept = SqliteStore(tmp_path / "limits.db", most=30, clock=clock)
+    kept = SqliteStore(tmp_path / "limits.db", max_keys=30, clock=clock)
     limiter = RateLimiter({"user": Limit(1, "minute")}, kept)
 
     def rows() -> int:
@@ -353,7 +352,7 @@ def test_sqlite_forgets_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(10):
         limiter.hit({"user": f"later {number}"})
     assert rows() <= 10
-    clock.now -= 86_400 * SECOND  # all of them lie in the future now
+    clock.now -= 86_400 * SECOND  # now all of them are in the future
     for number in range(10):
         limiter.hit({"user": f"earlier {number}"})
     assert rows() <= 10
@@ -416,7 +415,7 @@ def own_redis() -> Iterator[RedisServer]:
 
 
 class Seconds:
-    """A clock for how long a store rests."""
+    """A clock in seconds, for retries of a store that failed."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -427,14 +426,14 @@ class Seconds:
 
 def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     seconds = Seconds()
-    patient = RedisStore(own_redis.url, timeout=1)  # a busy machine is no fault
+    patient = RedisStore(own_redis.url, timeout=1)  # a busy machine is not a failure
     limiter = RateLimiter({"user": Limit(3, "day")}, patient, clock=seconds)
     assert [limiter.hit(ANN).remaining for _ in range(2)] == [2, 1]
 
     own_redis.kill()
     assert [limiter.hit(ANN).allowed for _ in range(5)] == [True] * 3 + [False] * 2, "counted here meanwhile"
     for _ in range(5):
-        seconds.now += REST
+        seconds.now += STORE_RETRY_SECONDS
         limiter.hit(ANN)
     warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
     assert len(warnings) == 1, "once a minute"
@@ -446,7 +445,7 @@ def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCa
 
     own_redis.start()
     assert not limiter.hit(ANN).allowed, "it rests"
-    seconds.now += REST
+    seconds.now += STORE_RETRY_SECONDS
     assert limiter.hit(ANN).remaining == 2, "it is back, and has forgotten"
 
     own_redis.halt()
@@ -457,7 +456,7 @@ def test_redis_killed_slow_and_back(own_redis: RedisServer, caplog: pytest.LogCa
         patch.setattr(patient, "take", lambda _: pytest.fail("nobody else waits"))
         limiter.hit(ANN)
     own_redis.resume()
-    seconds.now += REST
+    seconds.now += STORE_RETRY_SECONDS
     assert limiter.hit(ANN).allowed
     limiter.close()
 
@@ -484,7 +483,7 @@ def test_a_limiter_that_fails_closed_refuses_and_recovers(own_redis: RedisServer
         assert raised.value.status == 503
         assert raised.value.hint
     own_redis.start()
-    seconds.now += REST
+    seconds.now += STORE_RETRY_SECONDS
     assert limiter.hit(ANN).allowed
     limiter.close()
 
@@ -501,7 +500,7 @@ def test_a_redis_that_refuses_us_is_no_reason_to_stop(own_redis: RedisServer, ca
 def test_a_file_that_is_broken_or_locked_is_no_reason_to_stop(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnwise.guard.limit_stores.PATIENCE", 0.05)
+    monkeypatch.setattr("turnwise.guard.limit_stores.SQLITE_TIMEOUT_SECONDS", 0.05)
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"no database" * 1000)
     limiter = RateLimiter({"user": Limit(1, "day")}, SqliteStore(broken))
@@ -516,7 +515,7 @@ def test_a_file_that_is_broken_or_locked_is_no_reason_to_stop(
     assert limiter.hit(ANN).remaining == 1, "counted here meanwhile"
     other.execute("ROLLBACK")
     other.close()
-    seconds.now += REST
+    seconds.now += STORE_RETRY_SECONDS
     assert limiter.hit(ANN).remaining == 0
     limiter.close()
 
@@ -526,23 +525,6 @@ def test_the_client_of_redis_is_asked_for_where_it_is_missing(monkeypatch: pytes
     with pytest.raises(ConfigError) as raised:
         RedisStore("redis://localhost")
     assert raised.value.hint == 'pip install "turnwise[redis]"'
-
-
-# --- one holder ------------------------------------------------------------------------------------------------------
-
-
-def test_an_allowance_is_shared_by_threads_and_says_why_it_refuses() -> None:
-    allowance = Allowance(Limit(10, "hour"))
-    passed: list[bool] = []
-    threads = [threading.Thread(target=lambda: passed.append(allowance.hit().allowed)) for _ in range(30)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert sum(passed) == 10
-    error = allowance.hit().error()
-    assert str(error) == "The limit is 10 messages an hour in one conversation."
-    assert 0 < error.retry_after <= 360
 
 
 # --- a turn ----------------------------------------------------------------------------------------------------------
@@ -579,7 +561,7 @@ def test_a_turn_is_counted_for_all_that_is_known_of_it() -> None:
 
 @pytest.fixture
 def limited(sample_library: Path) -> Callable[..., Iterator[Client]]:
-    """A real server over the sample library, with these settings."""
+    """A real server with the sample library and these settings."""
 
     def limited(**changed: object) -> Iterator[Client]:
         with (

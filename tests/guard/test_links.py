@@ -1,4 +1,4 @@
-"""No picture and no link carries data to a place that the reader has not been shown."""
+"""No image or link sends data to an address that the reader has not already seen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from patience import within
 
 from turnwise.guard.links import LinkRail
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.guard.stream import Allowed, Redactor, Shown
+from turnwise.guard.stream import AnswerContext, Redactor, SeenText
 
 RAIL = LinkRail({"hosts": ["docs.ok.example"]})
 SEEN = "See https://lib.example/a?b=c and (https://lib.example/d), mail to https://lib.example/e&amp;f."
@@ -20,7 +20,7 @@ MARKDOWN = MarkdownIt("commonmark", {"html": True})
 
 
 def released(text: str) -> str:
-    stream = Redactor([RAIL], Shown(allowed=Allowed(SEEN)))
+    stream = Redactor([RAIL], AnswerContext(seen=SeenText(SEEN)))
     return stream.feed(text) + stream.feed("", True)
 
 
@@ -55,7 +55,7 @@ def test_what_is_known_or_no_link_stays(text: str) -> None:
         ("[text](<https://evil.example/a b> 'title')", "text"),
         ("[a [b] c](https://evil.example)", "a [b] c"),
         ("[![alt](https://evil.example/i.png)](https://evil.example)", "alt"),
-        ("![alt](https://lib.example/d) b", "alt b"),  # a picture never stays
+        ("![alt](https://lib.example/d) b", "alt b"),  # an image is always removed
         ("![alt][name] b", "alt b"),
         ("[name]: https://evil.example/?q=s 'title'", " 'title'"),
         ("see https://evil.example/p?q=secret#x.", "see evil.example/p."),
@@ -96,7 +96,7 @@ def test_a_page_that_shows_an_answer_loads_nothing_and_links_to_nothing_unknown(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(parts, max_size=14))
 def test_where_it_is_cut_makes_no_difference(pieces: list[str]) -> None:
-    stream, whole = Redactor([RAIL], Shown(allowed=Allowed(SEEN))), released("".join(pieces))
+    stream, whole = Redactor([RAIL], AnswerContext(seen=SeenText(SEEN))), released("".join(pieces))
     assert "".join(map(stream.feed, "".join(pieces))) + stream.feed("", True) == whole
 
 
@@ -105,7 +105,7 @@ def test_where_it_is_cut_makes_no_difference(pieces: list[str]) -> None:
 )
 def test_hostile_texts_do_not_stall(piece: str) -> None:
     text = piece * (50_000 // len(piece))
-    stream = Redactor([RAIL], Shown())
+    stream = Redactor([RAIL], AnswerContext())
     with within(5):
         for at in range(0, len(text), 20):
             stream.feed(text[at : at + 20])

@@ -1,4 +1,4 @@
-"""The ways in which models write citations."""
+"""Normalizing the citation styles of different models."""
 
 from __future__ import annotations
 

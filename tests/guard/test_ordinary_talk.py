@@ -1,5 +1,5 @@
-"""What people say in the course of a conversation is no attack, however much it sounds like an order: changing an
-earlier answer, taking something back, arranging things, playing a part. What they must not get is refused even then."""
+"""What people normally say in a conversation is not an attack, however much it sounds like an order: changing an
+earlier answer, taking something back, arranging things, playing a part. What they must not get is still refused."""
 
 from __future__ import annotations
 

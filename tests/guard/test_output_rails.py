@@ -1,4 +1,4 @@
-"""What may go out while it streams: only real sources cited, no markers in halves, no pictures that carry data away."""
+"""Streamed answers: only real sources are cited, no citation is split, and no image carries data away."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from patience import within
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.guard.preset import GuardPreset
-from turnwise.guard.stream import Hit, Shown
+from turnwise.guard.stream import AnswerContext, StreamHit
 from turnwise.guard.verdict import Action, Fails, Span
 
 CITABLE = {1, 2, 12}
@@ -50,7 +50,7 @@ def test_citations_of_what_is_no_source_are_removed_and_all_else_stays(text: str
 
 def test_what_was_removed_is_told() -> None:
     _, guard = streamed("So [7] and so [1]. ", "![x](https://evil.example)")
-    assert guard.removed == ["a citation of [7], which is no source", "a picture"]
+    assert guard.removed == ["a citation of [7], which is not a source", "a picture"]
 
 
 def test_a_reader_sees_the_number_that_the_model_wrote() -> None:
@@ -85,7 +85,7 @@ PICTURES = {
 @pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "letter by letter"])
 def test_no_picture_gets_through(text: str, whole: bool) -> None:
-    """Checked as a page would read it: with a Markdown parser."""
+    """Checked with a Markdown parser, as a page would render it."""
     shown = released(text) if whole else released(*text)
     assert "<img" not in MarkdownIt("commonmark", {"html": True}).render(shown)
 
@@ -152,7 +152,7 @@ def test_ordinary_text_is_not_held_back() -> None:
 # --- nothing leaks, wherever the stream is cut -------------------------------------------------------------------
 
 LINE = "MIIEowIBAAKCAQEA7bq3kd82hf9sdf7h2kfh38fhs8dfh3k2"
-HIDDEN = {  # what is written, and what of it may not be seen
+HIDDEN = {  # a text, and the part of it that must not be shown
     "4111 1111 1111 1111": "1111 1111",
     "4111-1111-1111-1111": "1111-1111",
     "jane.doe@mail.example.com": "doe@",
@@ -209,7 +209,8 @@ def cut(text: str, *places: int) -> list[str]:
 
 @pytest.mark.parametrize(("written", "hidden"), HIDDEN.items(), ids=[each[:12] for each in HIDDEN])
 def test_wherever_it_is_cut_in_two_or_three_nothing_of_it_is_seen(written: str, hidden: str) -> None:
-    """All cuts in two and in three (of a long one, those in three at every third place), and letter by letter."""
+    """All cuts into two and three pieces (for a long text, three pieces only at every third position), and single
+    letters."""
     text = f"so {written} it"
     whole = guarded([text])
     assert hidden not in whole
@@ -293,13 +294,13 @@ class Broken:
         self.fails: Fails = fails
         self.pieces = 0
 
-    def open(self, shown: Shown) -> Broken:  # noqa: ARG002
+    def open(self, context: AnswerContext) -> Broken:  # noqa: ARG002
         return self
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:  # noqa: ARG002
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:  # noqa: ARG002
         return []
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:  # noqa: ARG002
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:  # noqa: ARG002
         self.pieces += 1
         if self.pieces == 3:
             raise RuntimeError("broken")

@@ -1,4 +1,4 @@
-"""Personal data of fixed form is found, and numbers that only look like it are left alone."""
+"""Personal data of a fixed form is found, and numbers that only look like it are left alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from patience import within
 from stdnum import luhn
 
-from turnwise.guard.pii import ALL, checked_kinds, find_pii
+from turnwise.guard.pii import PII_KINDS, checked_kinds, find_pii
 
 FOUND = {
     "email address": [
@@ -68,7 +68,7 @@ def test_it_is_found(kind: str, text: str) -> None:
         "std::vector, a::b, 12:30:45, ab:cd",
         "id=4155552671&x=1, var_4155552671, 0x4155552671",
         "react@18.2.0, git@github.com:me/it.git, @user, user@localhost",
-        "4111 1111 1111 1112",  # no check digit
+        "4111 1111 1111 1112",  # wrong check digit
         "GB29 NWBK 6016 1331 9268 18",
         "000-12-3456 and 666-12-3456",
         "call 2017-06-25 the day, or 250-300 a class",
@@ -97,7 +97,7 @@ def test_what_is_not_asked_for_is_not_looked_for() -> None:
 
 def test_a_kind_that_there_is_not_is_named_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="did you mean 'phone number'"):
-        checked_kinds(["phone numbers"], ALL)
+        checked_kinds(["phone numbers"], PII_KINDS)
 
 
 @settings(max_examples=100, deadline=None)

@@ -8,7 +8,7 @@ import json
 import pytest
 from patience import within
 
-from turnwise.guard.secrets import KINDS, entropy, find_secrets
+from turnwise.guard.secrets import SECRET_KINDS, entropy, find_secrets
 
 LINE = "MIIEowIBAAKCAQEA7bq3kd82hf9sdf7h2kfh38fhs8dfh3k2j4h5k6jh7g8f9d0s"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{LINE}\n{LINE}\nQ8fj2k==\n-----END RSA PRIVATE KEY-----"
@@ -59,7 +59,7 @@ def test_a_secret_of_known_form_is_found_whole(kind: str, secret: str) -> None:
 def test_a_value_that_is_called_a_secret_is_found(text: str, secret: str) -> None:
     spans = find_secrets(text)
     assert [text[span.start : span.end] for span in spans] == [secret]
-    assert spans[0].kind in KINDS
+    assert spans[0].kind in SECRET_KINDS
 
 
 @pytest.mark.parametrize(

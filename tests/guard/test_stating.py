@@ -1,4 +1,4 @@
-"""Stretches of documents that only state something are no orders, however they sound to the classifier."""
+"""Stretches of documents that only state something are not instructions, however they look to the classifier."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.errors import WeightsError
-from turnwise.guard.pipeline import trained
+from turnwise.guard.pipeline import default_classifier
 from turnwise.models import guard as guard_module
 from turnwise.models.guard import OnnxGuard, is_foreign
 from turnwise.models.weights import OWN
@@ -53,13 +53,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("text", ATTACKS)
 def test_a_plain_attack_in_another_language_is_one(text: str) -> None:
     assert is_foreign(text)
-    assert trained().attack(text).chance > 0.5
+    assert default_classifier().attack(text).chance > 0.5
 
 
 @pytest.mark.parametrize("text", HONEST)
 def test_an_honest_question_in_another_language_is_none(text: str) -> None:
     assert is_foreign(text)
-    assert trained().attack(text).chance < 0.5
+    assert default_classifier().attack(text).chance < 0.5
 
 
 def test_an_attack_inside_of_a_long_message_in_another_language_counts() -> None:
@@ -121,7 +121,7 @@ def test_a_card_without_a_hash_is_refused(folder: Path) -> None:
     "text", ["\ud800" * 9, "好\udfff" * 500, "<s></s> и <unk> " * 60, "é", "ж" * 5000, "不" * 9000]
 )
 def test_odd_texts_are_read(text: str) -> None:
-    assert 0 <= trained().attack(text).chance <= 1
+    assert 0 <= default_classifier().attack(text).chance <= 1
 
 
 def test_several_threads_load_it_once_and_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from turnwise.app import build, data_tool, guard_of, library_folder, library_pla
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
-from turnwise.guard.pipeline import trained
+from turnwise.guard.pipeline import default_classifier
 from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
@@ -237,7 +237,7 @@ def _guard(settings: Settings, origin: str) -> Finding:
     try:
         preset = guard_of(settings, None).preset
         if any(preset.rails.values()):
-            trained().attack(FOREIGN)
+            default_classifier().attack(FOREIGN)
     except TurnwiseError as error:
         return Finding("guard", "fail", str(error), error.hint)
     because = "which is the default" if origin == "default" else f"because {origin} says so"

@@ -1,6 +1,6 @@
-"""The exchange rail: what a message means after those before it. Risk rises with signs of an attack that is being built
-up, decays with every innocent turn, and lowers the score from which a message is stopped. A message that is plainly
-innocent is never stopped for what was said earlier."""
+"""The exchange rail: judges a message in the light of the messages before it. Risk rises with signs that an attack is
+being built up, decays with every innocent turn, and lowers the score at which a message is stopped. A message that is
+plainly innocent is never stopped because of earlier ones."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from turnwise.guard.injection import BY_RULE, INNOCENT, RECENT, by_rule
+from turnwise.guard.injection import MAX_INNOCENT_SCORE, RECENT_MESSAGES, RULE_SCORE, match_rule
 from turnwise.guard.innocence import is_plainly_innocent
-from turnwise.guard.reading import Reading, View, read
-from turnwise.guard.signs import WEIGHTS, fragment, plain_words, planted, puts_together, refuses, signs_in
+from turnwise.guard.reading import TextReading, View, read
+from turnwise.guard.signs import WEIGHTS, fragment, is_forged_answer, plain_words, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
 from turnwise.text import content_stems
 from turnwise.types import Message
 
-WINDOW = 20  # user messages that are looked back at
-SENT = 60  # the same of a history that is not ours: what stands before them is judged message by message
-JOINED = 4  # of them that are also read as one
-LONGEST_PART = 400  # characters of each, at the seam, that are joined
-LONGEST_SAID = 1000  # characters whose words are compared with what was refused
-LONGEST = 100_000  # characters of a message that are scored
-COURTESY = 2  # words; what is no longer can be said after anything
-CLEARLY = 0.3  # by how much the joined text must outdo its parts
-LIKE = 0.3  # share of its words that a message has in common with one that it asks again
-SUSPECT = 0.2  # score of an earlier message from which it is read again by what is slow
-REMEMBERED = 20_000  # texts whose scores are kept
-BUILDING = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # what may go before a request
-ASKING = frozenset({"extract", "override", "persona", "role token"})
-OF_EARLIER = frozenset({"build-up", "probing", "asked again", "rising"})  # what only the messages before it show
+WINDOW_MESSAGES = 20  # user messages that are taken into account
+UNTRUSTED_WINDOW_MESSAGES = 60  # the same for an untrusted history; older messages in it are judged one by one
+MAX_JOINED_MESSAGES = 4  # messages that are also read as one text
+MAX_PART_CHARS = 400  # of each joined message, next to where they are joined
+MAX_COMPARED_CHARS = 1000  # of a message, to compare its words with those of refused ones
+MAX_SCORED_CHARS = 100_000
+MAX_COURTESY_WORDS = 2  # a message this short can follow anything, so it continues nothing
+MIN_JOINED_GAIN = 0.3  # by how much the joined text must score above its parts
+MIN_SHARED_STEMS = 0.3  # share of stems in common with a refused message, from which a message asks for the same
+MIN_SUSPECT_SCORE = 0.2  # an earlier message with this score is scored again by the slow classifier
+CACHED_TEXTS = 20_000
+BUILD_UP_SIGNS = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # these may lead up to a request
+REQUEST_SIGNS = frozenset({"extract", "override", "persona", "role token"})
+HISTORY_SIGNS = frozenset({"build-up", "probing", "asked again", "rising"})  # these depend on earlier messages
 
 Score = Callable[[str], float]
 Scores = Callable[[Sequence[str]], Sequence[float]]
@@ -42,9 +42,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """What a message is by itself: how likely an attack, which signs it shows, the stems of its words, and the words
-    that it may be meant to hand over as a part of something."""
+class MessageFeatures:
+    """A message on its own: how likely it is an attack, which signs it shows, the stems of its words, and the text that
+    it may contribute to an attack split over several messages."""
 
     score: float
     signs: frozenset[str]
@@ -53,19 +53,19 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What a user's message is in the exchange."""
+class JudgedMessage:
+    """A user message, judged as part of the conversation."""
 
-    own: float  # its score with its signs
-    threshold: float  # from which it is stopped, given the risk before it
-    risk: float  # after it
+    score: float  # including its signs
+    threshold: float  # the score at which it is stopped, given the risk before it
+    risk: float  # of the conversation after it
     signs: tuple[str, ...]
     stopped: bool
-    joined: bool = False  # only with the messages before it
+    only_joined: bool = False  # an attack only if read together with the messages before it
 
 
 class ExchangeRail:
-    """Judges a message by the exchange it belongs to. Needs a history; without one it is skipped."""
+    """Judges a message by the conversation it belongs to. Without a history the rail is skipped."""
 
     name = "exchange"
     reads_history = True
@@ -87,232 +87,242 @@ class ExchangeRail:
         self._blocked = float(options.get("blocked", 0.6))
         self._warn = float(options.get("warn", 0.6))
         self._quick = quick or rule_scores
-        self._full = full  # a slower and better score, for the present message and what it may be a part of
-        self._refused = refused  # whether the other rails stop a text of this score after these messages
-        self._measures: Remembered[Measure] = Remembered(REMEMBERED)
-        self._scores: Remembered[float] = Remembered(REMEMBERED)
-        self._read_before: Remembered[float] = Remembered(REMEMBERED)
-        self._planted: Remembered[bool] = Remembered(REMEMBERED)
-        self._stopped: Remembered[bool] = Remembered(REMEMBERED)
+        self._full = full  # a slower and better score, for the new message and the texts it may complete
+        self._refused = refused  # whether the other rails stop a text with this score after these messages
+        self._features_cache: TextCache[MessageFeatures] = TextCache(CACHED_TEXTS)
+        self._score_cache: TextCache[float] = TextCache(CACHED_TEXTS)
+        self._full_score_cache: TextCache[float] = TextCache(CACHED_TEXTS)
+        self._forged_cache: TextCache[bool] = TextCache(CACHED_TEXTS)
+        self._refused_cache: TextCache[bool] = TextCache(CACHED_TEXTS)
 
     def check(self, case: Case) -> Finding:
         if not case.history and not case.blocked:
             return Finding(self.name, state="skipped", reason="there is no conversation yet")
-        steps, left_out = self._walk(case)
-        last = steps[-1]
+        messages, left_out = self._judge_messages(case)
+        last = messages[-1]
         facts = {
-            "scores": [round(step.own, 3) for step in steps],
-            "risks": [round(step.risk, 3) for step in steps],
-            "trend": _trend([step.risk for step in steps]),
-            "signs": {place - len(steps): list(step.signs) for place, step in enumerate(steps, 1) if step.signs},
+            "scores": [round(each.score, 3) for each in messages],
+            "risks": [round(each.risk, 3) for each in messages],
+            "trend": _trend([each.risk for each in messages]),
+            "signs": {place - len(messages): list(each.signs) for place, each in enumerate(messages, 1) if each.signs},
             **({"left_out": left_out} if left_out else {}),
         }
-        stopped, told = last.stopped, ", ".join(last.signs)
-        if stopped and last.joined:
-            reason = "with the messages before it, this one makes up an attack that was split over turns"
-        elif stopped and last.own >= self._threshold and not OF_EARLIER.intersection(last.signs):
-            reason = f"this is taken for an attack by itself ({told or 'its wording'})"
+        stopped, signs = last.stopped, ", ".join(last.signs) or "its wording"
+        if stopped and last.only_joined:
+            reason = "together with earlier messages, this one makes up an attack that was split over turns"
+        elif stopped and last.score >= self._threshold and not HISTORY_SIGNS.intersection(last.signs):
+            reason = f"this looks like an attack on its own ({signs})"
         elif stopped:
-            reason = f"after what was said before, this is taken for an attack ({told or 'its wording'})"
-        elif last.risk >= self._warn and last.own >= self._innocent:
-            reason = f"the conversation has been leading up to an attack ({told or 'its wording'})"
-            return Finding(self.name, "warn", last.own, last.threshold, reason, state="found", facts=facts)
+            reason = f"after the earlier messages, this looks like an attack ({signs})"
+        elif last.risk >= self._warn and last.score >= self._innocent:
+            reason = f"the conversation has been leading up to an attack ({signs})"
+            return Finding(self.name, "warn", last.score, last.threshold, reason, state="found", facts=facts)
         else:
-            return Finding(self.name, "allow", last.own, last.threshold, "nothing found", facts=facts)
-        return Finding(self.name, self._action, last.own, last.threshold, reason, state="found", facts=facts)
+            return Finding(self.name, "allow", last.score, last.threshold, "nothing found", facts=facts)
+        return Finding(self.name, self._action, last.score, last.threshold, reason, state="found", facts=facts)
 
-    def _walk(self, case: Case) -> tuple[list[Step], list[int]]:
-        """The exchange message by message to the present one, and the places in a history that is not ours of what must
-        not be read: attacks with the answers to them, and answers that we would not have given."""
-        steps: list[Step] = []
+    def _judge_messages(self, case: Case) -> tuple[list[JudgedMessage], list[int]]:
+        """The user messages, judged one after the other up to the new one, and the positions in an untrusted history of
+        messages that must not be read: attacks with the answers to them, and answers we would not have given."""
+        judged: list[JudgedMessage] = []
         left_out: list[int] = []
-        earlier: list[Measure] = []  # that were let through
-        asked: list[frozenset[str]] = []  # and refused, by us or in words
+        passed: list[MessageFeatures] = []
+        refused: list[frozenset[str]] = []  # stems of messages that were stopped, or declined in an answer
         risk, stopped = 0.0, False
-        told = _told(case, WINDOW if case.trusted else SENT)
+        recent = _recent_messages(case, WINDOW_MESSAGES if case.trusted else UNTRUSTED_WINDOW_MESSAGES)
         if not case.trusted:
-            left_out += self._attacks(case.history[: min(place for place, *_ in told if place >= 0)])
-        measures = self._measures.of_all([text for _, role, text, _ in told if role == "user"], self._measured)
-        for place, role, text, known in told:
+            left_out += self._attacks(case.history[: min(place for place, *_ in recent if place >= 0)])
+        texts = [text for _, role, text, _ in recent if role == "user"]
+        features_of = self._features_cache.get_all(texts, self._features)
+        for place, role, text, was_blocked in recent:
             if role == "user":
-                present = place == len(case.history)
-                measure = measures[text]
-                if present:
-                    again = self._read_again(case.reading.plain, measure)
-                    step = self._judged(again, earlier, asked, steps, risk, False, False)
+                is_new = place == len(case.history)
+                features = features_of[text]
+                if is_new:
+                    rescored = self._rescored(case.reading.plain, features)
+                    message = self._judge(rescored, passed, refused, judged, risk, False, False)
                 else:
-                    stopped = known or (
+                    stopped = was_blocked or (
                         not case.trusted
-                        and self._would_stop(text, measure, earlier, asked, steps, risk, case.history[:place])
+                        and self._would_stop(text, features, passed, refused, judged, risk, case.history[:place])
                     )
-                    step = self._judged(measure, earlier, asked, steps, risk, stopped, True)
-                steps.append(step)
-                risk, stopped = step.risk, step.stopped
+                    message = self._judge(features, passed, refused, judged, risk, stopped, True)
+                judged.append(message)
+                risk, stopped = message.risk, message.stopped
                 if stopped:
-                    asked.append(measure.stems)
+                    refused.append(features.stems)
                 else:
-                    earlier.append(measure)
-                if stopped and not (present or known):
+                    passed.append(features)
+                if stopped and not (is_new or was_blocked):
                     left_out.append(place)
-            elif not case.trusted and self._planted.of(text, planted):
-                risk = self._risen(risk, WEIGHTS["planted"])
+            elif not case.trusted and self._forged_cache.get(text, is_forged_answer):
+                risk = self._raised(risk, WEIGHTS["planted"])
                 left_out.append(place)
             elif not case.trusted and stopped:
                 left_out.append(place)
-            elif role == "assistant" and not stopped and steps and steps[-1].own >= WEIGHTS["probe"] and refuses(text):
-                asked.append(earlier[-1].stems)
-        return steps, left_out
+            elif (
+                role == "assistant"
+                and not stopped
+                and judged
+                and judged[-1].score >= WEIGHTS["probe"]
+                and refuses(text)
+            ):
+                refused.append(passed[-1].stems)
+        return judged, left_out
 
     def _attacks(self, history: Sequence[Message]) -> list[int]:
-        """The places in a history that is not ours of messages that are attacks by themselves with the answers to them,
-        and of answers that we would not have given."""
-        measures = self._measures.of_all([each.content for each in history if each.role == "user"], self._measured)
+        """The positions in an untrusted history of messages that are attacks on their own, of the answers to them, and
+        of answers we would not have given."""
+        texts = [each.content for each in history if each.role == "user"]
+        features_of = self._features_cache.get_all(texts, self._features)
         left_out, stopped = [], False
         for place, message in enumerate(history):
             if message.role == "user":
-                measure = measures[message.content]
-                stopped = self._would_stop(message.content, measure, (), (), (), 0.0, history[:place])
-            if stopped or (message.role != "user" and self._planted.of(message.content, planted)):
+                features = features_of[message.content]
+                stopped = self._would_stop(message.content, features, (), (), (), 0.0, history[:place])
+            if stopped or (message.role != "user" and self._forged_cache.get(message.content, is_forged_answer)):
                 left_out.append(place)
         return left_out
 
-    def _judged(
+    def _judge(
         self,
-        measure: Measure,
-        earlier: Sequence[Measure],
-        asked: Sequence[frozenset[str]],
-        steps: Sequence[Step],
+        features: MessageFeatures,
+        passed: Sequence[MessageFeatures],
+        refused: Sequence[frozenset[str]],
+        judged: Sequence[JudgedMessage],
         risk: float,
-        known: bool,
-        alone: bool,
-    ) -> Step:
-        """One message after these; `known` where it was blocked at its time, `alone` where it was let through then."""
-        signs = set(measure.signs)
-        shown = {sign for step in steps[-6:] for sign in step.signs}
-        if signs & ASKING and len(shown & (BUILDING | ASKING)) > 1:
+        was_stopped: bool,
+        is_earlier: bool,
+    ) -> JudgedMessage:
+        """Judge one message after those before it. An earlier message that was not stopped then is not stopped now."""
+        signs = set(features.signs)
+        recent_signs = {sign for each in judged[-6:] for sign in each.signs}
+        if signs & REQUEST_SIGNS and len(recent_signs & (BUILD_UP_SIGNS | REQUEST_SIGNS)) > 1:
             signs.add("build-up")
-        if "probe" in signs and sum("probe" in step.signs for step in steps[-8:]) > 1:
+        if "probe" in signs and sum("probe" in each.signs for each in judged[-8:]) > 1:
             signs.add("probing")
-        if signs - {"trust"} and any(_alike(measure.stems, stems) for stems in asked):
+        if signs - {"trust"} and any(_alike(features.stems, stems) for stems in refused):
             signs.add("asked again")
-        if _rising([step.own for step in steps[-2:]], measure.score):
+        if _rising([each.score for each in judged[-2:]], features.score):
             signs.add("rising")
-        own = 1 - measure.score
+        harmless = 1 - features.score
         for sign in signs:
-            own *= 1 - WEIGHTS[sign]
-        own = 1 - own
+            harmless *= 1 - WEIGHTS[sign]
+        score = 1 - harmless
         threshold = max(self._innocent, self._threshold - self._lowered * risk)
-        joined = 0.0 if alone and not known else self._joined(measure, earlier)
-        if joined < self._threshold:  # it holds what raised the risk already, which is not held against it twice
+        joined = 0.0 if is_earlier and not was_stopped else self._joined_score(features, passed)
+        if joined < self._threshold:  # not the lowered one: the joined text contains what has already raised the risk
             joined = 0.0
-        stopped = known or (not alone and (own >= threshold or joined > 0))
-        weight = max(own, joined, self._blocked) if stopped else own
-        after = self._risen(self._decay * risk, weight)
-        only_joined = not known and joined > 0 and own < threshold
+        stopped = was_stopped or (not is_earlier and (score >= threshold or joined > 0))
+        weight = max(score, joined, self._blocked) if stopped else score
+        risk_after = self._raised(self._decay * risk, weight)
+        only_joined = not was_stopped and joined > 0 and score < threshold
         threshold = self._threshold if only_joined else threshold
-        return Step(max(own, joined), threshold, after, tuple(sorted(signs)), stopped, only_joined)
+        return JudgedMessage(max(score, joined), threshold, risk_after, tuple(sorted(signs)), stopped, only_joined)
 
     def _would_stop(
         self,
         text: str,
-        measure: Measure,
-        earlier: Sequence[Measure],
-        asked: Sequence[frozenset[str]],
-        steps: Sequence[Step],
+        features: MessageFeatures,
+        passed: Sequence[MessageFeatures],
+        refused: Sequence[frozenset[str]],
+        judged: Sequence[JudgedMessage],
         risk: float,
         before: Sequence[Message],
     ) -> bool:
-        """Whether a message of a history that is not ours would have been stopped when it was said."""
-        then = measure if measure.score < SUSPECT else self._read_again(text, measure)
-        judged = self._judged(then, earlier, asked, steps, risk, False, False)
-        return judged.stopped or self._refuses(text, measure, before)
+        """Whether a message of an untrusted history would have been stopped when it was sent."""
+        rescored = features if features.score < MIN_SUSPECT_SCORE else self._rescored(text, features)
+        message = self._judge(rescored, passed, refused, judged, risk, False, False)
+        return message.stopped or self._others_refuse(text, features, before)
 
-    def _read_again(self, text: str, measure: Measure) -> Measure:
-        """The same by the better score, where there is one."""
+    def _rescored(self, text: str, features: MessageFeatures) -> MessageFeatures:
+        """The features with the better score, if there is one."""
         if self._full is None:
-            return measure
-        return dataclasses.replace(measure, score=max(rule_score(text), self._read(text)))
+            return features
+        return dataclasses.replace(features, score=max(rule_score(text), self._full_score(text)))
 
-    def _risen(self, risk: float, weight: float) -> float:
+    def _raised(self, risk: float, weight: float) -> float:
         return risk + (1 - risk) * self._gain * weight
 
-    def _joined(self, present: Measure, earlier: Sequence[Measure]) -> float:
-        """The score of this message read as one with those before it, where none of them has it alone, nor they have it
-        without this one. A quotation that has it alone is talked about."""
-        before = earlier[-JOINED + 1 :]
-        parts = [each.fragment[-LONGEST_PART:] for each in before if each.fragment]
-        own = present.fragment[:LONGEST_PART]
-        tries = _joinings([*parts, own], whole=False) if own else _joinings(parts)
+    def _joined_score(self, new: MessageFeatures, passed: Sequence[MessageFeatures]) -> float:
+        """The score of this message joined with those before it, or 0 unless it clearly exceeds the score of each
+        message and of the earlier ones joined without this one. If a quoted part alone has that score, the conversation
+        is about an attack."""
+        before = passed[-MAX_JOINED_MESSAGES + 1 :]
+        parts = [each.fragment[-MAX_PART_CHARS:] for each in before if each.fragment]
+        own = new.fragment[:MAX_PART_CHARS]
+        candidates = _joinings([*parts, own], whole=False) if own else _joinings(parts)
         without = _joinings(parts) if own else set()
-        score = self._scored({*tries, *without, *parts, own} - {""})
-        best = max((score[each] for each in tries), default=0.0)
-        alone = max((present.score, *(each.score for each in before), *(score[each] for each in parts)))
-        if own:  # else it only says: now put them together
+        score = self._quick_scores({*candidates, *without, *parts, own} - {""})
+        best = max((score[each] for each in candidates), default=0.0)
+        alone = max((new.score, *(each.score for each in before), *(score[each] for each in parts)))
+        if own:  # otherwise the message only asks to put the parts together
             alone = max(alone, score[own], *(score[each] for each in without))
-            part = len(own.split()) > COURTESY and len(present.fragment) <= LONGEST_PART
-            if self._full is not None and parts and part and goes_on(parts[-1], own):
-                best = max(best, *(self._read(" ".join([*parts[-count:], own])) for count in (1, 2)))
-                alone = max(alone, self._read(own), self._read(parts[-1]))
-        return best if best - alone >= CLEARLY else 0.0
+            is_part = len(own.split()) > MAX_COURTESY_WORDS and len(new.fragment) <= MAX_PART_CHARS
+            if self._full is not None and parts and is_part and continues(parts[-1], own):
+                best = max(best, *(self._full_score(" ".join([*parts[-count:], own])) for count in (1, 2)))
+                alone = max(alone, self._full_score(own), self._full_score(parts[-1]))
+        return best if best - alone >= MIN_JOINED_GAIN else 0.0
 
-    def _read(self, text: str) -> float:
-        """The better score of a text."""
-        return self._read_before.of(text, self._full) if self._full is not None else 0.0
+    def _full_score(self, text: str) -> float:
+        return self._full_score_cache.get(text, self._full) if self._full is not None else 0.0
 
-    def _scored(self, texts: Iterable[str]) -> dict[str, float]:
-        return self._scores.of_all(list(texts), self._quick)
+    def _quick_scores(self, texts: Iterable[str]) -> dict[str, float]:
+        return self._score_cache.get_all(list(texts), self._quick)
 
-    def _measured(self, texts: Sequence[str]) -> list[Measure]:
-        cut = [text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}" for text in texts]
-        score = self._scored(cut)
-        found = []
-        for text, scored in zip(texts, cut, strict=True):
+    def _features(self, texts: Sequence[str]) -> list[MessageFeatures]:
+        half = MAX_SCORED_CHARS // 2
+        shortened = [text if len(text) <= MAX_SCORED_CHARS else f"{text[:half]}\n{text[-half:]}" for text in texts]
+        score = self._quick_scores(shortened)
+        features = []
+        for text, short in zip(texts, shortened, strict=True):
             words = plain_words(text)
-            part = "" if puts_together(words) else fragment(scored)
-            stems = frozenset(content_stems(words[:LONGEST_SAID]))
+            part = "" if puts_together(words) else fragment(short)
+            stems = frozenset(content_stems(words[:MAX_COMPARED_CHARS]))
             if is_plainly_innocent(text):
-                found.append(Measure(min(score[scored], INNOCENT), frozenset(), stems, part))
+                features.append(MessageFeatures(min(score[short], MAX_INNOCENT_SCORE), frozenset(), stems, part))
             else:
-                found.append(Measure(score[scored], signs_in(words), stems, part))
-        return found
+                features.append(MessageFeatures(score[short], signs_in(words), stems, part))
+        return features
 
-    def _refuses(self, text: str, measure: Measure, before: Sequence[Message]) -> bool:
-        """Whether the other rails stop this text after these messages, of which they look at the last."""
-        refused, last = self._refused, before[-RECENT:]
+    def _others_refuse(self, text: str, features: MessageFeatures, before: Sequence[Message]) -> bool:
+        """Whether the other rails stop this text after these messages, of which they only read the most recent."""
+        refused, recent = self._refused, before[-RECENT_MESSAGES:]
         if refused is None:
             return False
-        key = json.dumps([text, *((each.role, each.content) for each in last)])
-        return self._stopped.of(key, lambda _: refused(text, measure.score, last))
+        key = json.dumps([text, *((each.role, each.content) for each in recent)])
+        return self._refused_cache.get(key, lambda _: refused(text, features.score, recent))
 
 
-class Remembered(Generic[T]):
-    """What was made of texts, by their digests, so that long ones are not kept. Forgets the oldest."""
+class TextCache(Generic[T]):
+    """Results by text, keyed by digest so that long texts are not kept. Drops the oldest results."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: dict[bytes, T] = {}
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._results: dict[bytes, T] = {}
         self._lock = threading.Lock()
 
-    def of(self, text: str, make: Callable[[str], T]) -> T:
-        return self.of_all([text], lambda texts: [make(each) for each in texts])[text]
+    def get(self, text: str, compute: Callable[[str], T]) -> T:
+        return self.get_all([text], lambda texts: [compute(each) for each in texts])[text]
 
-    def of_all(self, texts: Sequence[str], make: Callable[[Sequence[str]], Sequence[T]]) -> dict[str, T]:
-        """What was made of each, with what is not known yet made in one go."""
+    def get_all(self, texts: Sequence[str], compute: Callable[[Sequence[str]], Sequence[T]]) -> dict[str, T]:
+        """The result of each text; those not cached yet are computed in one call."""
         keys = {text: hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts}
         with self._lock:
-            known = {text: self._kept[key] for text, key in keys.items() if key in self._kept}
-        new = [text for text in keys if text not in known]
-        made = dict(zip(new, make(new), strict=True)) if new else {}
+            cached = {text: self._results[key] for text, key in keys.items() if key in self._results}
+        missing = [text for text in keys if text not in cached]
+        computed = dict(zip(missing, compute(missing), strict=True)) if missing else {}
         with self._lock:
-            for text, each in made.items():
-                self._kept[keys[text]] = each
-            while len(self._kept) > self._most:
-                del self._kept[next(iter(self._kept))]
-        return known | made
+            for text, result in computed.items():
+                self._results[keys[text]] = result
+            while len(self._results) > self._max_size:
+                del self._results[next(iter(self._results))]
+        return cached | computed
 
 
-def goes_on(before: str, after: str) -> bool:
-    """Whether one sentence may be spread over both: the first has no end, and not each begins with a capital letter."""
+def continues(before: str, after: str) -> bool:
+    """Whether the second text may continue a sentence of the first: the first has no end, and they do not both start
+    with a capital letter."""
     ended = before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
     return not ended and not (before[:1].isupper() and after[:1].isupper())
 
@@ -322,17 +332,17 @@ def rule_scores(texts: Sequence[str]) -> list[float]:
 
 
 def rule_score(text: str) -> float:
-    """How likely a text is an attack, by the plain commands alone."""
+    """The score of a text by the rules for plain commands alone."""
     if not text.isascii():
-        return BY_RULE if by_rule(read(text)) else 0.0
+        return RULE_SCORE if match_rule(read(text)) else 0.0
     if not _OBJECT.search(text):
         return 0.0
     plain = "\n".join(" ".join(line.split()) for line in text.splitlines())
     view = View(plain, "plain", None, (0, len(plain)), hidden=False)
-    return BY_RULE if by_rule(Reading(text, plain, (view,), {})) else 0.0
+    return RULE_SCORE if match_rule(TextReading(text, plain, (view,), {})) else 0.0
 
 
-# What all of them are about.
+# Every rule needs one of these words.
 _OBJECT = re.compile(
     "instruction|prompt|rule|direction|guideline|message|programming|training|filter|restriction|safeguard|guardrail|polic|law"
     "|mode",
@@ -340,26 +350,27 @@ _OBJECT = re.compile(
 )
 
 
-def _told(case: Case, window: int) -> list[tuple[int, str, str, bool]]:
-    """The last of what was said, oldest first, the present message last: its place, who said it, the text, and whether
-    it was blocked. Where one was blocked is taken for the beginning if it is not told."""
+def _recent_messages(case: Case, window: int) -> list[tuple[int, str, str, bool]]:
+    """The last messages, oldest first and the new one last, as (position, role, text, blocked). Blocked messages whose
+    position is not known are placed at the beginning."""
     history, places = case.history, case.places or (0,) * len(case.blocked)
-    refused = sorted(zip(places, range(len(places)), case.blocked, strict=True))
+    blocked = sorted(zip(places, range(len(places)), case.blocked, strict=True))
     place = len(history)
-    told, users = [(place, "user", case.text, False)], 1
-    while users <= window and len(told) < 4 * window and (place or refused):
-        if refused and refused[-1][0] >= place:
-            told.append((-1, "user", refused.pop()[2], True))
+    recent, users = [(place, "user", case.text, False)], 1
+    while users <= window and len(recent) < 4 * window and (place or blocked):
+        if blocked and blocked[-1][0] >= place:
+            recent.append((-1, "user", blocked.pop()[2], True))
             users += 1
         else:
             place -= 1
-            told.append((place, history[place].role, history[place].content, False))
+            recent.append((place, history[place].role, history[place].content, False))
             users += history[place].role == "user"
-    return told[::-1]
+    return recent[::-1]
 
 
 def _joinings(parts: Sequence[str], whole: bool = True) -> set[str]:
-    """The last two or more of these as one text, in all ways; `whole`: of all beginnings of them too."""
+    """All ways to join two or more neighbouring parts, with or without a space; unless `whole`, only those that include
+    the last part."""
     return {
         between.join(parts[start:end])
         for end in (range(2, len(parts) + 1) if whole else (len(parts),))
@@ -369,7 +380,7 @@ def _joinings(parts: Sequence[str], whole: bool = True) -> set[str]:
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return min(len(one), len(other)) > 1 and len(one & other) >= LIKE * min(len(one), len(other))
+    return min(len(one), len(other)) > 1 and len(one & other) >= MIN_SHARED_STEMS * min(len(one), len(other))
 
 
 def _rising(before: Sequence[float], now: float) -> bool:

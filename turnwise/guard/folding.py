@@ -1,4 +1,4 @@
-"""The plain form of a text, and the tape that remembers where each of its characters stood."""
+"""The plain form of a text, and the `Tape` that keeps the original position of each of its characters."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from turnwise.guard.lookalikes import in_one_script
 
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-LONGEST_EXPANSION = 4  # characters that one may become; a few ligatures hold whole sentences
-FEW = 8  # different characters up to which one replacement after the other is the quickest
-LONG = 4_000  # characters from which an array is the quickest way to the different ones
-FLOOD = 4  # marks on one letter from which none is meant
+MAX_EXPANSION_CHARS = 4  # that one character may become; a few ligatures stand for whole phrases
+MAX_REPLACEMENTS = 8  # up to this many different characters, one str.replace after the other is fastest
+MIN_ARRAY_CHARS = 4_000  # from this length on, an array is the fastest way to the distinct characters
+MIN_FLOOD_MARKS = 4  # this many marks on one letter are noise
 
 _LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _SMALL_CAPITALS = dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡꞮ´", "abcdefghijklmnoprstuvwyzagi'", strict=True))
 _SHOWN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u3164\uffa0"
-# Ideographs, Korean syllables, private use, planes without characters.
-_THEMSELVES = (
+# Ranges that never change: ideographs, Korean syllables, private use, planes without characters.
+_UNCHANGING = (
     (0x3400, 0x9FFF),
     (0xAC00, 0xD7A3),
     (0xE000, 0xF8FF),
@@ -35,16 +35,16 @@ _THEMSELVES = (
 )
 _SPECIAL = {*_SMALL_CAPITALS, *_BLANK_LETTERS, *map(chr, range(0x1F150, 0x1F18A)), *map(chr, range(0xE0000, 0xE1000))}
 _VISIBLE = {"Lu", "Ll", "Lo", "Lm", "Nd", "Po", "Pd", "Sm", "So", "Co", "Cn"}
-_KEPT = re.compile("[\u0e33\u0eb3\u3131-\u318e]")  # letters of Thai, Lao and Korean that NFKC takes apart
-_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # for letters of any script
-_JOINING = (  # what may become one with the letter before
+_KEPT = re.compile("[\u0e33\u0eb3\u3131-\u318e]")  # Thai, Lao and Korean letters that NFKC would decompose
+_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # on letters of any script
+_JOINING = (  # these may combine with the letter before
     "\u0653-\u0655\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0c56\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dca\u0dcf\u0ddf\u102e"
     "\u1161-\u1175\u11a8-\u11c2\u1b35\u3099\u309a"
 )
 _ANY_MARK = re.compile(f"[{_MARKS}]")
-_FLOOD = re.compile(f"[{_MARKS}]{{{FLOOD},}}")
+_FLOOD = re.compile(f"[{_MARKS}]{{{MIN_FLOOD_MARKS},}}")
 _CLUSTER = re.compile(f"[^{_MARKS}{_JOINING}\\s][{_MARKS}{_JOINING}]{{1,4}}")
-_UNTIDY = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\t]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\t]")
 
 
 def _ranges(*ranges: tuple[int, int]) -> frozenset[str]:
@@ -57,11 +57,11 @@ _HIDDEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\ufeff") | _ranges((0x2
 _BIDI = _ranges((0x202A, 0x202E), (0x2066, 0x2069))
 _TAGS = _ranges((0xE0020, 0xE007E))
 _SELECTORS = _ranges((0xE0100, 0xE01EF), (0xFE00, 0xFE0D))
-_AFTER_LETTER = re.compile("(?<=[A-Za-z])[\u200c\u200d\ufe0e\ufe0f]")  # else they shape an emoji, or Persian and Hindi
+_AFTER_LETTER = re.compile("(?<=[A-Za-z])[\u200c\u200d\ufe0e\ufe0f]")  # elsewhere they shape emoji, Persian and Hindi
 
 
 class Tape:
-    """A text, and for each of its characters the place in the original; no places where they are the same."""
+    """A text, and the position of each of its characters in the original (None if the positions are the same)."""
 
     __slots__ = ("places", "text")
 
@@ -73,27 +73,27 @@ class Tape:
         return range(len(self.text)) if self.places is None else array("q", self.places.tobytes())
 
     def place(self, start: int, end: int, length: int) -> tuple[int, int]:
-        """The part of the original, of this length, that a part of the text stands for."""
+        """The span in the original, which has this length, of a span in the text."""
         if self.places is None:
             return start, end
         first = int(self.places[start]) if start < len(self.text) else length
         return first, int(self.places[end]) if end < len(self.text) else length
 
-    def taken(self, text: str, inner: Places | None) -> Tape:
-        """Another text made of this one, with the place in it of each new character."""
+    def derive(self, text: str, inner: Places | None) -> Tape:
+        """A new text made from this one; `inner` is the position in this one of each new character."""
         if inner is None:
             return Tape(text, self.places)
         return Tape(text, inner if self.places is None else self.places[inner])
 
-    def sub(self, pattern: re.Pattern[str], replaced: Callable[[re.Match[str]], str | Spread | None]) -> Tape:
-        """With what is found replaced; None leaves it. The characters of a replacement are spread over what it
-        replaces, unless it says itself where they belong."""
+    def sub(self, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str | Spread | None]) -> Tape:
+        """Replace all matches; if `replace` returns None, the match is left. The characters of a replacement are spread
+        evenly over the match, unless it is a `Spread`, which has positions of its own."""
         pieces: list[str] = []
-        segments: list[tuple[int, int, int]] = []  # where it stood, how long it was, and how long it is now
+        segments: list[tuple[int, int, int]] = []  # start, old length, new length
         exact: list[tuple[int, Sequence[int]]] = []
         last = size = 0
         for found in pattern.finditer(self.text):
-            new = replaced(found)
+            new = replace(found)
             if new is None or new == found[0]:
                 continue
             start, end = found.span()
@@ -110,18 +110,18 @@ class Tape:
         rest = len(self.text) - last
         pieces.append(self.text[last:])
         if not exact and all(old == new for _, old, new in segments):
-            return self.taken("".join(pieces), None)
+            return self.derive("".join(pieces), None)
         segments.append((last, rest, rest))
         starts, olds, news = np.array(segments, np.int64).T
         steps = np.arange(size + rest) - np.repeat(np.cumsum(news) - news, news)
         inner = np.repeat(starts, news) + steps * np.repeat(olds, news) // np.repeat(np.maximum(news, 1), news)
         for at, places in exact:
             inner[at : at + len(places)] = places
-        return self.taken("".join(pieces), inner)
+        return self.derive("".join(pieces), inner)
 
 
 class Spread:
-    """A replacement that says where each of its characters stood."""
+    """A replacement with the position of each of its characters."""
 
     __slots__ = ("places", "text")
 
@@ -130,22 +130,23 @@ class Spread:
         self.places = places
 
 
-def folded(tape: Tape, signs: Counter[str] | None = None) -> Tape:
-    """Without invisible characters, in compatible forms, each word in one script; gaps are not yet closed."""
+def fold(tape: Tape, signs: Counter[str] | None = None) -> Tape:
+    """The text without invisible characters, in compatibility forms, and with each word in one script. Repeated spaces
+    are kept; see `collapse_spaces`."""
     if tape.text.isascii():
-        return _translated(tape, characters_of(tape.text), None) if _UNTIDY.search(tape.text) else tape
+        return _fold_characters(tape, characters_of(tape.text), None) if _CONTROL.search(tape.text) else tape
     characters = characters_of(tape.text)
     if signs is not None:
-        _count(tape.text, characters, signs)
+        _count_invisible(tape.text, characters, signs)
     for _ in range(3):
         before = tape.text
-        tape = _translated(tape, characters, signs)
+        tape = _fold_characters(tape, characters, signs)
         if tape.text != before:
             characters = characters_of(tape.text)
         if characters & _ALL_MARKS:
-            tape = _unmarked(tape, signs)
+            tape = _compose_marks(tape, signs)
         text, changed = in_one_script(tape.text, characters)
-        tape = tape.taken(text, None)
+        tape = tape.derive(text, None)
         if signs is not None:
             signs["homoglyphs"] += changed
         if text == before:
@@ -154,8 +155,8 @@ def folded(tape: Tape, signs: Counter[str] | None = None) -> Tape:
     return tape
 
 
-def _count(text: str, characters: set[str], signs: Counter[str]) -> None:
-    """Count the characters that do not show."""
+def _count_invisible(text: str, characters: set[str], signs: Counter[str]) -> None:
+    """Count the invisible characters."""
     for name, group in (("zero_width", _HIDDEN), ("bidi", _BIDI), ("tags", _TAGS), ("selectors", _SELECTORS)):
         signs[name] += sum(map(text.count, characters & group))
     if not characters.isdisjoint("\u200c\u200d\ufe0e\ufe0f"):
@@ -163,49 +164,51 @@ def _count(text: str, characters: set[str], signs: Counter[str]) -> None:
             signs["zero_width" if found[0] < "\u2010" else "selectors"] += 1
 
 
-def closed(tape: Tape) -> Tape:
-    """With every gap between words as one blank."""
+def collapse_spaces(tape: Tape) -> Tape:
+    """The text with each run of spaces as one."""
     if "  " not in tape.text:
         return tape
     points = _points(tape.text)
     blank = points == 32
     kept = np.flatnonzero(~(blank & np.concatenate(([False], blank[:-1]))))
-    return tape.taken(_text(points[kept]), kept)
+    return tape.derive(_text(points[kept]), kept)
 
 
-def _translated(tape: Tape, characters: set[str], signs: Counter[str] | None) -> Tape:
+def _fold_characters(tape: Tape, characters: set[str], signs: Counter[str] | None) -> Tape:
     text = tape.text
     if "\r\n" in text:
         points = _points(text)
         kept = np.flatnonzero(~((points == 13) & (np.append(points[1:], 0) == 10)))
         text = text.replace("\r\n", "\n")
-        tape = tape.taken(text, kept)
-    table = {ord(each): new for each in characters if (new := folded_character(each)) != each}
+        tape = tape.derive(text, kept)
+    table = {ord(each): new for each in characters if (new := fold_character(each)) != each}
     forms = {chr(point) for point, new in table.items() if point > 127 and new.isalnum()}
     if forms and signs is not None:
-        signs["forms"] += sum(map(text.count, forms) if len(forms) <= FEW else map(forms.__contains__, text))
-    return _mapped(tape, table) if table else tape
+        signs["forms"] += sum(
+            map(text.count, forms) if len(forms) <= MAX_REPLACEMENTS else map(forms.__contains__, text)
+        )
+    return _apply_table(tape, table) if table else tape
 
 
-def _mapped(tape: Tape, table: dict[int, str]) -> Tape:
+def _apply_table(tape: Tape, table: dict[int, str]) -> Tape:
     new = tape.text
-    if len(table) > FEW:
+    if len(table) > MAX_REPLACEMENTS:
         new = new.translate(table)
     else:
         for point, each in table.items():
             new = new.replace(chr(point), each)
     if all(len(each) == 1 for each in table.values()):
-        return tape.taken(new, None)
-    lengths = np.ones(max(table) + 2, np.uint8)  # the last for all characters beyond the table
+        return tape.derive(new, None)
+    lengths = np.ones(max(table) + 2, np.uint8)  # the last entry is for all characters beyond the table
     for point, each in table.items():
         lengths[point] = len(each)
     sizes = lengths[np.minimum(_points(tape.text), max(table) + 1)]
-    return tape.taken(new, np.repeat(np.arange(len(tape.text)), sizes))
+    return tape.derive(new, np.repeat(np.arange(len(tape.text)), sizes))
 
 
 @lru_cache(maxsize=16384)
-def folded_character(each: str) -> str:
-    """What a character becomes by itself: nothing where it is invisible, a blank for any gap, else its plain form."""
+def fold_character(each: str) -> str:
+    """The plain form of one character: "" if it is invisible, a space or line break for any whitespace."""
     if each in "\n ":
         return each
     category = unicodedata.category(each)
@@ -222,57 +225,57 @@ def folded_character(each: str) -> str:
         return ""
     if each in _SMALL_CAPITALS:
         return _SMALL_CAPITALS[each]
-    for first in (0x1F150, 0x1F170):  # letters in dark circles and squares
+    for first in (0x1F150, 0x1F170):  # negative circled and squared letters
         if first <= point < first + 26:
             return chr(ord("A") + point - first)
     if point < 0x80 or _KEPT.match(each):
         return each
     plain = unicodedata.normalize("NFKC", each)
-    if plain == each or len(plain) > LONGEST_EXPANSION or plain[0] == " " or _ANY_MARK.match(plain):
+    if plain == each or len(plain) > MAX_EXPANSION_CHARS or plain[0] == " " or _ANY_MARK.match(plain):
         return each
-    return "".join(map(folded_character, plain))
+    return "".join(map(fold_character, plain))
 
 
-def _unmarked(tape: Tape, signs: Counter[str] | None) -> Tape:
-    """Marks that make a letter with the one before become that letter; others on it are dropped, as are floods."""
-    whole = len(tape.text)
+def _compose_marks(tape: Tape, signs: Counter[str] | None) -> Tape:
+    """Combine marks with the letter before them if there is such a letter; drop other marks, and floods of them."""
+    size = len(tape.text)
     tape = tape.sub(_FLOOD, lambda _: "")
-    dropped = whole - len(tape.text)
+    dropped = size - len(tape.text)
     tape = tape.sub(_CLUSTER, lambda found: unicodedata.normalize("NFC", found[0]))
     if left := set(_ANY_MARK.findall(tape.text)):
-        whole = len(tape.text)
-        tape = _mapped(tape, {ord(mark): "" for mark in left})
-        dropped += whole - len(tape.text)
+        size = len(tape.text)
+        tape = _apply_table(tape, {ord(mark): "" for mark in left})
+        dropped += size - len(tape.text)
     if signs is not None:
         signs["combining"] += dropped
     return tape
 
 
 def characters_of(text: str) -> set[str]:
-    """The different characters of a text; of a long one, without those that are only ever themselves."""
-    if len(text) < LONG or text.isascii():
+    """The distinct characters of a text; for a long one, without those that never change."""
+    if len(text) < MIN_ARRAY_CHARS or text.isascii():
         return set(text)
     present = np.zeros(0x110000, np.bool_)
     present[_points(text)] = True
-    for first, last in _THEMSELVES:
+    for first, last in _UNCHANGING:
         present[first : last + 1] = False
     return set(map(chr, np.flatnonzero(present).tolist()))
 
 
-def long_runs(text: str, least: int, signs: str = "") -> list[tuple[int, int]]:
-    """Where so many characters and more stand without a gap, or of these signs of ASCII alone."""
-    held = _held(signs)
-    edges = np.flatnonzero(np.diff(held[np.minimum(_points(text), len(held) - 1)], prepend=False, append=False))
+def long_runs(text: str, min_chars: int, allowed: str = "") -> list[tuple[int, int]]:
+    """The bounds of runs of at least `min_chars` characters without whitespace, or of only these ASCII characters."""
+    mask = _character_mask(allowed)
+    edges = np.flatnonzero(np.diff(mask[np.minimum(_points(text), len(mask) - 1)], prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]
-    long = ends - starts >= least
+    long = ends - starts >= min_chars
     return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
 
 @cache
-def _held(signs: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which characters are these signs; of no signs, which are no gap. The last is for all characters beyond."""
-    points = map(chr, range(128 + 1 if signs else 0x3002))
-    return np.array([each in signs if signs else not each.isspace() for each in points])
+def _character_mask(allowed: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which characters are allowed, or are not whitespace if none are given. The last entry is for all beyond."""
+    points = map(chr, range(128 + 1 if allowed else 0x3002))
+    return np.array([each in allowed if allowed else not each.isspace() for each in points])
 
 
 def _points(text: str) -> Places:

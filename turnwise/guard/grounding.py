@@ -1,4 +1,4 @@
-"""The grounding rail: a warning where sentences of an answer are not borne out by its sources."""
+"""The grounding rail: warns if sentences of an answer are not borne out by its sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwise.types import Embedder, Source
 
 
 class GroundingRail:
-    """It acts from that share of sentences on that are not borne out; without a threshold, where there is one."""
+    """Acts if the share of sentences that are not borne out reaches the threshold; by default, if there is any."""
 
     name = "grounding"
 
@@ -23,13 +23,13 @@ class GroundingRail:
 
     def judge(self, text: str, sources: Sequence[Source]) -> Finding:
         claims = verify(text, sources, (), self._embedder)
-        strange = [claim for claim in claims if not claim.supported]
-        score = len(strange) / len(claims) if claims else 0.0
-        if not strange or score < self._threshold:
+        unsupported = [claim.text for claim in claims if not claim.supported]
+        score = len(unsupported) / len(claims) if claims else 0.0
+        if not unsupported or score < self._threshold:
             return Finding(self.name, score=score, threshold=self._threshold, reason="nothing found", fails=self.fails)
-        several = len(strange) > 1
-        reason = f"{len(strange)} of {len(claims)} sentences {'are' if several else 'is'} not borne out by the sources"
-        places = [(at, claim.text) for claim in strange if (at := text.find(claim.text)) >= 0]
-        spans = tuple(Span(at, at + len(said), "ungrounded claim") for at, said in places)
-        facts = {"ungrounded": [claim.text for claim in strange]}
+        verb = "are" if len(unsupported) > 1 else "is"
+        reason = f"{len(unsupported)} of {len(claims)} sentences {verb} not borne out by the sources"
+        places = [(at, sentence) for sentence in unsupported if (at := text.find(sentence)) >= 0]
+        spans = tuple(Span(at, at + len(sentence), "ungrounded claim") for at, sentence in places)
+        facts = {"ungrounded": unsupported}
         return Finding(self.name, self.action, score, self._threshold, reason, spans, "found", self.fails, facts=facts)

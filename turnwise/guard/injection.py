@@ -1,5 +1,5 @@
-"""The injection rail: commands to drop the instructions, to play without rules, or to give away what is hidden. Rules
-for the plain ones, and a trained classifier for the rest. Quoting an attack or asking about one passes."""
+"""The injection rail: commands to drop the instructions, to act without rules, or to reveal what is hidden. Rules catch
+the plain ones, a trained classifier the rest. Quoting an attack or asking about one passes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
-from turnwise.guard.reading import Reading, View, read
+from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import standing_at
 from turnwise.types import Embedder, Message
 
-VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
-EVASION = 0.5  # power of the chance of what was disguised: honest messages have no need to hide their words
-BY_RULE = 0.99
-INNOCENT = 0.2  # the most that is said of a text which cannot be an attack: no rail acts on it
-THRESHOLD = 0.5
-RECENT = 20  # messages of the conversation that a message may belong to
-FAR = 0.5  # closeness below which it does not: 90 % of those that do are above
-KIND = "an attack on the assistant"
+MAX_VIEWS = 6  # forms of a message that the classifier reads: as it is, and with disguises undone
+DISGUISE_EXPONENT = 0.5  # raises the score of disguised text: honest messages do not need to hide their words
+RULE_SCORE = 0.99
+MAX_INNOCENT_SCORE = 0.2  # cap for a text that cannot be an attack; no rail acts on such a score
+DEFAULT_THRESHOLD = 0.5
+RECENT_MESSAGES = 20  # a message may refer to this many before it
+MIN_CLOSENESS = 0.5  # below this, a message does not refer to them; 90 % of those that do are above it
+SPAN_KIND = "an attack on the assistant"
 
-# Begins with what is rare, so that a long text is soon looked through.
+# Starts with the rarest character, so that a long text is scanned quickly.
 _QUOTED = re.compile(
     r"[\"“«„'‘`](?:(?<=[\"“«„])[^\"”»“]{0,400}[\"”»“]|(?<=['‘])(?<!\w.)[^'’]{0,400}['’](?!\w)|(?<=`)[^`]{0,400}`)"
 )
@@ -35,8 +35,8 @@ _OWN = (
     r"your (?:(?:own|safety|content|system|internal|ethical|moral|usual) ){0,2}"
     r"(?:instructions|guidelines|rules|programming|training|filters?|restrictions|safeguards|guardrails|polic(?:y|ies))"
 )
-_ELSEWHERE = r"(?! (?:on|for|about|regarding|of|in|at|from|to)\b)"  # rules for something are not the assistant's own
-# One message that was sent is not meant: "please ignore the previous message" is said after a slip.
+_ELSEWHERE = r"(?! (?:on|for|about|regarding|of|in|at|from|to)\b)"  # "rules for something" are not the assistant's own
+# Not a single message: people write "please ignore the previous message" after a slip.
 _COMMAND = re.compile(
     rf"{_BEGINS}(?:ignore|disregard|forget|override|bypass) (?:(?:all |any |every |the |your |of |these |those )*"
     rf"(?:(?:{_EARLIER}|existing|original|initial|system) (?:instructions?|prompts?|rules?|directions?|guidelines?)"
@@ -47,7 +47,7 @@ _LEAK = re.compile(
     rf"(?:{_BEGINS}(?:reveal|print|show|output|repeat|tell|give) (?:me |us )?(?:your |the )"
     r"|(?:^|[.!?:;,\n] ?)what(?:['’]s| is| are| was| were) your )(?:(?:full|entire|exact|hidden|secret|original) )*"
     r"(?:system prompt|system message|initial instructions|hidden instructions)"
-    # of a paper, of a machine: not of this assistant
+    # the system prompt of a paper or a machine is not this assistant's
     r"(?! (?:that|which|of|from|in|for|about|on|when|used|shown|described|quoted)\b)",
     re.I,
 )
@@ -61,7 +61,7 @@ _FREED = re.compile(
     re.I,
 )
 
-# Honest within a conversation. Where nothing was said yet, the assistant's first words are those that are hidden.
+# Harmless within a conversation. Before one has started, the assistant's first words are the hidden prompt.
 _FIRST_WORDS = re.compile(
     r"(?:please )?(?:repeat|print|show|output|tell|give|say) (?:me |us )?(?:your|the) (?:very )?first "
     r"(?:message|words|line|sentence)(?:,? (?:again|please|word for word|verbatim|exactly))*[.!]?",
@@ -70,7 +70,8 @@ _FIRST_WORDS = re.compile(
 
 
 class _Rule(NamedTuple):
-    """A pattern, what it means, words of which it needs one, and how far from these it may begin and end."""
+    """A pattern, what it means, words of which every match contains one, and how far from that word a match may start
+    and end."""
 
     pattern: re.Pattern[str]
     meaning: str
@@ -79,9 +80,9 @@ class _Rule(NamedTuple):
     after: int
 
     def search(self, text: str, lower: str) -> re.Match[str] | None:
-        """The first match: only around those words is looked, which are rare."""
+        """The first match. For speed, only the text around the needed words is searched."""
         places = sorted({place for word in self.needs for place in standing_at(lower, word)})
-        if len(lower) != len(text):  # a letter whose small form is longer: places would be wrong
+        if len(lower) != len(text):  # a letter is longer in lower case, so the positions differ
             return self.pattern.search(text) if places else None
         start = end = -1
         for place in places:
@@ -110,7 +111,7 @@ _RULES = (
     ),
     _Rule(
         _FREED,
-        "says that no rules hold",
+        "says that no rules apply",
         (" bound by", "to follow", "to obey", "jailbreak mode", "dan mode", "god mode", "ed mode"),
         before=60,
         after=80,
@@ -119,17 +120,16 @@ _RULES = (
 
 
 class Classifier(Protocol):
-    """What judges a text by training: how likely it is an attack, from 0 to 1, and which stretch speaks for it. It may
-    also have an `opening(text)`: the same of one that opens a conversation, leans on nothing, and is taken at its
-    word."""
+    """Scores a text: how likely it is an attack, from 0 to 1, and the stretch that looks most like one. It may also
+    have an `opening(text)`: the same for a text that opens a conversation, so that it refers to nothing before it."""
 
     def attack(self, text: str) -> tuple[float, tuple[int, int]]: ...
 
 
 class InjectionRail:
-    """Judges a message by itself, in every form that it can be read in. In a conversation it must be surer: there
-    people ask for names, numbers and changes in a few words that mean what was said before. A message that has nothing
-    to do with that, by its meaning, is taken as the first of a conversation is."""
+    """Judges a message on its own, in every form it can be read in. Within a conversation the rail must be surer,
+    because people ask for names, numbers and changes in a few words that refer to earlier messages. A message that is
+    unrelated in meaning to the earlier ones is judged like the first of a conversation."""
 
     name = "injection"
 
@@ -138,101 +138,105 @@ class InjectionRail:
     ) -> None:
         self.fails: Fails = options.get("fails", "open")
         self._action = options.get("action", "block")
-        self.reads_history = self._action != "redact"  # what is redacted must be known before anything is kept
-        self._threshold = float(options.get("threshold", THRESHOLD))
+        self.reads_history = self._action != "redact"  # redactions must be known before anything is stored
+        self._threshold = float(options.get("threshold", DEFAULT_THRESHOLD))
         self._warn = float(options.get("warn", self._threshold))
         self._classifier = classifier
         self._embedder = embedder
 
     def check(self, case: Case) -> Finding:
         reading = case.reading
-        told = by_rule(reading)
-        if told is None and self.reads_history and not case.history and _FIRST_WORDS.fullmatch(reading.plain.strip()):
-            told = (0, len(case.text)), "asks for what stood before the conversation"
-        if told is not None:
-            span, meaning = told
-            reason = f"“{_words(case.text, span)}” {meaning}"
-            return self._found(BY_RULE, reason, span, {"by": "rule"})
+        match = match_rule(reading)
+        if match is None and self.reads_history and not case.history and _FIRST_WORDS.fullmatch(reading.plain.strip()):
+            match = (0, len(case.text)), "asks for the text before the conversation"
+        if match is not None:
+            span, meaning = match
+            reason = f"“{_excerpt(case.text, span)}” {meaning}"
+            return self._finding(RULE_SCORE, reason, span, {"by": "rule"})
         if self._classifier is None or is_wish_to_be_forgotten(case.text):
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
-        best, view, span = self._most(reading)
+        best, view, span = self._most_suspicious(reading)
         if best < self._threshold:
-            opening = self._most(reading, opens=True)
-            if opening[0] >= self._threshold and (self._opens(case) or self._leaves(case)):
+            opening = self._most_suspicious(reading, opens=True)
+            if opening[0] >= self._threshold and (self._opens(case) or self._is_unrelated(case)):
                 best, view, span = opening
         if best < self._warn:
             return Finding(self.name, "allow", best, self._threshold, "nothing found")
         hidden = "" if view.kind == "plain" else f", {view.kind} undone"
-        reason = f"it reads like an attack on the assistant (“{_words(case.text, span)}”{hidden})"
-        return self._found(best, reason, span, {"by": "classifier", "view": view.kind})
+        reason = f"it reads like an attack on the assistant (“{_excerpt(case.text, span)}”{hidden})"
+        return self._finding(best, reason, span, {"by": "classifier", "view": view.kind})
 
-    def _most(self, reading: Reading, opens: bool = False) -> tuple[float, View, tuple[int, int]]:
-        """The most suspicious form of the message, and the stretch of the original that it means."""
+    def _most_suspicious(self, reading: TextReading, opens: bool = False) -> tuple[float, View, tuple[int, int]]:
+        """The highest score of any form of the message, that form, and the suspicious stretch in the original."""
         assert self._classifier is not None
-        found = []
-        for view in reading.views[:VIEWS]:
-            chance, (start, end) = suspicion(self._classifier, view.text, opens)
-            chance = chance**EVASION if view.hidden else chance
-            found.append((chance, view, reading.place(view, start, end)))
-        return max(found, key=lambda each: each[0])
+        scored = []
+        for view in reading.views[:MAX_VIEWS]:
+            score, (start, end) = suspicion(self._classifier, view.text, opens)
+            score = score**DISGUISE_EXPONENT if view.hidden else score
+            scored.append((score, view, reading.place(view, start, end)))
+        return max(scored, key=lambda each: each[0])
 
     def _opens(self, case: Case) -> bool:
-        """Whether nothing was asked before, but for what was stopped; a caller may send that along."""
-        if not self.reads_history:  # it was not given any
+        """Whether nothing was asked before. A caller's history may include messages that were stopped; those do not
+        count."""
+        if not self.reads_history:  # no history was passed
             return False
-        asked = asked_in(case.history)
+        asked = questions_in(case.history)
         return not asked or (not case.trusted and all(self._stops(text) for text in asked))
 
-    def _stops(self, first: str) -> bool:
-        reading = read(first)
-        return by_rule(reading) is not None or self._most(reading, opens=True)[0] >= self._threshold
+    def _stops(self, opening: str) -> bool:
+        reading = read(opening)
+        return match_rule(reading) is not None or self._most_suspicious(reading, opens=True)[0] >= self._threshold
 
-    def _leaves(self, case: Case) -> bool:
+    def _is_unrelated(self, case: Case) -> bool:
         """Whether a message has nothing to do with what was asked before."""
         if self._embedder is None:
             return False
-        near = closeness(case.text, case.history[-RECENT:], self._embedder.embed_query)
-        return near is not None and near < FAR
+        near = closeness(case.text, case.history[-RECENT_MESSAGES:], self._embedder.embed_query)
+        return near is not None and near < MIN_CLOSENESS
 
-    def _found(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
+    def _finding(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
         action: Action = self._action if score >= self._threshold else "warn"
-        return Finding(self.name, action, score, self._threshold, reason, (Span(*span, KIND),), "found", facts=facts)
+        spans = (Span(*span, SPAN_KIND),)
+        return Finding(self.name, action, score, self._threshold, reason, spans, "found", facts=facts)
 
 
-def asked_in(history: Sequence[Message]) -> list[str]:
-    """What a message after these may lean on: "hi" is nothing."""
-    return [each.content for each in history[-RECENT:] if each.role == "user" and asks_documents(each.content)]
+def questions_in(history: Sequence[Message]) -> list[str]:
+    """The recent user messages that a later one may refer to; a greeting is not one."""
+    recent = history[-RECENT_MESSAGES:]
+    return [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
 
 
 def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[float, tuple[int, int]]:
-    """What the classifier says of a text, unless it is plainly innocent by what it says."""
+    """The classifier's score of a text, capped if the text is plainly innocent."""
     attack = getattr(classifier, "opening", classifier.attack) if opens else classifier.attack
-    chance, span = attack(text)
-    if chance < INNOCENT:
-        return chance, span
+    score, span = attack(text)
+    if score < MAX_INNOCENT_SCORE:
+        return score, span
     rest = without_mentions(text)
     if is_plainly_innocent(text if rest is None else rest):
-        return INNOCENT, span
-    return (chance if rest is None else min(chance, attack(rest)[0])), span
+        return MAX_INNOCENT_SCORE, span
+    return (score if rest is None else min(score, attack(rest)[0])), span
 
 
 def is_wish_to_be_forgotten(text: str) -> bool:
-    """Whether a message says nothing but that what is remembered of the user is to be erased, in set words: that is
-    theirs to ask, however much it sounds like an attack."""
+    """Whether a message only asks, in set phrases, to erase what is remembered about the user. They may ask for that,
+    however much it sounds like an attack."""
     wishes = read_wishes(text)
     return wishes.only and wishes.any_forgetting and not wishes.forgets and not wishes.preferences
 
 
-def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
-    """A plain command in any form of the message, outside of quotation marks: where it stands, and what it wants."""
+def match_rule(reading: TextReading) -> tuple[tuple[int, int], str] | None:
+    """The first plain command in any form of the message, outside quotation marks: its span in the original, and what
+    it asks for."""
     for view in reading.views:
         lower = view.text.lower().replace("\n", " ")
         if not any(word in lower for rule in _RULES for word in rule.needs):
             continue
-        # Quoted words are blanked out, and white space is one blank, so that places stay what they are.
+        # Quotations become spaces of the same length, so that positions do not change.
         own = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), view.text)
         lower = own.lower().replace("\n", " ")
-        # A command may begin on a new line, or be broken over lines.
+        # A command may start on a new line, or be broken across lines.
         for text in dict.fromkeys((own, own.replace("\n", " "))):
             for rule in _RULES:
                 if found := rule.search(text, lower):
@@ -240,6 +244,6 @@ def by_rule(reading: Reading) -> tuple[tuple[int, int], str] | None:
     return None
 
 
-def _words(text: str, span: tuple[int, int]) -> str:
-    shown = " ".join(text[span[0] : span[1]].split()).strip(" .,:;!?")
-    return shown if len(shown) <= 120 else f"{shown[:119]}…"
+def _excerpt(text: str, span: tuple[int, int]) -> str:
+    excerpt = " ".join(text[span[0] : span[1]].split()).strip(" .,:;!?")
+    return excerpt if len(excerpt) <= 120 else f"{excerpt[:119]}…"

@@ -1,5 +1,5 @@
-"""What was given to the assistant in confidence and must not stand in an answer: canaries, however they are written,
-and the system prompt, word for word."""
+"""Confidential text that must not appear in an answer: canaries, however they are written, and the system prompt, word
+for word."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from turnwise.guard.stream import Allowed, Hit, Reader, Shown, bare
+from turnwise.guard.stream import AnswerContext, Reader, SeenText, StreamHit, bare
 from turnwise.guard.verdict import Action, Fails, Span
 
-GAP = 8  # signs and blanks that may stand between two letters of a canary
-WHOLE = 12  # letters below which a canary counts only as whole words
-ENCODED = 5  # letters below which only its own letters count, forwards and backwards
-RUN = 8  # words in a row that are the system prompt's
+MAX_GAP_CHARS = 8  # punctuation and spaces between two letters of a canary
+MIN_SUBSTRING_LETTERS = 12  # a shorter canary only counts as whole words
+MIN_ENCODED_LETTERS = 5  # a shorter canary is only looked for as it is and backwards, not encoded
+PROMPT_RUN_WORDS = 8  # this many words in a row, as in the system prompt, are a leak
+MIN_PROMPT_WORDS = 5  # a shorter prompt is too common to look for
+
 _WORD = re.compile(r"\w+")
-FEWEST = 5  # words below which a prompt is too common to be looked for
 
 Run = tuple[str, ...]
 
 
 class LeakRail:
-    """Secret strings and the system prompt in an answer. A canary is found in other case, with signs between the
-    letters, backwards, in base64, hexadecimal, an address or ROT13; of the prompt, a run of words that stand in nothing
-    else the reader has seen."""
+    """Finds canaries and the system prompt in an answer. A canary is found in any case, with other characters between
+    its letters, backwards, URL-encoded, or in base64, base32, hexadecimal or ROT13. Of the prompt, it finds runs of
+    words that are not in anything else the reader has seen."""
 
     name = "leak"
 
@@ -38,51 +39,52 @@ class LeakRail:
         self.action: Action = options.get("action", "redact")
         self._canaries = tuple(options.get("canaries", ()))
 
-    def open(self, shown: Shown) -> Reader | None:
-        canaries = [each for each in (*self._canaries, *shown.canaries) if bare(each)]
-        said = _words(shown.system_prompt)
+    def open(self, context: AnswerContext) -> Reader | None:
+        canaries = [each for each in (*self._canaries, *context.canaries) if bare(each)]
+        prompt = _words(context.system_prompt)
         readers: list[Reader] = [CanaryReader(canaries)] if canaries else []
-        if len(said) >= FEWEST:
-            readers.append(PromptReader(said, min(RUN, len(said)), shown.allowed))
-        return Several(readers) if readers else None
+        if len(prompt) >= MIN_PROMPT_WORDS:
+            readers.append(PromptReader(prompt, min(PROMPT_RUN_WORDS, len(prompt)), context.seen))
+        return CombinedReader(readers) if readers else None
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
-        reader = self.open(shown)
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
+        reader = self.open(context)
         hits = reader.feed(text, True)[0] if reader else []
         return [Span(hit.start, hit.end, hit.kind) for hit in hits]
 
 
-class Several:
-    """Readers of one text as one."""
+class CombinedReader:
+    """Several readers of the same text as one."""
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         self._readers = readers
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
-        read = [reader.feed(piece, final) for reader in self._readers]
-        return sorted((hit for hits, _ in read for hit in hits), key=lambda hit: hit.start), min(end for _, end in read)
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
+        results = [reader.feed(piece, final) for reader in self._readers]
+        hits = sorted((hit for found, _ in results for hit in found), key=lambda hit: hit.start)
+        return hits, min(settled for _, settled in results)
 
 
 def forms(canary: str) -> set[str]:
-    """The ways to write a canary that are looked for, each as its letters and digits alone."""
+    """All forms of a canary that are looked for, each reduced to its letters and digits."""
     data, own = canary.encode(), bare(canary)
-    if len(own) < ENCODED:
+    if len(own) < MIN_ENCODED_LETTERS:
         return {own, own[::-1]} - {""}
     encoded = [data.hex(), quote(canary), codecs.encode(canary, "rot13"), base64.b32encode(data).decode()]
-    found = {own, own[::-1], *map(bare, encoded)}
-    for shift in range(3):  # where in another text it begins
+    variants = {own, own[::-1], *map(bare, encoded)}
+    for shift in range(3):  # base64 depends on the canary's offset in the encoded text, modulo 3
         letters = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
-        whole = letters[(0, 2, 3)[shift] : len(letters) - (0 if (len(data) + shift) % 3 == 0 else 1)]
-        found.add(bare(whole) if shift == 0 or len(whole) >= WHOLE else own)
-    return found - {""}
+        stable = letters[(0, 2, 3)[shift] : len(letters) - (0 if (len(data) + shift) % 3 == 0 else 1)]
+        variants.add(bare(stable) if shift == 0 or len(stable) >= MIN_SUBSTRING_LETTERS else own)
+    return variants - {""}
 
 
-class Forms:
-    """All forms of some canaries as one machine that follows letters (Aho and Corasick)."""
+class FormMatcher:
+    """An Aho-Corasick automaton for all forms of some canaries."""
 
     def __init__(self, canaries: Iterable[str]) -> None:
         self.next: list[dict[str, int]] = [{}]
-        self.ends: list[list[int]] = [[]]  # by state, the lengths of the forms that end there
+        self.ends: list[list[int]] = [[]]  # for each state, the lengths of the forms that end there
         self.fail = [0]
         self.depth = [0]
         for form in sorted({form for canary in canaries for form in forms(canary)}):
@@ -116,25 +118,24 @@ class Forms:
         return self.next[state].get(letter, 0)
 
 
-_forms = lru_cache(32)(Forms)
+_form_matcher = lru_cache(32)(FormMatcher)
 
 
 class CanaryReader:
-    """Follows the letters of a text, whatever stands between them."""
+    """Looks for canaries in the letters of a text, ignoring what is between them."""
 
     def __init__(self, canaries: Iterable[str]) -> None:
-        self._forms = _forms(tuple(canaries))
+        self._forms = _form_matcher(tuple(canaries))
         self._state = 0
         self._place = 0
-        self._letters: deque[tuple[int, bool]] = deque(
-            maxlen=max(self._forms.depth)
-        )  # places; whether each opens a word
-        self._waiting: list[tuple[int, int]] = []  # whole words, if the next character is no letter
+        # The last letters: the position of each, and whether it starts a word.
+        self._letters: deque[tuple[int, bool]] = deque(maxlen=max(self._forms.depth))
+        self._waiting: list[tuple[int, int]] = []  # hits on whole words, if the next character is not a letter
         self._in_word = False
         self._gap = 0
         self._hits: list[tuple[int, int]] = []
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         for character in piece:
             if character.isalnum():
                 self._letter(character)
@@ -143,7 +144,7 @@ class CanaryReader:
                 self._hits += self._waiting
                 self._waiting = []
                 self._gap += 1
-                if self._gap > GAP:
+                if self._gap > MAX_GAP_CHARS:
                     self._state = 0
             self._place += 1
         if final:
@@ -151,11 +152,11 @@ class CanaryReader:
             self._waiting, self._state = [], 0
         depth = self._forms.depth[self._state]
         settled = min([self._letters[-depth][0] if depth else self._place, *(start for start, _ in self._waiting)])
-        hits = _joined(self._hits)
+        hits = _merge(self._hits)
         ready = [hit for hit in hits if hit[1] <= settled]
         self._hits = [hit for hit in hits if hit[1] > settled]
         settled = min([settled, *(start for start, _ in self._hits)])
-        return [Hit(start, end, "hidden string", "[hidden string removed]") for start, end in ready], settled
+        return [StreamHit(start, end, "hidden string", "[hidden string removed]") for start, end in ready], settled
 
     def _letter(self, character: str) -> None:
         self._waiting = []
@@ -168,47 +169,47 @@ class CanaryReader:
             self._letters.append((self._place, opens))
             for length in self._forms.ends[self._state]:
                 start, opened = self._letters[-length]
-                if length >= WHOLE:
+                if length >= MIN_SUBSTRING_LETTERS:
                     self._hits.append((start, self._place + 1))
                 elif opened:
                     self._waiting.append((start, self._place + 1))
 
 
-def _joined(hits: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
+def _merge(hits: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The hits in order, with overlapping ones merged."""
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(hits):
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
         else:
-            joined.append((start, end))
-    return joined
+            merged.append((start, end))
+    return merged
 
 
 class PromptReader:
-    """Follows the words of a text for as long as they are those of a prompt."""
+    """Looks for runs of words of the system prompt in a text."""
 
-    def __init__(self, prompt: Sequence[str], run: int, allowed: Allowed) -> None:
+    def __init__(self, prompt: Sequence[str], run: int, seen: SeenText) -> None:
         self._run = run
-        self._runs, self._begins = _of_prompt(tuple(prompt), run)
-        if known := self._runs.intersection(_runs(_words(allowed.text), run)):
+        self._runs, self._prefixes = _prompt_runs(tuple(prompt), run)
+        if known := self._runs.intersection(_runs(_words(seen.text), run)):
             self._runs -= known
-            self._begins = _beginnings(self._runs, run)
+            self._prefixes = _prefixes_of(self._runs, run)
         self._text = ""
-        self._at = 0
-        self._pos = 0  # in the buffer, of the first word that was not read
-        self._last: deque[tuple[str, int]] = deque(maxlen=run)  # words and their places
+        self._at = 0  # position of the buffer in the whole text
+        self._last: deque[tuple[str, int]] = deque(maxlen=run)  # the last words and their positions
         self._hit: tuple[int, int] | None = None
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
-        hits: list[Hit] = []
+        hits: list[StreamHit] = []
         unread = len(self._text)
-        for word in _WORD.finditer(self._text, self._pos):
+        for word in _WORD.finditer(self._text):
             if word.end() == len(self._text) and not final:
                 unread = word.start()
                 break
-            self._read(word[0].casefold(), self._at + word.start(), self._at + word.end(), hits)
-        settled = min(self._at + unread, self._open())
+            self._read_word(word[0].casefold(), self._at + word.start(), self._at + word.end(), hits)
+        settled = min(self._at + unread, self._open_run_start())
         if final:
             settled = self._at + len(self._text)
         if self._hit and settled >= self._hit[1]:
@@ -216,10 +217,10 @@ class PromptReader:
             self._hit = None
         elif self._hit:
             settled = self._hit[0]
-        self._text, self._at, self._pos = self._text[unread:], self._at + unread, 0
+        self._text, self._at = self._text[unread:], self._at + unread
         return hits, settled
 
-    def _read(self, word: str, start: int, end: int, hits: list[Hit]) -> None:
+    def _read_word(self, word: str, start: int, end: int, hits: list[StreamHit]) -> None:
         self._last.append((word, start))
         if len(self._last) < self._run or tuple(each for each, _ in self._last) not in self._runs:
             return
@@ -229,22 +230,23 @@ class PromptReader:
             self._hit = None
         self._hit = (self._hit[0] if self._hit else begin, end)
 
-    def _open(self) -> int:
-        """Where the longest run begins that may still become one of the prompt's; the end where there is none."""
+    def _open_run_start(self) -> int:
+        """Start of the longest run that may still become one of the prompt, or the end of the text if there is none."""
         last = list(self._last)
         for at in range(1 if len(last) == self._run else 0, len(last)):
-            if tuple(word for word, _ in last[at:]) in self._begins:
+            if tuple(word for word, _ in last[at:]) in self._prefixes:
                 return last[at][1]
         return self._at + len(self._text)
 
 
 @lru_cache(32)
-def _of_prompt(words: tuple[str, ...], run: int) -> tuple[frozenset[Run], frozenset[Run]]:
+def _prompt_runs(words: tuple[str, ...], run: int) -> tuple[frozenset[Run], frozenset[Run]]:
+    """The runs of words in a prompt, and all beginnings of those."""
     runs = frozenset(_runs(words, run))
-    return runs, _beginnings(runs, run)
+    return runs, _prefixes_of(runs, run)
 
 
-def _beginnings(runs: Iterable[Run], run: int) -> frozenset[Run]:
+def _prefixes_of(runs: Iterable[Run], run: int) -> frozenset[Run]:
     return frozenset(each[:size] for each in runs for size in range(1, run))
 
 
@@ -256,5 +258,5 @@ def _runs(words: Sequence[str], size: int) -> Iterator[Run]:
     return zip(*(words[at:] for at in range(size)), strict=False)
 
 
-def _prompt_hit(place: tuple[int, int]) -> Hit:
-    return Hit(*place, "system prompt", "[system prompt removed]")
+def _prompt_hit(place: tuple[int, int]) -> StreamHit:
+    return StreamHit(*place, "system prompt", "[system prompt removed]")

@@ -1,4 +1,4 @@
-"""Where allowances are kept that several processes share: a SQLite file for one machine, Redis for many."""
+"""Stores for allowances that several processes share: a SQLite file for one machine, Redis for many."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from turnwise.errors import ConfigError, LibraryError, LimitsUnavailable
-from turnwise.guard.limits import MOST_KEYS, Limit, LimitStore, MemoryStore, RateLimiter, Spent, spend
+from turnwise.guard.limits import MAX_KEYS, Limit, LimitStore, MemoryStore, RateLimiter, Spent, spend
 from turnwise.sqlite import Database
 
-PATIENCE = 2.0  # seconds for which a SQLite file may be locked by others
-TIMEOUT = 0.2  # seconds for which Redis may take to answer
-TIDY_EVERY = 1000  # messages after which a SQLite file is rid of what is whole again
+SQLITE_TIMEOUT_SECONDS = 2.0  # how long the file may be locked by others
+REDIS_TIMEOUT_SECONDS = 0.2
+TIDY_EVERY = 1000  # messages after which allowances that are whole again are deleted from a SQLite file
 
-# The same sum as `spend`, in one step on the server and by its clock.
-SCRIPT = """
+# The same calculation as `spend`, in one step on the server and by its clock.
+REDIS_SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local found, answer, back, refused = redis.call('MGET', unpack(KEYS)), {}, {}, false
@@ -41,11 +41,11 @@ return answer
 
 
 def rate_limiter(limits: Mapping[str, str], store: str, file: Path, fail_closed: bool = False) -> RateLimiter | None:
-    """The limiter that settings describe: limits as text by kind, and where to keep count (memory, sqlite, redis://…).
-    None where nothing is limited."""
-    read = {kind: _limit(kind, text) for kind, text in limits.items() if text.strip()}
+    """The limiter for these settings: limits as text by kind, and the store (memory, sqlite, redis://…). None if no
+    limit is set."""
+    parsed = {kind: _limit(kind, text) for kind, text in limits.items() if text.strip()}
     opened = _store(store, file)
-    return RateLimiter(read, opened, fail_closed) if read else None
+    return RateLimiter(parsed, opened, fail_closed) if parsed else None
 
 
 def _limit(kind: str, text: str) -> Limit:
@@ -62,33 +62,33 @@ def _store(store: str, file: Path) -> LimitStore:
         return SqliteStore(file)
     if store.startswith(("redis://", "rediss://")):
         return RedisStore(store)
-    said = store.partition("://")[0]  # what follows may hold a password
-    raise ConfigError(f"'limits_store' cannot be {said!r}.", "Set it to memory, sqlite or redis://HOST:PORT.")
+    scheme = store.partition("://")[0]  # the rest may contain a password
+    raise ConfigError(f"'limits_store' cannot be {scheme!r}.", "Set it to memory, sqlite or redis://HOST:PORT.")
 
 
 class SqliteStore:
-    """Allowances in a file that the processes of one machine share, by the clock on the wall."""
+    """Allowances in a file that the processes of one machine share, measured on the system clock."""
 
-    def __init__(self, file: Path, most: int = MOST_KEYS, clock: Callable[[], int] | None = None) -> None:
-        self._database = Database(file, patience=PATIENCE)
-        self._most = most
+    def __init__(self, file: Path, max_keys: int = MAX_KEYS, clock: Callable[[], int] | None = None) -> None:
+        self._database = Database(file, patience=SQLITE_TIMEOUT_SECONDS)
+        self._max_keys = max_keys
         self._clock = clock or (lambda: time.time_ns() // 1000)
-        self._made = False
-        self._taken = 0
+        self._table_ready = False
+        self._takes = 0
         self._longest = 0
 
     def take(self, asked: Sequence[tuple[str, Limit]]) -> list[Spent]:
         try:
             return self._take(asked)
         except (LibraryError, OSError) as error:
-            self._made = False  # the file may have been taken away
+            self._table_ready = False  # the file may have been deleted
             raise LimitsUnavailable(f"The rate limits cannot be kept: {error}", getattr(error, "hint", "")) from error
 
     def _take(self, asked: Sequence[tuple[str, Limit]]) -> list[Spent]:
-        if not self._made:
-            self._make()
+        if not self._table_ready:
+            self._create_table()
         with self._database.write() as tx:
-            now = self._clock()  # read once the lock is ours: a moment before another's would be a clock set back
+            now = self._clock()  # after the lock is taken; an earlier time would look like a clock set back
             marks = ",".join("?" * len(asked))
             found = dict(
                 map(tuple, tx.execute(f"SELECT * FROM allowances WHERE name IN ({marks})", [name for name, _ in asked]))
@@ -104,32 +104,33 @@ class SqliteStore:
                 ],
             )
             self._longest = max(self._longest, *(limit.whole for _, limit in asked))
-            self._taken += 1
-            if self._taken % TIDY_EVERY == 0:
+            self._takes += 1
+            if self._takes % TIDY_EVERY == 0:
                 tx.execute(
                     "DELETE FROM allowances WHERE whole_at NOT BETWEEN ? AND ? OR name IN"
                     " (SELECT name FROM allowances ORDER BY whole_at DESC LIMIT -1 OFFSET ?)",
-                    (now, now + self._longest, self._most),
+                    (now, now + self._longest, self._max_keys),
                 )
             return spent
 
-    def _make(self) -> None:
+    def _create_table(self) -> None:
         self._database.path.parent.mkdir(parents=True, exist_ok=True)
         with self._database.write() as tx:
             tx.execute(
                 "CREATE TABLE IF NOT EXISTS allowances (name TEXT PRIMARY KEY, whole_at INTEGER NOT NULL) WITHOUT ROWID"
             )
             tx.execute("CREATE INDEX IF NOT EXISTS allowances_whole_at ON allowances (whole_at)")
-        self._made = True
+        self._table_ready = True
 
     def close(self) -> None:
         self._database.close()
 
 
 class RedisStore:
-    """Allowances in Redis, which many machines share, by its clock. It forgets by itself what is whole again."""
+    """Allowances in Redis, shared by many machines and measured on its clock. Redis expires those that are whole
+    again."""
 
-    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str, timeout: float = REDIS_TIMEOUT_SECONDS) -> None:
         try:
             import redis
             from redis.backoff import NoBackoff
@@ -144,7 +145,7 @@ class RedisStore:
             )
         except ValueError as error:
             raise ConfigError(f"'limits_store' cannot be used: {error}.", "Write redis://HOST:PORT.") from error
-        self._script = self._client.register_script(SCRIPT)
+        self._script = self._client.register_script(REDIS_SCRIPT)
         self._failures = (redis.RedisError, OSError)
 
     def take(self, asked: Sequence[tuple[str, Limit]]) -> list[Spent]:

@@ -1,7 +1,7 @@
-"""Rate limits per conversation, user, key and address, by the generic cell rate algorithm (GCRA).
+"""Rate limits per conversation, user, key and address, using the generic cell rate algorithm (GCRA).
 
-All that is kept for a key is one moment: when its allowance will be whole again. It lies at most a whole allowance
-ahead, so a clock that was set back locks nobody out for longer than one message takes to come back.
+Only one value is stored for each key: the time at which its allowance will be whole again. That is at most one whole
+allowance ahead, so if the clock is set back, nobody is locked out for longer than one message takes to come back.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import NamedTuple, Protocol
 from turnwise.errors import ConfigError, LimitsUnavailable, TooManyRequests
 from turnwise.types import TurnRequest
 
-MOST_KEYS = 100_000  # that are remembered; then those that were used longest ago are forgotten
-REST = 5.0  # seconds for which a store that failed is left alone
-WARN_EVERY = 60.0  # seconds
-HIGHEST = 1_000_000
+MAX_KEYS = 100_000  # beyond that, the least recently used keys are forgotten
+STORE_RETRY_SECONDS = 5.0  # how long a store that failed is not asked again
+WARNING_INTERVAL_SECONDS = 60.0
+MAX_COUNT = 1_000_000
 
-SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-WHOSE = {
+UNIT_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+LIMIT_SCOPES = {
     "conversation": "in one conversation",
     "user": "from one user",
     "key": "with one key",
@@ -40,44 +40,44 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many messages in a unit of time. `burst` of them may come at once (all, where it is 0); the allowance comes
-    back evenly, a message at a time."""
+    """`count` messages per unit of time, of which `burst` may come at once (0 means all of them). The allowance comes
+    back evenly, one message at a time."""
 
     count: int
     unit: str
     burst: int = 0
 
     def __post_init__(self) -> None:
-        if self.unit not in SECONDS or not (0 < self.count <= HIGHEST and 0 <= self.burst <= HIGHEST):
+        if self.unit not in UNIT_SECONDS or not (0 < self.count <= MAX_COUNT and 0 <= self.burst <= MAX_COUNT):
             raise ConfigError(
                 f"{self.count}/{self.unit} with a burst of {self.burst} cannot be a rate limit.",
-                f"Take 1 to {HIGHEST:,} messages a second, minute, hour or day.",
+                f"Use 1 to {MAX_COUNT:,} messages a second, minute, hour or day.",
             )
         if not self.burst:
             object.__setattr__(self, "burst", self.count)
 
     @classmethod
     def parse(cls, text: str) -> Limit:
-        """The limit that a text such as "30/minute" or "20/minute burst 5" stands for."""
-        read = _LIMIT.fullmatch(" ".join(text.lower().split()))
-        if read is None or (read[3] is not None and int(read[3]) == 0):
+        """Parse a limit such as "30/minute" or "20/minute burst 5"."""
+        match = _LIMIT.fullmatch(" ".join(text.lower().split()))
+        if match is None or (match[3] is not None and int(match[3]) == 0):
             raise ConfigError(
                 f"“{text[:100]}” is not a rate limit.", "Write 30/minute, 5/second, 1000/day or 20/minute burst 5."
             )
-        return cls(int(read[1]), read[2], int(read[3] or 0))
+        return cls(int(match[1]), match[2], int(match[3] or 0))
 
     @property
     def interval(self) -> int:
-        """Microseconds in which one message comes back."""
-        return -(-SECONDS[self.unit] * 1_000_000 // self.count)
+        """Microseconds until one message comes back."""
+        return -(-UNIT_SECONDS[self.unit] * 1_000_000 // self.count)
 
     @property
     def whole(self) -> int:
-        """Microseconds in which all of the allowance comes back."""
+        """Microseconds until a used-up allowance is whole again."""
         return self.burst * self.interval
 
     @property
-    def spoken(self) -> str:
+    def description(self) -> str:
         at_once = "" if self.burst == self.count else f" ({self.burst} at once)"
         return f"{self.count} message{'' if self.count == 1 else 's'} {_article(self.unit)} {self.unit}{at_once}"
 
@@ -90,8 +90,9 @@ def _article(unit: str) -> str:
 
 
 class Spent(NamedTuple):
-    """What comes of taking one message from an allowance: when it is whole again then, and what is left. Where there
-    is nothing to take, the microseconds to wait, and the allowance as it was."""
+    """The result of taking one message from an allowance: when the allowance will be whole again, and how many messages
+    remain. If nothing was left, `wait` is the time until one comes back, and the allowance is unchanged. Times are in
+    microseconds."""
 
     whole_at: int
     wait: int
@@ -99,7 +100,7 @@ class Spent(NamedTuple):
 
 
 def spend(whole_at: int, now: int, limit: Limit) -> Spent:
-    """Take one from an allowance that will be whole at that moment. All in microseconds."""
+    """Take one message from an allowance that will be whole at `whole_at`. Times are in microseconds."""
     before = min(max(whole_at, now), now + limit.whole)
     after = before + limit.interval
     wait = after - limit.whole - now
@@ -108,40 +109,41 @@ def spend(whole_at: int, now: int, limit: Limit) -> Spent:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a message may pass, and the limit that decides: the one it has to wait for longest, or where it passes
-    the one of which least is left. Without any limit, only that it may."""
+    """Whether a message may pass, and the limit that decided: the one with the longest wait, or if it passes, the one
+    with the least left. If there is no limit, only `allowed` is set."""
 
     allowed: bool
     kind: str = ""
     limit: Limit | None = None
-    retry_after: float = 0.0  # seconds; 0 where it is allowed
-    remaining: int | None = None  # messages that may follow at once; None where nothing limits them
+    retry_after: float = 0.0  # seconds; 0 if allowed
+    remaining: int | None = None  # messages that may follow at once; None if there is no limit
 
     def __bool__(self) -> bool:
         return self.allowed
 
     def error(self) -> TooManyRequests:
-        """The refusal as an error."""
-        spoken = self.limit.spoken if self.limit else "so many messages"
-        return TooManyRequests(f"The limit is {spoken} {WHOSE.get(self.kind, '')}".rstrip() + ".", self.retry_after)
+        """The error for a refused message."""
+        limit = self.limit.description if self.limit else "so many messages"
+        scope = LIMIT_SCOPES.get(self.kind, "")
+        return TooManyRequests(f"The limit is {limit} {scope}".rstrip() + ".", self.retry_after)
 
 
 class LimitStore(Protocol):
     def take(self, asked: Sequence[tuple[str, Limit]]) -> list[Spent]:
-        """Take one from each of these allowances, or from none where one of them has nothing left; nobody else comes
-        between. Raises LimitsUnavailable."""
+        """Atomically take one message from each of these allowances, or from none if one of them has nothing left.
+        Raises LimitsUnavailable."""
         ...
 
     def close(self) -> None: ...
 
 
 class MemoryStore:
-    """Allowances of one process, on a clock that cannot be set."""
+    """Allowances of one process, measured on a monotonic clock."""
 
-    def __init__(self, most: int = MOST_KEYS, clock: Callable[[], int] | None = None) -> None:
-        self._most = most
+    def __init__(self, max_keys: int = MAX_KEYS, clock: Callable[[], int] | None = None) -> None:
+        self._max_keys = max_keys
         self._clock = clock or monotonic
-        self._whole_at: dict[str, int] = {}  # those used last stand last
+        self._whole_at: dict[str, int] = {}  # least recently used first
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -158,11 +160,11 @@ class MemoryStore:
                 self._forget(now, 2 * len(asked))
             return spent
 
-    def _forget(self, now: int, most: int) -> None:
-        """Drop a few of the oldest: those that are whole again, and those beyond the most that are kept."""
-        for _ in range(most):
+    def _forget(self, now: int, max_dropped: int) -> None:
+        """Drop a few of the oldest keys: those that are whole again, and those over the limit."""
+        for _ in range(max_dropped):
             oldest = next(iter(self._whole_at))
-            if self._whole_at[oldest] > now and len(self._whole_at) <= self._most:
+            if self._whole_at[oldest] > now and len(self._whole_at) <= self._max_keys:
                 return
             del self._whole_at[oldest]
             if not self._whole_at:
@@ -173,11 +175,11 @@ class MemoryStore:
 
 
 class RateLimiter:
-    """Limits by kind (conversation, user, key, address), kept in a store. Safe for several threads; a hit may wait for
-    the store, so that async code calls it in a thread (see `admit`).
+    """Limits by kind (conversation, user, key, address), kept in a store. Thread-safe. A hit may block on the store, so
+    async code should call it in a thread (see `admit`).
 
-    A store that fails is left alone for some seconds, and each process counts by itself meanwhile; with `fail_closed`
-    a hit raises LimitsUnavailable instead.
+    A store that fails is not asked again for some seconds, and in the meantime each process counts on its own; with
+    `fail_closed`, a hit raises LimitsUnavailable instead.
     """
 
     def __init__(
@@ -191,14 +193,14 @@ class RateLimiter:
         self._store = MemoryStore() if store is None else store
         self._fail_closed = fail_closed
         self._clock = clock
-        self._meanwhile = MemoryStore()
+        self._fallback = MemoryStore()
         self._lock = threading.Lock()
-        self._rest_until = float("-inf")
-        self._warned = float("-inf")
+        self._retry_at = float("-inf")
+        self._warned_at = float("-inf")
 
     def hit(self, keys: Mapping[str, str]) -> Decision:
-        """Count a message for each of these keys ({"user": "ann", "address": "10.0.0.1"}) if all their limits allow it;
-        one that is refused costs nothing."""
+        """Count a message for each of these keys ({"user": "ann", "address": "10.0.0.1"}) if all their limits allow it.
+        A refused message costs nothing."""
         kinds = [kind for kind in self.limits if keys.get(kind)]
         if not kinds:
             return Decision(True)
@@ -207,62 +209,44 @@ class RateLimiter:
 
     def _take(self, asked: Sequence[tuple[str, Limit]]) -> list[Spent]:
         with self._lock:
-            resting = self._clock() < self._rest_until
-            if not resting and self._rest_until > float("-inf"):
-                self._rest_until = self._clock() + REST  # this hit tries the store again, the others do not wait for it
-        if not resting:
+            store_down = self._clock() < self._retry_at
+            if not store_down and self._retry_at > float("-inf"):
+                self._retry_at = self._clock() + STORE_RETRY_SECONDS  # this hit tries the store; others do not wait
+        if not store_down:
             try:
                 spent = self._store.take(asked)
-                self._rest_until = float("-inf")
+                self._retry_at = float("-inf")
                 return spent
             except LimitsUnavailable as error:
-                self._failed(error)
+                self._note_failure(error)
                 if self._fail_closed:
                     raise
         if self._fail_closed:
-            raise LimitsUnavailable("The rate limits could not be checked.", f"Try again in {REST:.0f} seconds.")
-        return self._meanwhile.take(asked)
+            hint = f"Try again in {STORE_RETRY_SECONDS:.0f} seconds."
+            raise LimitsUnavailable("The rate limits could not be checked.", hint)
+        return self._fallback.take(asked)
 
-    def _failed(self, error: LimitsUnavailable) -> None:
+    def _note_failure(self, error: LimitsUnavailable) -> None:
         with self._lock:
             now = self._clock()
-            self._rest_until = now + REST
-            if now - self._warned < WARN_EVERY:
+            self._retry_at = now + STORE_RETRY_SECONDS
+            if now - self._warned_at < WARNING_INTERVAL_SECONDS:
                 return
-            self._warned = now
-        so = "messages are refused" if self._fail_closed else "each process counts by itself"
-        log.warning("%s Until it is back, %s. %s", error, so, error.hint)
+            self._warned_at = now
+        consequence = "messages are refused" if self._fail_closed else "each process counts by itself"
+        log.warning("%s Until it is back, %s. %s", error, consequence, error.hint)
 
     def close(self) -> None:
         self._store.close()
 
 
-class Allowance:
-    """One limit for one holder, in memory: what a conversation keeps that is limited by itself."""
-
-    def __init__(self, limit: Limit, kind: str = "conversation", clock: Callable[[], int] | None = None) -> None:
-        self.limit = limit
-        self.kind = kind
-        self._clock = clock or monotonic
-        self._whole_at = 0
-        self._lock = threading.Lock()
-
-    def hit(self) -> Decision:
-        """Count a message if the limit allows it."""
-        with self._lock:
-            now = self._clock()
-            spent = spend(self._whole_at or now, now, self.limit)
-            self._whole_at = spent.whole_at
-        return _decision([(self.kind, self.limit)], [spent])
-
-
 async def admit(request: TurnRequest, limiter: RateLimiter | None) -> None:
-    """Count a turn for its conversation, user, key and address. Raises TooManyRequests where a limit was reached."""
+    """Count a turn for its conversation, user, key and address. Raises TooManyRequests if a limit was reached."""
     if limiter is None or not limiter.limits:
         return
     keys = {
-        "conversation": _owned(request, request.conversation_id or ""),
-        "user": _owned(request, request.user),
+        "conversation": _within_tenant(request, request.conversation_id or ""),
+        "user": _within_tenant(request, request.user),
         "key": request.key,
         "address": request.address,
     }
@@ -271,13 +255,13 @@ async def admit(request: TurnRequest, limiter: RateLimiter | None) -> None:
         raise decision.error()
 
 
-def _owned(request: TurnRequest, named: str) -> str:
-    """A name that a tenant gave: another's of the same name is somebody else's."""
-    return f"{request.reach.tenant}\x1f{named}" if request.reach.tenant and named else named
+def _within_tenant(request: TurnRequest, name: str) -> str:
+    """A name chosen by a tenant, made unique across tenants."""
+    return f"{request.reach.tenant}\x1f{name}" if request.reach.tenant and name else name
 
 
 def monotonic() -> int:
-    """Microseconds on a clock that only runs forward."""
+    """The monotonic clock in microseconds."""
     return time.monotonic_ns() // 1000
 
 
@@ -288,7 +272,7 @@ def _decision(kinds: Sequence[tuple[str, Limit]], spent: Sequence[Spent]) -> Dec
 
 
 def _name(kind: str, value: str) -> str:
-    """What an allowance is kept under: no store ever sees a key, or how long or odd an id is."""
+    """The name that an allowance is stored under. It is a digest, so a store never sees keys or unusual ids."""
     if kind == "address":
         value = _network(value)
     digest = hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16, person=b"turnwise limit")
@@ -296,11 +280,11 @@ def _name(kind: str, value: str) -> str:
 
 
 def _network(address: str) -> str:
-    """An address as it is counted: of IPv6 the first half, since whoever has one address has the others of it too."""
+    """An address as it is counted. For IPv6 that is the /64 network, because one client usually has all of it."""
     try:
-        read = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(read, ipaddress.IPv4Address):
-        return str(read)
-    return str(read.ipv4_mapped or ipaddress.IPv6Network((int(read) >> 64 << 64, 64)))
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64)))

@@ -1,7 +1,7 @@
-"""Links and pictures in an answer: none may carry data to a place that the reader has not been shown.
+"""Links and images in an answer: none may send data to an address that the reader has not already seen.
 
-A picture is fetched without a click, so none stays. A link stays where its very address stands in what the reader has
-seen, or its host is allowed; any other is reduced to its text, and a bare address to its host and path.
+Images load without a click, so all of them are removed. A link is kept if its exact address is in what the reader has
+seen, or if its host is allowed. Any other link is reduced to its text, and a bare address to its host and path.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from turnwise.guard.stream import Allowed, Hit, Reader, Shown
+from turnwise.guard.stream import AnswerContext, Reader, SeenText, StreamHit
 from turnwise.guard.verdict import Action, Fails, Span
 
-LONGEST_TEXT = 300  # characters of a link's text; what is longer is kept from being a link
-LONGEST_ADDRESS = 2000
-DEEPEST = 8  # parentheses in an address
-NEVER = -1
-LONGEST_TAG = 200  # of a tag that loads nothing
+MAX_TEXT_CHARS = 300  # of a link; a longer text is broken so that it does not become a link
+MAX_ADDRESS_CHARS = 2000
+MAX_PAREN_DEPTH = 8  # nested parentheses in an address
+NOT_CLOSED = -1
+MAX_TAG_CHARS = 200  # of a tag that loads nothing
 
 _TOKEN = re.compile(r"\\[^\w\s]|!?\[|\]|<|(?<![^\W_])(?:https?://|www\.)", re.I | re.S)
-# What has begun at the end of the text and may still become one of these.
+# The end of the text so far, if it may still become one of these.
 _BEGUN = re.compile(r"(?:\\|!|(?<![^\W_])(?:h(?:t(?:t(?:p(?:s?(?::/?)?)?)?)?)?|w(?:ww?)?))$", re.I)
 _NAME = re.compile(r"</?([a-z][a-z0-9-]{0,30})(?=[\s/>])", re.I)
 _NAME_BEGUN = re.compile(r"</?(?:[a-z][a-z0-9-]{0,30})?$", re.I)
@@ -47,7 +47,7 @@ _ACTIVE = _PICTURES | {
 
 
 class LinkRail:
-    """Pictures and links to places that the reader has not been shown."""
+    """Images, and links to addresses that the reader has not already seen."""
 
     name = "links"
 
@@ -56,27 +56,27 @@ class LinkRail:
         self.action: Action = options.get("action", "redact")
         self._hosts = frozenset(host.lower() for host in options.get("hosts", ()))
 
-    def open(self, shown: Shown) -> Reader | None:
-        return LinkReader(shown.allowed, self._hosts)
+    def open(self, context: AnswerContext) -> Reader | None:
+        return LinkReader(context.seen, self._hosts)
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
-        hits, _ = LinkReader(shown.allowed, self._hosts).feed(text, True)
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
+        hits, _ = LinkReader(context.seen, self._hosts).feed(text, True)
         return [Span(hit.start, hit.end, hit.kind) for hit in hits]
 
 
 class LinkReader:
-    """Reads Markdown and HTML as they come, with the brackets that are open."""
+    """Reads streamed Markdown and HTML, keeping track of open brackets."""
 
-    def __init__(self, allowed: Allowed, hosts: frozenset[str]) -> None:
-        self._allowed = allowed
+    def __init__(self, seen: SeenText, hosts: frozenset[str]) -> None:
+        self._seen = seen
         self._hosts = hosts
         self._text = ""
         self._at = 0
-        self._pos = 0  # in the buffer, up to which it has been read
-        self._open: list[tuple[int, bool]] = []  # brackets that are open, by place in the whole text; of a picture?
-        self._hits: list[Hit] = []  # complete, inside a bracket that is open
+        self._pos = 0  # the buffer has been read up to here
+        self._open: list[tuple[int, bool]] = []  # open brackets: position in the whole text, and whether of an image
+        self._hits: list[StreamHit] = []  # complete hits that are not returned yet, such as those in an open bracket
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
         end = len(self._text)
         while self._pos < end:
@@ -91,7 +91,7 @@ class LinkReader:
                 break
             self._pos = after
         at = self._at + self._pos
-        self._open = [] if final else [each for each in self._open if at - each[0] <= LONGEST_TEXT]
+        self._open = [] if final else [each for each in self._open if at - each[0] <= MAX_TEXT_CHARS]
         settled = min([at, *(each[0] for each in self._open[:1])])
         ready = [hit for hit in self._hits if hit.end <= settled]
         self._hits = self._hits[len(ready) :]
@@ -100,7 +100,7 @@ class LinkReader:
         return ready, settled
 
     def _step(self, token: re.Match[str], final: bool) -> int | None:
-        """Read what begins here, and give where it ends; None where that cannot be told yet."""
+        """Read the construct that starts here. Returns its end, or None if that is not known yet."""
         sign = token[0]
         if sign.endswith("["):
             self._open.append((self._at + token.start(), sign == "!["))
@@ -121,7 +121,7 @@ class LinkReader:
         place = self._at + at
         while self._open and start < 0:
             opened, picture = self._open.pop()
-            if place - opened <= LONGEST_TEXT:
+            if place - opened <= MAX_TEXT_CHARS:
                 start = opened - self._at
         after = text[at + 1 : at + 2]
         done: int | None = at + 1
@@ -130,21 +130,21 @@ class LinkReader:
         elif after == ":" and start >= 0:
             done = self._definition(start, at, final)
         elif after == "[" and picture and start >= 0:
-            named = _REFERENCE.match(text, at)
-            if named is None and not final and _REFERENCE_BEGUN.match(text, at):
+            reference = _REFERENCE.match(text, at)
+            if reference is None and not final and _REFERENCE_BEGUN.match(text, at):
                 done = None
             else:
-                done = named.end() if named else at + 1
+                done = reference.end() if reference else at + 1
                 self._reduce(start, at, done, picture)
         if done is None and start >= 0:
             self._open.append((start + self._at, picture))
         return done
 
     def _inline(self, start: int, at: int, picture: bool, final: bool) -> int | None:
-        closed = self._closing(at + 1) if start >= 0 else NEVER
-        if closed is None and not final and len(self._text) - at <= LONGEST_ADDRESS:
+        closed = self._closing(at + 1) if start >= 0 else NOT_CLOSED
+        if closed is None and not final and len(self._text) - at <= MAX_ADDRESS_CHARS:
             return None
-        if closed is None or closed == NEVER:
+        if closed is None or closed == NOT_CLOSED:
             self._add(at, at + 2, "link", "] (")
             return at + 2
         address = self._text[at + 2 : closed].strip().split(maxsplit=1)[:1]
@@ -153,24 +153,24 @@ class LinkReader:
         return closed + 1
 
     def _closing(self, at: int) -> int | None:
-        """Where the parenthesis closes that opens here; None where it has not so far."""
+        """The position where the parenthesis that opens here closes, or None if it has not closed yet."""
         depth = 0
-        for found in _IN_PARENTHESES.finditer(self._text, at, at + LONGEST_ADDRESS):
+        for found in _IN_PARENTHESES.finditer(self._text, at, at + MAX_ADDRESS_CHARS):
             depth += {"(": 1, ")": -1}.get(found[0], 0)
             if depth == 0:
                 return found.start()
-            if depth > DEEPEST:
-                return NEVER
+            if depth > MAX_PAREN_DEPTH:
+                return NOT_CLOSED
         return None
 
     def _reduce(self, start: int, at: int, end: int, picture: bool) -> None:
-        """A link becomes its text, in which others may have been reduced."""
+        """Replace a link by its text, in which other links may already have been replaced."""
         first = start + (2 if picture else 1)
         inner = [hit for hit in self._hits if hit.start >= self._at + start]
         self._hits = [hit for hit in self._hits if hit.start < self._at + start]
         pieces, place = [], first
         for hit in inner:
-            pieces += [self._text[place : hit.start - self._at], hit.shown]
+            pieces += [self._text[place : hit.start - self._at], hit.replacement]
             place = hit.end - self._at
         self._add(start, end, "picture" if picture else "link", "".join([*pieces, self._text[place:at]]))
 
@@ -188,17 +188,17 @@ class LinkReader:
 
     def _tag(self, at: int, final: bool) -> int | None:
         text = self._text
-        if not final and (_NAME_BEGUN.match(text, at) or self._waits(_AUTOLINK_BEGUN, at)):
+        if not final and (_NAME_BEGUN.match(text, at) or self._may_continue(_AUTOLINK_BEGUN, at)):
             return None
         if link := _AUTOLINK.match(text, at):
             if not self._known(link[1]):
-                self._add(at, link.end(), "link", _place(link[1]))
+                self._add(at, link.end(), "link", _host_and_path(link[1]))
             return link.end()
         name = _NAME.match(text, at)
         if name is None:
             return at + 1
         active = name[1].lower() in _ACTIVE
-        longest = LONGEST_ADDRESS if active else LONGEST_TAG
+        longest = MAX_ADDRESS_CHARS if active else MAX_TAG_CHARS
         end = text.find(">", at, at + longest)
         if end < 0:
             if not final and len(text) - at < longest:
@@ -217,24 +217,24 @@ class LinkReader:
             self._add(at, end + 1, "link" if name[1].lower() == "a" else "HTML", f"<{name[1]}>")
         return end + 1
 
-    def _waits(self, begun: re.Pattern[str], at: int) -> bool:
-        return len(self._text) - at < LONGEST_ADDRESS and begun.match(self._text, at) is not None
+    def _may_continue(self, begun: re.Pattern[str], at: int) -> bool:
+        return len(self._text) - at < MAX_ADDRESS_CHARS and begun.match(self._text, at) is not None
 
     def _harmless(self, name: str, tag: str) -> bool:
-        """Whether this is a link to a known place, and nothing else."""
+        """Whether this is only a link to a known address."""
         address = _HREF.search(tag)
         return name == "a" and address is not None and len(_LOADS.findall(tag)) == 1 and self._known(address[1])
 
     def _bare(self, at: int, final: bool) -> int | None:
-        end = _ADDRESS.match(self._text, at, at + LONGEST_ADDRESS).end()  # type: ignore[union-attr]
-        if end == len(self._text) and not final and end - at < LONGEST_ADDRESS:
+        end = _ADDRESS.match(self._text, at, at + MAX_ADDRESS_CHARS).end()  # type: ignore[union-attr]
+        if end == len(self._text) and not final and end - at < MAX_ADDRESS_CHARS:
             return None
         address = self._text[at:end].rstrip(".,;:!?*_~")
         if len(address) > len("https://") and not self._known(address):
-            self._add(at, at + len(address), "link", _place(address))
+            self._add(at, at + len(address), "link", _host_and_path(address))
         return end
 
-    # ---
+    # --- helpers ---
 
     def _known(self, address: str) -> bool:
         address = html.unescape(address)
@@ -244,10 +244,10 @@ class LinkReader:
         scheme = re.match(r"([a-z][a-z0-9+.-]*):", plain, re.I)
         if plain.startswith("//") or (scheme and scheme[1].lower() not in ("http", "https", "mailto", "www")):
             return False
-        return _host(plain) in self._hosts or self._allowed.holds_url(address)
+        return _host(plain) in self._hosts or self._seen.holds_url(address)
 
-    def _add(self, start: int, end: int, kind: str, shown: str) -> None:
-        self._hits.append(Hit(self._at + start, self._at + end, kind, shown))
+    def _add(self, start: int, end: int, kind: str, replacement: str) -> None:
+        self._hits.append(StreamHit(self._at + start, self._at + end, kind, replacement))
 
 
 def _host(address: str) -> str:
@@ -255,7 +255,7 @@ def _host(address: str) -> str:
     return "" if "@" in authority else authority.rpartition(":")[0].lower() or authority.lower()
 
 
-def _place(address: str) -> str:
-    """The host and the path of an address, by which nothing is opened and nothing sent."""
+def _host_and_path(address: str) -> str:
+    """The host and path of an address, as text that is not a link and carries no parameters."""
     bare = re.split(r"[?#;\\]", re.sub(r"^[a-z][a-z0-9+.-]*:(?://)?", "", address, flags=re.I), maxsplit=1)[0]
     return bare.rpartition("@")[2] if len(bare) <= 100 else bare.rpartition("@")[2].partition("/")[0][:100]

@@ -1,5 +1,5 @@
-"""Letters of other scripts that look like Latin ones, brought into the script of the word that they stand in. Words
-that are wholly of another script stay as they are."""
+"""Letters of other scripts that look like Latin ones, converted to the script of the rest of the word. Words that are
+entirely in another script are left as they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from turnwise.guard.vocabulary import WORDS
 
-# The Latin letter, and what passes for it, after Unicode's table of confusable characters.
+# Latin letters and what passes for each, from Unicode's table of confusable characters.
 _ALIKE = {
     "A": "АΑᎪꓮᗅ", "B": "ВΒᏴꓐᗷ", "C": "СᏟꓚⲤ", "D": "Ꭰꓓᗞᗪ", "E": "ЕΕᎬꓰ", "F": "Ϝꓝᖴ", "G": "ԌᏀᏳꓖ", "H": "НΗᎻꓧⲎᕼ",
     "I": "ІΙӀꓲⲒ", "J": "ЈͿᎫꓙᒍ", "K": "КΚᏦꓗⲔᛕ", "L": "Ꮮꓡᒪ", "M": "МΜϺᎷꓟⲘᗰ", "N": "ΝꓠⲚ", "O": "ОΟՕꓳⲞ", "P": "РΡᏢꓑⲢᑭ",
@@ -17,68 +17,69 @@ _ALIKE = {
     "h": "һհᏂ", "i": "іιꙇᎥꭵ", "j": "јϳ", "k": "κ", "l": "ӏ", "n": "ոռη", "o": "оοσօⲟ", "p": "рρⲣ", "q": "ԛգզ",
     "r": "гᴦⲅꮁ", "s": "ѕꮪ", "t": "τ", "u": "υսμ", "v": "νѵꮩ", "w": "ѡԝաꮃω", "x": "хχᕁᕽ", "y": "уүγყ", "z": "ꮓ",
 }  # fmt: skip
-# Small letters of Russian and Greek that pass for Latin ones only beside them.
+# Lower-case Cyrillic letters that pass for Latin ones only next to them.
 _WEAKLY_ALIKE = {"k": "к", "m": "м", "t": "т", "h": "н", "b": "в", "n": "п"}
 
 _STRONG = {other: latin for latin, others in _ALIKE.items() for other in others}
-_STRONGLY = str.maketrans(_STRONG)
+_STRONG_TO_LATIN = str.maketrans(_STRONG)
 _TO_LATIN = str.maketrans({other: latin for latin, others in _WEAKLY_ALIKE.items() for other in others} | _STRONG)
 _TO_CYRILLIC = str.maketrans("AaBEeKkMmHOoPpCcTXxyYiIjsS", "АаВЕеКкМмНОоРрСсТХхуУіІјѕЅ")
 _TO_GREEK = str.maketrans("ABEZHIKMNOoTXYPpvu", "ΑΒΕΖΗΙΚΜΝΟοΤΧΥΡρνυ")
 
 _LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
-_OTHER = "".join(sorted(_STRONG)) + "".join(_WEAKLY_ALIKE.values())
-_ALONE = "".join(sorted(_STRONG))
-_ONE = re.compile(f"[{_OTHER}]")
-# Both begin with what is rare, so that a long text is soon looked through.
-_MEETING = re.compile(rf"[{_OTHER}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].))", re.S)
-_WHOLLY = re.compile(rf"[{_ALONE}](?<!\w.)[{_ALONE}]*(?!\w)", re.S)
+_STRONG_LETTERS = "".join(sorted(_STRONG))
+_LOOKALIKES = _STRONG_LETTERS + "".join(_WEAKLY_ALIKE.values())
+_LOOKALIKE = re.compile(f"[{_LOOKALIKES}]")
+# Both start with the rarest character, so that a long text is scanned quickly.
+_NEXT_TO_LATIN = re.compile(rf"[{_LOOKALIKES}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].))", re.S)
+_ONLY_LOOKALIKES = re.compile(rf"[{_STRONG_LETTERS}](?<!\w.)[{_STRONG_LETTERS}]*(?!\w)", re.S)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _GREEK = re.compile("[\u0370-\u03ff]")
 _IS_LATIN = re.compile(f"[{_LATIN}]")
-_BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
-_AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
-_SET = frozenset(_OTHER)
-REACH = 9  # characters to either side in which the neighbouring word is looked for
+_LATIN_BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
+_LATIN_AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
+_LOOKALIKE_SET = frozenset(_LOOKALIKES)
+NEIGHBOUR_CHARS = 9  # text on either side that is searched for the neighbouring word
 
 
 def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
-    """The text, of these characters, with each word in one script, and how many letters were changed. It keeps its
-    length."""
-    if not characters & _SET or not any("A" <= each <= "z" for each in characters):
+    """The text with each word in one script, and the number of changed letters. The length does not change;
+    `characters` are the distinct characters of the text."""
+    if not characters & _LOOKALIKE_SET or not any("A" <= each <= "z" for each in characters):
         return text, 0
     changed = 0
 
-    def alone(found: re.Match[str]) -> str:
+    def to_latin(found: re.Match[str]) -> str:
+        """A word of lookalikes alone, in Latin letters if it is a known word between Latin words."""
         nonlocal changed
         start, end = found.span()
-        before, after = text[max(0, start - REACH) : start], text[end : end + REACH]
+        before, after = text[max(0, start - NEIGHBOUR_CHARS) : start], text[end : end + NEIGHBOUR_CHARS]
         latin = found[0].translate(_TO_LATIN)
-        among = _IS_LATIN.search(before + after) and _BEFORE.search(before) and _AFTER.match(after)
-        if not among or not (changed or (len(latin) > 1 and latin.lower() in WORDS)):
+        between = _IS_LATIN.search(before + after) and _LATIN_BEFORE.search(before) and _LATIN_AFTER.match(after)
+        if not between or not (changed or (len(latin) > 1 and latin.lower() in WORDS)):
             return found[0]
         changed += len(latin)
         return latin
 
     pieces: list[str] = []
-    last, known = 0, dict[str, str]()
+    last, converted = 0, dict[str, str]()
     mostly_latin = 2 * len(text.encode("ascii", "ignore")) > len(text)
-    for start, end in _mixed(text):
+    for start, end in _mixed_words(text):
         old = text[start:end]
-        new = known[old] = known.get(old) or _unmixed(old, mostly_latin)
+        new = converted[old] = converted.get(old) or _unmixed(old, mostly_latin)
         changed += sum(map(str.__ne__, old, new))
         pieces += (text[last:start], new)
         last = end
     text = "".join([*pieces, text[last:]])
     if not characters.isdisjoint(_STRONG):
-        text = _WHOLLY.sub(alone, text)
+        text = _ONLY_LOOKALIKES.sub(to_latin, text)
     return text, changed
 
 
-def _mixed(text: str) -> Iterator[tuple[int, int]]:
-    """Where the words with such letters stand, in a text in which they meet Latin ones."""
+def _mixed_words(text: str) -> Iterator[tuple[int, int]]:
+    """The bounds of words with lookalikes, if any of these is next to a Latin letter."""
     end = 0
-    for other in _ONE.finditer(text) if _MEETING.search(text) else ():
+    for other in _LOOKALIKE.finditer(text) if _NEXT_TO_LATIN.search(text) else ():
         start = other.start()
         if start < end:
             continue
@@ -90,12 +91,12 @@ def _mixed(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _unmixed(word: str, mostly_latin: bool) -> str:
-    """A word in one script. Two letters may be a measure, as μm, or a short word of a Russian text."""
+    """A word in one script. A word of two letters may be a unit such as μm, or a short Russian word."""
     latin = len(_IS_LATIN.findall(word))
     if not latin or latin == len(word):
         return word
-    folded = word.translate(_STRONGLY)
-    if not folded.isascii() and len(word) > 2 * latin:  # more of it is of the other script, and not all looks Latin
+    folded = word.translate(_STRONG_TO_LATIN)
+    if not folded.isascii() and len(word) > 2 * latin:  # mostly in the other script, and not all of it looks Latin
         for table in (_TO_CYRILLIC, _TO_GREEK):
             whole = word.translate(table)
             if _same_script(whole):

@@ -1,5 +1,5 @@
-"""Personal data of fixed form: addresses and numbers that name a person, an account or a machine. Names of people and
-places are not looked for."""
+"""Personal data of a fixed form: addresses and numbers that identify a person, an account or a machine. It does not
+look for names of people or places."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from stdnum.us import ssn
 from turnwise.guard.verdict import Span
 
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "BE", "SE", "PL", "AU", "CA", "IN", "BR", "MX", "JP")
-BEFORE = 60  # characters before a number that may say what it is
+CONTEXT_CHARS = 60  # text before a number that may say what the number is
 
-_ODD = re.compile(
+_UNUSUAL = re.compile(  # invisible characters, full-width and mathematical letters
     "[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0000-\U000e007f]"
 )
 
-# --- what stands before a number says what it is -------------------------------------------------------------------
+# --- words before a number that say what it is ---------------------------------------------------------------------
 
 _OTHER_NUMBER = re.compile(
     r"\b(?:order|invoice|ticket|case|isbn|issn|doi|serial|part|version|release|ref(?:erence)?|id|ids|tracking|patent|"
@@ -37,7 +37,7 @@ _PHONE_WORD = re.compile(
     r"switchboard|numbers?|answer(?:s|ing|ed)?|messages?|messaging|desk|office|extension)\b|[☎📞📱]",
     re.I,
 )
-_LABEL = re.compile(r"[ (–-]{1,2}(?:fax|office|desk|mobile|cell|phone|home|work|tel|direct|landline)\b", re.I)
+_LABEL_AFTER = re.compile(r"[ (–-]{1,2}(?:fax|office|desk|mobile|cell|phone|home|work|tel|direct|landline)\b", re.I)
 _CARD_LIKE = re.compile(
     r"\b(?:order|invoice|tracking|isbn|issn|doi|imei|iccid|ean|upc|gtin|sku|serial)(?:\s{1,2}(?:number|no|id|is)){0,2}"
     r"\s?[.:#=]{0,2}\s?$",
@@ -50,11 +50,11 @@ _VERSION = re.compile(
 )
 _SSN_WORD = re.compile(r"\b(?:ssn|social security|tax(?:payer)? id)\b", re.I)
 
-# --- the shapes ----------------------------------------------------------------------------------------------------
+# --- the patterns --------------------------------------------------------------------------------------------------
 
-_AT = re.compile(r"@((?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,24})(?![\w-]|\.\w)")
-_LOCAL = re.compile(r"[\w.+%'&-]{1,64}$")
-# In a row of numbers a card may begin at each, so that they overlap.
+_EMAIL_DOMAIN = re.compile(r"@((?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,24})(?![\w-]|\.\w)")
+_EMAIL_LOCAL = re.compile(r"[\w.+%'&-]{1,64}$")
+# A lookahead, so that matches can overlap: in a row of numbers, a card number may start at any of them.
 _CARD = re.compile(
     r"(?<![\w./+-])(?=(\d{12,19}|"
     r"\d{4}([ -])\d{4}\2\d{4}\2\d{4}(?:\2\d{1,3}(?!\d))?|\d{4}([ -])\d{6}\3\d{4,5})(?!\w|[.,/-]\w))"
@@ -74,14 +74,15 @@ _PHONE = re.compile(
 )
 _AMERICAN = re.compile(r"(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[.-]\d{4}\b|\d{3} \d{3} \d{4}\b")
 _NEVER_PHONE = re.compile(
-    r"(?:1[5-9]|20)\d\d ?[–/-] ?(?:1[5-9]|20)?\d\d|\(?\d{1,5} ?[–/-] ?\d{1,5}\)?|"  # years, from and to
-    r"(?:1[5-9]|20)\d\d[-./]\d{1,2}[-./]\d{1,2}(?: \d{1,2})?|"  # days
+    r"(?:1[5-9]|20)\d\d ?[–/-] ?(?:1[5-9]|20)?\d\d|\(?\d{1,5} ?[–/-] ?\d{1,5}\)?|"  # ranges of years and numbers
+    r"(?:1[5-9]|20)\d\d[-./]\d{1,2}[-./]\d{1,2}(?: \d{1,2})?|"  # dates
     r"\d{1,2}[-./]\d{1,2}[-./](?:1[5-9]|20)?\d\d(?: \d{1,2})?|"
     r"97[89][ -]?[\d -]{10,14}|\d{2,7} ?- ?\d\d ?- ?\d|\d+\.\d+|(?:\d{1,3}\.){3}\d{1,3}"  # ISBN, CAS, decimals, IP
 )
-_NOT_PHONE = re.compile(r"\d{1,3}(?: \d{3}){1,4}|(?:\d{1,4} ){3,}\d{1,4}|\d{4}-\d{4}")  # 1 000 000, a row, ISSN
-# The first digits of cards, from and to, and how many there are in all.
-_CARDS: tuple[tuple[int, int, Collection[int]], ...] = (
+# 1 000 000, a row of numbers, an ISSN: only a phone number if the text says so.
+_RARELY_PHONE = re.compile(r"\d{1,3}(?: \d{3}){1,4}|(?:\d{1,4} ){3,}\d{1,4}|\d{4}-\d{4}")
+# Ranges of the first digits of card numbers, and the lengths such numbers have.
+_CARD_RANGES: tuple[tuple[int, int, Collection[int]], ...] = (
     (4, 4, (13, 16, 19)),
     (51, 55, (16,)),
     (2221, 2720, (16,)),
@@ -107,25 +108,25 @@ _CARDS: tuple[tuple[int, int, Collection[int]], ...] = (
 
 
 def find_pii(text: str, kinds: Collection[str] | None = None, regions: Sequence[str] = REGIONS) -> list[Span]:
-    """The personal data in a text, in order, none overlapping. Phone numbers without a country are read as those of
-    `regions`; a number that looks like other things too counts where the words before it say what it is."""
-    plain, places = readable(text)
+    """The personal data in a text, in order and without overlaps. Phone numbers without a country code are read as
+    those of `regions`. A number that could also be something else counts if the words before it say what it is."""
+    plain, positions = normalize(text)
     ranks = {kind: rank for rank, kind in enumerate(FINDERS)}
-    asked = [kind for kind in FINDERS if kinds is None or kind in kinds]
-    found = [Span(start, end, kind) for kind in asked for start, end in FINDERS[kind](plain, regions)]
-    taken: list[Span] = []
-    for span in sorted(found, key=lambda span: (span.start, ranks[span.kind])):
-        if not taken or span.start >= taken[-1].end:
-            taken.append(span)
-        elif ranks[span.kind] < ranks[taken[-1].kind]:
-            taken[-1] = span
-    return (
-        taken if places is None else [Span(places[each.start], places[each.end - 1] + 1, each.kind) for each in taken]
-    )
+    finders = {kind: finder for kind, finder in FINDERS.items() if kinds is None or kind in kinds}
+    spans = [Span(start, end, kind) for kind, finder in finders.items() for start, end in finder(plain, regions)]
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, ranks[span.kind])):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+        elif ranks[span.kind] < ranks[kept[-1].kind]:
+            kept[-1] = span
+    if positions is None:
+        return kept
+    return [Span(positions[each.start], positions[each.end - 1] + 1, each.kind) for each in kept]
 
 
 def checked_kinds(kinds: Collection[str] | None, known: Collection[str]) -> frozenset[str]:
-    """These kinds, or all that are known. ValueError where one is unknown."""
+    """These kinds, or all known ones if None. Raises ValueError if one is unknown."""
     for kind in kinds or ():
         if kind not in known:
             near = difflib.get_close_matches(kind, known, n=1) or sorted(known)
@@ -134,65 +135,66 @@ def checked_kinds(kinds: Collection[str] | None, known: Collection[str]) -> froz
 
 
 def checked_regions(regions: Collection[str]) -> tuple[str, ...]:
-    """These regions. ValueError where one is unknown: none of its phone numbers would be found."""
+    """These regions. Raises ValueError if one is unknown, because none of its phone numbers would be found."""
     for region in regions:
         if region not in phonenumbers.SUPPORTED_REGIONS:
-            raise ValueError(f"there is no region {region!r}; take codes of two letters, such as 'US' or 'DE'")
+            raise ValueError(f"there is no region {region!r}; use two-letter codes such as 'US' or 'DE'")
     return tuple(regions)
 
 
-def readable(text: str) -> tuple[str, list[int] | None]:
-    """The text without invisible marks and with full-width letters as plain ones, and for each character its place in
-    the text; no places where the text is the same."""
-    if text.isascii() or not _ODD.search(text):
+def normalize(text: str) -> tuple[str, list[int] | None]:
+    """The text without invisible characters and with full-width letters as plain ones, and the position of each
+    character in the original text (None if the text is unchanged)."""
+    if text.isascii() or not _UNUSUAL.search(text):
         return text, None
-    kept = [(place, _plain(letter)) for place, letter in enumerate(text) if unicodedata.category(letter) != "Cf"]
+    kept = [(place, _compatible(letter)) for place, letter in enumerate(text) if unicodedata.category(letter) != "Cf"]
     return "".join(letter for _, letter in kept), [place for place, _ in kept]
 
 
-def _plain(letter: str) -> str:
-    plain = unicodedata.normalize("NFKC", letter) if letter > "\x7f" else letter
-    return plain if len(plain) == 1 else letter
+def _compatible(letter: str) -> str:
+    compatible = unicodedata.normalize("NFKC", letter) if letter > "\x7f" else letter
+    return compatible if len(compatible) == 1 else letter
 
 
-# --- one finder a kind ---------------------------------------------------------------------------------------------
+# --- one finder for each kind --------------------------------------------------------------------------------------
 
-Places = Iterator[tuple[int, int]]
+Bounds = Iterator[tuple[int, int]]
 
 
-def _emails(text: str, _: Sequence[str]) -> Places:
-    for domain in _AT.finditer(text):
+def _emails(text: str, _: Sequence[str]) -> Bounds:
+    for domain in _EMAIL_DOMAIN.finditer(text):
         at = domain.start()
-        local = _LOCAL.search(text, max(0, at - 64), at)
+        local = _EMAIL_LOCAL.search(text, max(0, at - 64), at)
         if local is None or not (name := local[0].lstrip(".'&%")):
             continue
         start, end = at - len(name), domain.end()
-        if name == "git" or text[max(0, start - 3) : start] == "://" or _in_address(text, start):
+        if name == "git" or text[max(0, start - 3) : start] == "://" or _is_url_password(text, start):
             continue
         yield start, end
 
 
-def _in_address(text: str, start: int) -> bool:
-    """Whether this is the password of an address, as in postgres://user:here@host."""
+def _is_url_password(text: str, start: int) -> bool:
+    """Whether this is the password in a URL, as in postgres://user:here@host."""
     return re.search(r"://[^\s/@]{0,64}:$", text[max(0, start - 72) : start]) is not None
 
 
-def _cards(text: str, _: Sequence[str]) -> Places:
+def _cards(text: str, _: Sequence[str]) -> Bounds:
     for found in _CARD.finditer(text):
-        for said in dict.fromkeys((found[1], found[1][:19])):  # what follows four fours may be another number
-            digits = re.sub("[ -]", "", said)
-            if _issued(digits) and luhn.is_valid(digits) and not _CARD_LIKE.search(_before(text, found.start())):
-                yield found.start(), found.start() + len(said)
+        for number in dict.fromkeys((found[1], found[1][:19])):  # digits after the first 16 may be another number
+            digits = re.sub("[ -]", "", number)
+            if _is_issued(digits) and luhn.is_valid(digits) and not _CARD_LIKE.search(_before(text, found.start())):
+                yield found.start(), found.start() + len(number)
                 break
 
 
-def _issued(digits: str) -> bool:
+def _is_issued(digits: str) -> bool:
     return any(
-        len(digits) in lengths and first <= int(digits[: len(str(first))]) <= last for first, last, lengths in _CARDS
+        len(digits) in lengths and first <= int(digits[: len(str(first))]) <= last
+        for first, last, lengths in _CARD_RANGES
     )
 
 
-def _ibans(text: str, _: Sequence[str]) -> Places:
+def _ibans(text: str, _: Sequence[str]) -> Bounds:
     for found in _IBAN.finditer(text):
         ends = [found.start() + gap.start() for gap in re.finditer("[ -]", found[0])]
         for end in (found.end(), *reversed(ends)):
@@ -201,45 +203,45 @@ def _ibans(text: str, _: Sequence[str]) -> Places:
                 break
 
 
-def _addresses(text: str, _: Sequence[str]) -> Places:
+def _addresses(text: str, _: Sequence[str]) -> Bounds:
     for found in _IP4.finditer(text):
-        if _personal(found[0]) and not _VERSION.search(text[max(0, found.start() - 20) : found.start()]):
+        if _is_personal(found[0]) and not _VERSION.search(text[max(0, found.start() - 20) : found.start()]):
             yield found.span()
     for found in _IP6.finditer(text):
         groups = [group for group in found[0].split(":") if group]
-        if len(groups) >= 3 and re.search(r"\d", found[0]) and _personal(found[0]):
+        if len(groups) >= 3 and re.search(r"\d", found[0]) and _is_personal(found[0]):
             yield found.span()
 
 
-def _personal(address: str) -> bool:
-    """Whether an address may be somebody's: not of a home network, of a machine itself, or a mask."""
+def _is_personal(address: str) -> bool:
+    """Whether an IP address may belong to a person: not one of a private network, a loopback address or a mask."""
     try:
-        read = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
     mask = address.startswith(("0.", "255.")) or address.endswith(".0")
-    return not (read.is_loopback or read.is_unspecified or read.is_private or read.is_link_local or mask)
+    return not (ip.is_loopback or ip.is_unspecified or ip.is_private or ip.is_link_local or mask)
 
 
-def _security_numbers(text: str, _: Sequence[str]) -> Places:
+def _security_numbers(text: str, _: Sequence[str]) -> Bounds:
     for found in _SSN.finditer(text):
-        said = found[1] == "-" or _SSN_WORD.search(_before(text, found.start()))
-        if said and ssn.is_valid(re.sub("[ -]", "", found[0])):
+        likely = found[1] == "-" or _SSN_WORD.search(_before(text, found.start()))
+        if likely and ssn.is_valid(re.sub("[ -]", "", found[0])):
             yield found.span()
 
 
-def _insurance_numbers(text: str, _: Sequence[str]) -> Places:
+def _insurance_numbers(text: str, _: Sequence[str]) -> Bounds:
     yield from (found.span() for found in _NINO.finditer(text))
 
 
-def _wallets(text: str, _: Sequence[str]) -> Places:
+def _wallets(text: str, _: Sequence[str]) -> Bounds:
     yield from (found.span() for found in _WALLET.finditer(text) if bitcoin.is_valid(found[0]))
 
 
-def _phones(text: str, regions: Sequence[str]) -> Places:
+def _phones(text: str, regions: Sequence[str]) -> Bounds:
     for found in _PHONE.finditer(text):
         start, end = found.span()
-        labelled = _LABEL.match(text, end) is not None
+        labelled = _LABEL_AFTER.match(text, end) is not None
         if not _is_phone(found[0], _before(text, start), labelled, regions):
             inside = _phone_among(found[0], regions)
             if inside is None:
@@ -249,67 +251,68 @@ def _phones(text: str, regions: Sequence[str]) -> Places:
         yield start, end + (opened > 0 and text[end : end + 1] == ")")
 
 
-def _phone_among(said: str, regions: Sequence[str]) -> tuple[int, int] | None:
-    """Where a telephone number stands among other numbers, by its own form."""
-    starts = [0, *(gap.end() for gap in re.finditer(" ", said))]
-    ends = [*(gap.start() for gap in re.finditer(" ", said)), len(said)]
+def _phone_among(numbers: str, regions: Sequence[str]) -> tuple[int, int] | None:
+    """The bounds of a phone number among other numbers, if its form alone shows that it is one."""
+    starts = [0, *(gap.end() for gap in re.finditer(" ", numbers))]
+    ends = [*(gap.start() for gap in re.finditer(" ", numbers)), len(numbers)]
     for start in starts[:8]:
         for end in reversed(ends):
-            part = said[start:end]
-            if start < end and part != said and not _NEVER_PHONE.fullmatch(part) and _has_form(part, regions):
+            part = numbers[start:end]
+            if start < end and part != numbers and not _NEVER_PHONE.fullmatch(part) and _has_form(part, regions):
                 return start, end
     return None
 
 
-def _is_phone(said: str, before: str, labelled: bool, regions: Sequence[str]) -> bool:
-    digits = sum(map(str.isdigit, said))
-    if "+" in said[:2]:
-        return digits >= 7 and _possible(said, None)
-    named = _PHONE_WORD.search(before) is not None
-    said_so = named or (labelled and before[-1:] in ("", "\n"))
+def _is_phone(number: str, before: str, labelled: bool, regions: Sequence[str]) -> bool:
+    digits = sum(map(str.isdigit, number))
+    if "+" in number[:2]:
+        return digits >= 7 and _is_possible(number, None)
+    announced = _PHONE_WORD.search(before) is not None
+    certain = announced or (labelled and before[-1:] in ("", "\n"))
     if (
         digits < 7
-        or _NEVER_PHONE.fullmatch(said)
+        or _NEVER_PHONE.fullmatch(number)
         or _OTHER_NUMBER.search(before)
-        or (_NOT_PHONE.fullmatch(said) and not said_so)
+        or (_RARELY_PHONE.fullmatch(number) and not certain)
     ):
         return False
-    if named or labelled:
-        return digits <= 15 and (digits > 7 or not said.isdigit())
-    return _has_form(said, regions)
+    if announced or labelled:
+        return digits <= 15 and (digits > 7 or not number.isdigit())
+    return _has_form(number, regions)
 
 
-def _has_form(said: str, regions: Sequence[str]) -> bool:
-    """Whether this is a telephone number whatever stands around it."""
-    if "+" in said[:2]:
-        return _possible(said, None)
-    if _AMERICAN.fullmatch(said):
-        return _valid(said, ("US", "CA"))
-    grouped = re.search(r"\d[ ().–‑/-]+\d", said) is not None
-    return grouped and said.lstrip("(")[0] == "0" and sum(map(str.isdigit, said)) >= 9 and _valid(said, regions)
+def _has_form(number: str, regions: Sequence[str]) -> bool:
+    """Whether this is a phone number whatever the text around it says."""
+    if "+" in number[:2]:
+        return _is_possible(number, None)
+    if _AMERICAN.fullmatch(number):
+        return _is_valid(number, ("US", "CA"))
+    grouped = re.search(r"\d[ ().–‑/-]+\d", number) is not None
+    digits = sum(map(str.isdigit, number))
+    return grouped and number.lstrip("(")[0] == "0" and digits >= 9 and _is_valid(number, regions)
 
 
-def _valid(said: str, regions: Sequence[str]) -> bool:
-    return any(_read(said, region, phonenumbers.is_valid_number) for region in regions)
+def _is_valid(number: str, regions: Sequence[str]) -> bool:
+    return any(_parses(number, region, phonenumbers.is_valid_number) for region in regions)
 
 
-def _possible(said: str, region: str | None) -> bool:
-    return _read(said, region, phonenumbers.is_possible_number)
+def _is_possible(number: str, region: str | None) -> bool:
+    return _parses(number, region, phonenumbers.is_possible_number)
 
 
-def _read(said: str, region: str | None, judge: Callable[[phonenumbers.PhoneNumber], bool]) -> bool:
+def _parses(number: str, region: str | None, accept: Callable[[phonenumbers.PhoneNumber], bool]) -> bool:
     try:
-        return judge(phonenumbers.parse(said, region))
+        return accept(phonenumbers.parse(number, region))
     except phonenumbers.NumberParseException:
         return False
 
 
 def _before(text: str, start: int) -> str:
-    return text[max(0, start - BEFORE) : start]
+    return text[max(0, start - CONTEXT_CHARS) : start]
 
 
-# In order: of two that overlap, the first is meant.
-FINDERS: dict[str, Callable[[str, Sequence[str]], Places]] = {
+# If two kinds overlap, the first in this order wins.
+FINDERS: dict[str, Callable[[str, Sequence[str]], Bounds]] = {
     "email address": _emails,
     "IBAN": _ibans,
     "card number": _cards,
@@ -319,4 +322,4 @@ FINDERS: dict[str, Callable[[str, Sequence[str]], Places]] = {
     "wallet address": _wallets,
     "phone number": _phones,
 }
-ALL = tuple(FINDERS)
+PII_KINDS = tuple(FINDERS)

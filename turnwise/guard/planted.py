@@ -1,5 +1,5 @@
-"""Instructions to an assistant that were planted in a document, known by rules: commands to drop the instructions,
-notes to an AI, tokens of roles, what is not to be told, pictures that carry data away. Who quotes one is not obeyed."""
+"""Rules for instructions to an assistant that were planted in a document: commands to drop the instructions, notes to
+an AI, role tokens, orders to keep something from the user, images that carry data away. Quoted ones do not count."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-NAME = "planted-1"  # of these rules; texts that older ones have looked at are looked at again
+NAME = "planted-1"  # version of these rules; texts checked by another version are checked again
 
-Detect = Callable[[Sequence[str]], list[tuple[float, tuple[int, int]]]]  # score and most suspicious stretch, by text
+Detect = Callable[[Sequence[str]], list[tuple[float, tuple[int, int]]]]  # for each text, score and suspicious stretch
 
 _S = r"\s{1,4}"
 _BEFORE = ("please", "now", "must", "should", "then", "and", "to", "will")
@@ -29,8 +29,8 @@ _ACTS = (
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A sign, how much it weighs by itself, and words one of which it must hold: only so far before and after them is
-    it looked for, for most texts have none, and patterns are slow."""
+    """A pattern, its weight, and anchors: words of which every match contains one. Most texts contain none and patterns
+    are slow, so only the text within `reach` (before, after) of an anchor is searched."""
 
     weight: float
     pattern: re.Pattern[str]
@@ -38,9 +38,9 @@ class _Rule:
     reach: tuple[int, int]
 
     def search(self, text: str, places: Mapping[str, Sequence[int]]) -> re.Match[str] | None:
-        """The first match, given where the anchors stand."""
+        """The first match, given the positions of the anchors."""
         before, after = self.reach
-        if before == 0:  # it begins with its anchor
+        if before == 0:  # every match starts with an anchor
             starts = (place for anchor in self.anchors for place in places.get(anchor, ()))
             return next(filter(None, (self.pattern.match(text, place, place + after) for place in starts)), None)
         start = end = -1
@@ -187,7 +187,7 @@ _RULES_OF = {
     anchor: [number for number, rule in enumerate(_RULES) if anchor in rule.anchors]
     for anchor in dict.fromkeys(anchor for rule in _RULES for anchor in rule.anchors)
 }
-# The anchors by a sign that is looked for first where it is rare: to look for one sign is quick.
+# The anchors by a rare character in them, which is looked for first because that is fast; " " for the others.
 _ANCHORS = {
     sign: [each for each in _RULES_OF if (each[0] if each[0] in "<![" or not each.isascii() else " ") == sign]
     for sign in dict.fromkeys(each[0] if each[0] in "<![" or not each.isascii() else " " for each in _RULES_OF)
@@ -196,41 +196,41 @@ _QUOTED = re.compile(
     r"\"[^\"\n]{3,300}\"|“[^”\n]{3,300}”|«[^»\n]{3,300}»|„[^“”\n]{3,300}[“”]|「[^」\n]{2,300}」"
     r"|(?<!\w)['‘][^'’\n]{3,300}['’](?!\w)|`[^`\n]{3,300}`"
 )
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 
 
 def detect(texts: Sequence[str]) -> list[tuple[float, tuple[int, int]]]:
-    """For each text, how likely it gives instructions to an assistant (0 to 1), and the stretch that most looks so."""
+    """For each text, how likely it gives instructions to an assistant (0 to 1), and the most suspicious stretch."""
     return [_detect(text) for text in texts]
 
 
 def _detect(text: str) -> tuple[float, tuple[int, int]]:
-    read = _folded(text)
-    spaced = " " + read.replace("\n", " ").replace("(", " ")
-    held = [anchor for sign, anchors in _ANCHORS.items() if sign in spaced for anchor in anchors if anchor in spaced]
-    if not held:
+    folded = _folded(text)
+    spaced = " " + folded.replace("\n", " ").replace("(", " ")
+    present = [anchor for sign, anchors in _ANCHORS.items() if sign in spaced for anchor in anchors if anchor in spaced]
+    if not present:
         return 0.0, (0, 0)
-    doubt, span = _judged(read, held)
+    harmless, span = _apply_rules(folded, present)
     if span is not None:
-        own = _QUOTED.sub(lambda quoted: " \0" + " " * (len(quoted[0]) - 2), read)  # a mark: nothing goes on across it
-        doubt, span = _judged(own, held)
+        unquoted = _QUOTED.sub(lambda quoted: " \0" + " " * (len(quoted[0]) - 2), folded)  # no match crosses \0
+        harmless, span = _apply_rules(unquoted, present)
     if span is None:
         return 0.0, (0, 0)
-    return 1 - doubt, span if len(read) == len(text) else _placed(text, *span)
+    return 1 - harmless, span if len(folded) == len(text) else _span_in_original(text, *span)
 
 
-def _judged(read: str, held: Sequence[str]) -> tuple[float, tuple[int, int] | None]:
-    """How likely it is that a text with these anchors gives no instructions, and the stretch that most looks so."""
-    spaced = " " + read.replace("\n", " ").replace("(", " ")
-    places = {anchor: [max(0, place - 1) for place in _occurrences(spaced, anchor)] for anchor in held}
-    doubt, best = 1.0, (0.0, 0, 0)
-    for rule in (_RULES[number] for number in sorted({number for anchor in held for number in _RULES_OF[anchor]})):
-        if found := rule.search(read, places):
-            doubt *= 1 - rule.weight
+def _apply_rules(folded: str, present: Sequence[str]) -> tuple[float, tuple[int, int] | None]:
+    """How likely a text with these anchors gives no instructions, and the most suspicious stretch."""
+    spaced = " " + folded.replace("\n", " ").replace("(", " ")
+    places = {anchor: [max(0, place - 1) for place in _occurrences(spaced, anchor)] for anchor in present}
+    harmless, best = 1.0, (0.0, 0, 0)
+    for rule in (_RULES[number] for number in sorted({number for anchor in present for number in _RULES_OF[anchor]})):
+        if found := rule.search(folded, places):
+            harmless *= 1 - rule.weight
             best = max(best, (rule.weight, *found.span()), key=lambda each: each[0])
     weight, start, end = best
-    start += len(read[start:end]) - len(read[start:end].lstrip(" \n\t.,:;!?"))
-    return doubt, (start, end) if weight else None
+    start += len(folded[start:end]) - len(folded[start:end].lstrip(" \n\t.,:;!?"))
+    return harmless, (start, end) if weight else None
 
 
 def _occurrences(text: str, anchor: str) -> Iterator[int]:
@@ -244,11 +244,11 @@ def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", text)
-    return (text if "".join(text.split()).isprintable() else _UNSEEN.sub("", text)).lower()
+    return (text if "".join(text.split()).isprintable() else _INVISIBLE.sub("", text)).lower()
 
 
-def _placed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a stretch of the folded text stands in the text itself, character by character."""
+def _span_in_original(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span in the original text of a span in the folded text."""
     places = [place for place, character in enumerate(text) for _ in _folded(character)]
     start, end = min(start, len(places) - 1), min(end, len(places))
     return places[start], places[end - 1] + 1

@@ -1,4 +1,4 @@
-"""The rails for personal data and secrets, in what comes in and in what goes out."""
+"""The rails for personal data and secrets, in messages and in answers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from turnwise.guard.pii import ALL, REGIONS, checked_kinds, checked_regions, find_pii
-from turnwise.guard.secrets import KINDS, find_secrets
-from turnwise.guard.stream import Reader, Shown, Words
+from turnwise.guard.pii import PII_KINDS, REGIONS, checked_kinds, checked_regions, find_pii
+from turnwise.guard.secrets import SECRET_KINDS, find_secrets
+from turnwise.guard.stream import AnswerContext, Reader, WordReader
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 
 class PrivateRail:
-    """What a finder finds is warned of, taken out, or blocks the text. In an answer, what the reader has seen anyway,
-    in the evidence or in their own message, is no leak, unless it is looked for `everywhere`."""
+    """Warns about, redacts or blocks what `find` finds in a text. In an answer, repeating what the reader has already
+    seen, in the evidence or in their own messages, is not a leak unless `everywhere` is set."""
 
     def __init__(
         self, name: str, find: Callable[[str], list[Span]], needs: re.Pattern[str], options: Mapping[str, Any]
@@ -27,7 +27,7 @@ class PrivateRail:
         self._everywhere = bool(options.get("everywhere", False))
 
     def check(self, case: Case) -> Finding:
-        """A message, as it comes in."""
+        """Check a user's message."""
         spans = tuple(self._find(case.text))
         if not spans:
             return Finding(self.name, reason="nothing found")
@@ -35,22 +35,22 @@ class PrivateRail:
         reason = f"the message holds {', '.join(f'{_article(kind)} {kind}' for kind in kinds)}"
         return Finding(self.name, self.action, 1.0, 0.5, reason, spans, "found")
 
-    def open(self, shown: Shown) -> Reader | None:
-        return Words(self._find, lambda value: self._everywhere or not shown.allowed.holds(value), self._needs)
+    def open(self, context: AnswerContext) -> Reader | None:
+        return WordReader(self._find, lambda value: self._everywhere or not context.seen.holds(value), self._needs)
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
         found = self._find(text)
-        return [each for each in found if self._everywhere or not shown.allowed.holds(text[each.start : each.end])]
+        return [each for each in found if self._everywhere or not context.seen.holds(text[each.start : each.end])]
 
 
 def pii_rail(options: Mapping[str, Any]) -> PrivateRail:
-    kinds = checked_kinds(options.get("kinds"), ALL)
+    kinds = checked_kinds(options.get("kinds"), PII_KINDS)
     regions = checked_regions(options.get("regions", REGIONS))
     return PrivateRail("pii", lambda text: find_pii(text, kinds, regions), re.compile(r"[\d@＠]"), options)
 
 
 def secrets_rail(options: Mapping[str, Any]) -> PrivateRail:
-    kinds = checked_kinds(options.get("kinds"), KINDS)
+    kinds = checked_kinds(options.get("kinds"), SECRET_KINDS)
     return PrivateRail(
         "secrets", lambda text: [span for span in find_secrets(text) if span.kind in kinds], re.compile(r"\S"), options
     )

@@ -1,4 +1,4 @@
-"""The shape rail: a message must be text, hold something, and be of a length that can be worked with."""
+"""The shape rail: a message must be text, must not be empty, and must not be too long."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
 from turnwise.text import clean, one_line
 from turnwise.types import Filter, Image, TurnRequest
 
-MOST_IMAGES = 4
-MOST_IMAGE_BYTES = 10_000_000  # of all images of a message together
-LONGEST_NAME = 80  # characters of an image's name
+MAX_IMAGES = 4
+MAX_IMAGE_BYTES = 10_000_000  # all images of a message together
+MAX_IMAGE_NAME_CHARS = 80
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ID = re.compile(r"[!-.0-~]+")
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
-_IMAGES = (
+_IMAGE_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -28,9 +28,10 @@ _INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
 
 
 def check_shape(content: str, longest: int, what: str = "message") -> None:
+    """Raise InputError if a text is too long, not text or empty. `what` names it in the error."""
     if len(content) > longest:
         raise MessageTooLong(
-            f"The {what} has {len(content):,} characters; at most {longest:,} are taken.",
+            f"The {what} has {len(content):,} characters; at most {longest:,} are accepted.",
             "Shorten it, or add the long text to the library and ask about it.",
         )
     found = _NOT_TEXT.search(content)
@@ -44,45 +45,46 @@ def check_shape(content: str, longest: int, what: str = "message") -> None:
 
 
 def check_request(request: TurnRequest, longest: int) -> None:
-    """The rest of a request: an id that can be used, a query that could be a message, a filter with real dates."""
+    """Check the rest of a request: its ids, its own query, and the dates of its filter."""
     if request.condensed_query:
         check_shape(request.condensed_query, longest, "condensed_query")
     check_conversation_id(request.conversation_id)
     if len(request.query_id) > 200 or _NOT_TEXT.search(request.query_id):
-        raise BadRequest("That query id cannot be used.", "Take at most 200 characters of text.")
+        raise BadRequest("That query id cannot be used.", "Use at most 200 characters of text.")
     check_filter(request.where)
 
 
 def check_images(images: Sequence[Image]) -> tuple[Image, ...]:
-    """The images as they can be shown: each of the kind that its bytes tell, with a name of one line."""
-    if len(images) > MOST_IMAGES:
-        raise BadRequest(f"{len(images)} images are too many.", f"Send at most {MOST_IMAGES} with a message.")
+    """The images, each with the media type that its bytes show and a name on one line."""
+    if len(images) > MAX_IMAGES:
+        raise BadRequest(f"{len(images)} images are too many.", f"Send at most {MAX_IMAGES} with a message.")
     size = sum(len(each.data) for each in images)
-    if size > MOST_IMAGE_BYTES:
-        most = f"{MOST_IMAGE_BYTES // 1_000_000} MB"
+    if size > MAX_IMAGE_BYTES:
+        limit = f"{MAX_IMAGE_BYTES // 1_000_000} MB"
         raise MessageTooLong(
-            f"The images have {size / 1_000_000:.1f} MB together; at most {most} are taken.", "Send smaller ones."
+            f"The images add up to {size / 1_000_000:.1f} MB; at most {limit} are accepted.", "Send smaller ones."
         )
-    return tuple(_image(each, f"image {place}") for place, each in enumerate(images, 1))
+    return tuple(_checked_image(each, f"image {place}") for place, each in enumerate(images, 1))
 
 
-def _image(image: Image, name: str) -> Image:
-    name = one_line(clean(image.name.encode("utf-8", "replace").decode()), LONGEST_NAME) or name
+def _checked_image(image: Image, default_name: str) -> Image:
+    name = one_line(clean(image.name.encode("utf-8", "replace").decode()), MAX_IMAGE_NAME_CHARS) or default_name
     kind = image_type(image.data)
     if not kind:
-        raise BadRequest(f"{name} is no image that can be shown.", "Send a PNG, JPEG, WebP or GIF.")
+        raise BadRequest(f"{name} is not an image that can be shown.", "Send a PNG, JPEG, WebP or GIF.")
     return Image(name, kind, image.data)
 
 
 def image_type(data: bytes) -> str:
-    """The media type of an image by its first bytes; empty where it is none that models take."""
+    """The media type of an image by its first bytes; empty if it is not one that models accept."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for start, kind in _IMAGES if data.startswith(start)), "")
+    return next((kind for start, kind in _IMAGE_SIGNATURES if data.startswith(start)), "")
 
 
 def check_filter(where: Filter) -> None:
-    """Refuse what is no date: dates are compared as text, and it would quietly leave out all documents, or none."""
+    """Refuse anything that is not a date: dates are compared as text, so it would silently match all documents or
+    none."""
     for name, value in (("since", where.since), ("until", where.until)):
         if value and not _is_date(value):
             raise BadRequest(f"“{value}” ({name}) is not a date.", "Write 2020, 2020-05 or 2020-05-31.")
@@ -101,5 +103,5 @@ def check_conversation_id(conversation_id: str | None) -> None:
         return
     raise BadRequest(
         "That conversation id cannot be used.",
-        "Take 1 to 200 letters, digits or signs of ASCII, without spaces or slashes.",
+        "Use 1 to 200 ASCII letters, digits or symbols, without spaces or slashes.",
     )

@@ -1,28 +1,28 @@
-"""Signs of an attack that is built up over turns. None of them is one by itself: people ask about rules, claim to be
-engineers and thank the assistant. All patterns take time in proportion to the text."""
+"""Signs of an attack that is built up over several turns. None of them is an attack by itself: people ask about rules,
+claim to be engineers and thank the assistant. All patterns run in linear time."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-LONGEST = 4000  # characters at either end of a message that are looked at
+MAX_END_CHARS = 4000  # of a longer message, only this much at either end is read
 
-# How much each sign says, as the share of messages with it and no other that are part of an attack.
+# The weight of each sign: the share of messages with this sign alone that are part of an attack.
 WEIGHTS = {
     "trust": 0.1,  # praise and confidences
     "secrecy": 0.15,  # between us, nobody will know
     "pretext": 0.1,  # hypothetically, only a test
-    "claim": 0.3,  # to be who made the assistant, or may command it
+    "claim": 0.3,  # claims to be the assistant's maker, or to have authority over it
     "probe": 0.3,  # asks about rules, filters, instructions
-    "probing": 0.2,  # again and again
+    "probing": 0.2,  # asks about them again and again
     "extract": 0.55,  # asks for the hidden text itself
     "override": 0.5,  # asks to drop rules
-    "persona": 0.45,  # asks to play somebody without rules
+    "persona": 0.45,  # asks it to play someone without rules
     "role token": 0.45,  # writes as the system or the assistant
-    "build-up": 0.3,  # asks after signs of two kinds
-    "asked again": 0.25,  # what was refused, in other words
-    "rising": 0.15,  # each message is more of an attack than the one before
+    "build-up": 0.3,  # makes a request after signs of two kinds
+    "asked again": 0.25,  # rephrases what was refused
+    "rising": 0.15,  # each message scores higher than the one before
     "planted": 0.5,  # an answer in a history that we would not have given
 }
 
@@ -158,9 +158,9 @@ _QUOTED = re.compile(r"[\"“«„]([^\"”»“]{0,400})[\"”»“]|(?<!\w)['�
 
 
 def plain_words(text: str) -> str:
-    """The text as patterns read it: both ends of it, lower case, plain signs, one space at a time, without what it
-    quotes. Lines are kept."""
-    text = text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
+    """The text as the patterns expect it: both ends of it, in lower case, with plain characters and single spaces, and
+    without quotations. Line breaks are kept."""
+    text = text if len(text) <= 2 * MAX_END_CHARS else f"{text[:MAX_END_CHARS]}\n{text[-MAX_END_CHARS:]}"
     if not text.isascii():
         text = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
     text = _QUOTED.sub(" ", text).lower().replace("’", "'")
@@ -171,25 +171,25 @@ def signs_in(words: str) -> frozenset[str]:
     return frozenset(sign for sign, pattern in _PATTERNS.items() if pattern.search(words))
 
 
-def planted(text: str) -> bool:
-    """Whether this cannot be an answer of ours: it agrees to drop the rules, or holds marks of another's role."""
+def is_forged_answer(text: str) -> bool:
+    """Whether we cannot have given this answer: it agrees to drop the rules, or contains role tokens."""
     words = plain_words(text)
     return bool(_PLANTED.search(words) or _PATTERNS["role token"].search(words))
 
 
 def refuses(text: str) -> bool:
-    """Whether an answer declines what was asked. Not knowing is no refusal."""
-    return bool(_REFUSES.search(plain_words(text[:LONGEST])))
+    """Whether an answer declines what was asked. Not knowing is not a refusal."""
+    return bool(_REFUSES.search(plain_words(text[:MAX_END_CHARS])))
 
 
 def puts_together(words: str) -> bool:
-    """Whether a message asks to join what was handed over in parts."""
+    """Whether a message asks to join parts that were sent before."""
     return bool(_TOGETHER.search(words))
 
 
 def fragment(text: str) -> str:
-    """What a message may hand over as part of something: what it quotes, or its words without a label before them."""
-    if len(text) > LONGEST:
+    """The part that a message may contribute to a split text: its only quotation, or else its text without a label."""
+    if len(text) > MAX_END_CHARS:
         return text
     quoted = [next(filter(None, found), "") for found in _QUOTED.findall(text)]
     if len(quoted) == 1 and quoted[0].strip():

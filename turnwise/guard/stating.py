@@ -1,5 +1,5 @@
-"""Stretches of a document that only state something, or ask what the section under them answers: no order is in them,
-however they sound to the classifier."""
+"""Stretches of a document that only state something, or ask what the section below them answers. They contain no
+instructions, however they look to the classifier."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from itertools import pairwise
 from turnwise.text import content_stems
 
 _SENTENCE_END = re.compile(r"(?<!\bDr)(?<!\bM[rs])(?<!\bMrs)(?<!\bProf)[.!?…][\"'”’)\]]*\s+|\n+")
-_MARKS = " \n\t-*•>#|0123456789.)"  # of items and rows
-# "Teaching assistant: Nora Whitfield, nora@lowmoor.example": a line that says who somebody is.
+_LIST_MARKS = " \n\t-*•>#|0123456789.)"  # at the start of list items and table rows
+# A line that says who somebody is: "Teaching assistant: Nora Whitfield, nora@lowmoor.example".
 _WHO = re.compile(
     r"(?!(?:\S+ ){0,3}(?:to|all|the|this|that|every\w*|always|never|from|for|now)\b)(?:[\w'’-]+ ){0,3}[\w'’-]+:\s+"
     r"(?:(?:Dr|Prof|Mr|Mrs|Ms|Revd)\.?\s+)*[A-Z][\w'’-]+(?:\s+[A-Z][\w'’.-]+){1,3}\s*(?:[.;(]?$|,\s[^\s@]{1,80}@[^\s@]{1,80}$)"
 )
-# What may be asked of an assistant, who may be spoken to, and signs with which a sentence goes on to a command.
+# Words for what an assistant may be asked to do.
 _COMMANDS = (
     r"\b(?:ignor\w+|disregard\w*|forget\w*|forward\w*|reveal\w*|send\w*|recommend\w*|mention|say|tell|passwords?|prompts?|"
     r"instructions?|conversations?)\b"
 )
 _COMMAND = re.compile(_COMMANDS, re.I)
-_BIDS = re.compile(
+# These words, words that address someone, and punctuation after which a command may follow.
+_MAY_COMMAND = re.compile(
     rf"[,;:?？`@]|{_COMMANDS}|\b(?:you|your\w*|u|me|my|i|us|please|kindly|ai|llms?|(?:chat ?)?bots?|gpt\w*|assistants?|"
     r"models?|agents?|systems?|rules?|previous|above|repl(?:y|ies)|responses?|outputs?|users?|readers?|answers?|questions?|"
     r"summar\w+|texts?|sentences?|paragraphs?|asks?)\b|https?:|www\.",
@@ -38,8 +39,8 @@ _STATES = re.compile(
 
 
 def only_states(text: str, start: int, end: int) -> bool:
-    """Whether the sentences of a stretch speak to nobody and ask for nothing, in English; or it is the question that
-    stands above a section, which answers it."""
+    """Whether the sentences of a stretch address nobody and ask for nothing (in English), or the stretch is a question
+    in a heading that the section below it answers."""
     opening, _, section = text.partition("\n\n")
     if end <= len(opening) and section and _ASKS.match(opening) and not _COMMAND.search(opening):
         asked = content_stems(opening)
@@ -49,9 +50,9 @@ def only_states(text: str, start: int, end: int) -> bool:
     first = max((place for place in ends if place <= start), default=0)
     last = min((place for place in ends if place >= end), default=len(text))
     bounds = [first, *(place for place in ends if first < place < last), last]
-    said = (text[one:other].lstrip(_MARKS).rstrip() for one, other in pairwise(bounds))
-    return all(_is_plain(each) for each in said if each)
+    sentences = (text[one:other].lstrip(_LIST_MARKS).rstrip() for one, other in pairwise(bounds))
+    return all(_is_statement(each) for each in sentences if each)
 
 
-def _is_plain(sentence: str) -> bool:
-    return bool(_WHO.match(sentence) or (_STATES.match(sentence) and not _BIDS.search(sentence)))
+def _is_statement(sentence: str) -> bool:
+    return bool(_WHO.match(sentence) or (_STATES.match(sentence) and not _MAY_COMMAND.search(sentence)))

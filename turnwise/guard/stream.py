@@ -1,8 +1,8 @@
-"""Text that comes in pieces, judged before it is let go: what may still become part of a hit is held back.
+"""Streamed text, checked before it is released: anything that may still become part of a hit is held back.
 
-The contract: where a text is cut into pieces makes no difference to what is released of it, and no character of a hit
-is ever released. Each rail reads the whole stream by itself and says, after each piece, which hits are complete and
-from where on it cannot tell yet; what all rails have settled goes out.
+The contract: how a text is cut into pieces makes no difference to what is released, and no character of a hit is ever
+released. Each rail reads the whole stream on its own. After each piece it returns the hits that are now complete and
+the position from which it cannot decide yet. Text that every rail has decided on is released.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """What a rail found in a stream, by its place in the whole text, and what is shown instead."""
+class StreamHit:
+    """Something a rail found in a stream: its position in the whole text, and what to show instead."""
 
     start: int
     end: int
     kind: str
-    shown: str = ""
+    replacement: str = ""
 
 
 class Reader(Protocol):
-    """Reads one text, piece by piece."""
+    """Reads one text piece by piece."""
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
-        """The hits that are complete with this piece, and the place from which on later ones may begin. After the last
-        piece (`final`) that is the end of the text."""
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
+        """The hits completed by this piece, and the position from which later ones may start. After the last piece
+        (`final`), that is the end of the text."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What is known of an answer before it comes: what must not stand in it, and what the reader has seen anyway."""
+class AnswerContext:
+    """What is known about an answer in advance: what it must not contain, and what the reader has already seen."""
 
     system_prompt: str = ""
     canaries: Sequence[str] = ()
-    allowed: Allowed = field(default_factory=lambda: Allowed(""))
+    seen: SeenText = field(default_factory=lambda: SeenText(""))
 
 
 class StreamRail(Protocol):
-    """A rail for answers. What it raises counts as `fails` says."""
+    """A rail for answers. If it raises, `fails` decides what happens."""
 
     name: str
     action: Action
     fails: Fails
 
-    def open(self, shown: Shown) -> Reader | None:
-        """A reader of one answer; None where there is nothing to look for."""
+    def open(self, context: AnswerContext) -> Reader | None:
+        """A reader for one answer, or None if there is nothing to look for."""
         ...
 
-    def spans(self, text: str, shown: Shown) -> list[Span]:
-        """Where in a whole text it finds something."""
+    def spans(self, text: str, context: AnswerContext) -> list[Span]:
+        """What the rail finds in a complete text."""
         ...
 
 
-class Allowed:
-    """A text that the reader has seen: what stands in it is no leak."""
+class SeenText:
+    """Text the reader has already seen: repeating it is not a leak."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -78,11 +78,11 @@ class Allowed:
         return bare(self._text)
 
     def holds(self, value: str) -> bool:
-        """Whether the value stands there, perhaps with other signs between its letters and digits."""
+        """Whether the text contains the value, perhaps with other characters between its letters and digits."""
         return value.casefold() in self._folded or ((own := bare(value)) != "" and own in self._bare)
 
     def holds_url(self, url: str) -> bool:
-        """Whether this very address stands there, and not only the beginning of a longer one or more of one."""
+        """Whether the text contains exactly this URL, not just a longer one that starts with it."""
         at = self._text.find(url)
         while at >= 0:
             after = self._text[at + len(url) : at + len(url) + 2]
@@ -97,36 +97,37 @@ class Allowed:
 
 
 def bare(text: str) -> str:
+    """The letters and digits of a text, case-folded."""
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
-# --- what all rails have settled goes out --------------------------------------------------------------------------
+# --- releasing what every rail has decided on ----------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Watch:
-    """What one rail has found in a stream so far."""
+class RailRun:
+    """One rail at work on a stream, and what it has found so far."""
 
     rail: StreamRail
     reader: Reader
-    hits: list[Hit] = field(default_factory=list)
+    hits: list[StreamHit] = field(default_factory=list)
     state: State = "clear"
-    trouble: str = ""
+    error: str = ""
 
 
 class Redactor:
-    """Takes a text piece by piece and gives back what may be shown, with what rails redact replaced. After a hit of a
-    rail that blocks, nothing more is given."""
+    """Takes a text piece by piece and returns what may be shown, with redacted parts replaced. After a hit from a rail
+    that blocks, it returns nothing more."""
 
-    def __init__(self, rails: Sequence[StreamRail], shown: Shown) -> None:
-        opened = ((rail, rail.open(shown)) for rail in rails)
-        self.watches = [Watch(rail, reader) for rail, reader in opened if reader is not None]
+    def __init__(self, rails: Sequence[StreamRail], context: AnswerContext) -> None:
+        opened = ((rail, rail.open(context)) for rail in rails)
+        self.runs = [RailRun(rail, reader) for rail, reader in opened if reader is not None]
         self.blocked = ""
         self._text = ""
-        self._at = 0  # the place of what is held in the whole text
-        self._found: list[tuple[Hit, Action]] = []  # that are not behind it yet
-        self._end = 0  # of the last hit
-        self._replaced = False  # whether the last that was given stands in place of a hit
+        self._at = 0  # position of the buffer in the whole text
+        self._pending: list[tuple[StreamHit, Action]] = []  # hits in text that is not released yet
+        self._end = 0  # end of the last hit
+        self._replaced = False  # whether the last released text replaced a hit
 
     @property
     def held(self) -> int:
@@ -135,54 +136,55 @@ class Redactor:
     def feed(self, piece: str, final: bool = False) -> str:
         if self.blocked:
             return ""
-        if not self.watches:
+        if not self.runs:
             return piece
         self._text += piece
         cut = self._at + len(self._text)
-        for watch in self.watches:
-            settled = self._read(watch, piece, final)
-            if watch.rail.action != "warn":
+        for run in self.runs:
+            settled = self._advance(run, piece, final)
+            if run.rail.action != "warn":
                 cut = min(cut, settled)
-        return self._given(cut)
+        return self._release(cut)
 
-    def _read(self, watch: Watch, piece: str, final: bool) -> int:
-        """The place up to which a rail has settled."""
+    def _advance(self, run: RailRun, piece: str, final: bool) -> int:
+        """Feed a piece to one rail. Returns the position up to which the rail has decided."""
         end = self._at + len(self._text)
-        if watch.state in ("failed", "skipped"):
+        if run.state in ("failed", "skipped"):
             return end
         try:
-            hits, settled = watch.reader.feed(piece, final)
+            hits, settled = run.reader.feed(piece, final)
         except Exception as error:
-            log.exception("the rail %s failed", watch.rail.name)
-            watch.state, watch.trouble = "failed", f"the rail {watch.rail.name} failed ({type(error).__name__})"
-            if watch.rail.fails == "closed":
-                self._found.append((Hit(self._at, self._at, watch.trouble), "block"))
+            log.exception("the rail %s failed", run.rail.name)
+            run.state, run.error = "failed", f"the rail {run.rail.name} failed ({type(error).__name__})"
+            if run.rail.fails == "closed":
+                self._pending.append((StreamHit(self._at, self._at, run.error), "block"))
             return end
         if hits:
-            watch.state = "found"
-            watch.hits += hits
-            if watch.rail.action != "warn":
-                self._found += [(hit, watch.rail.action) for hit in hits]
-                self._found.sort(key=lambda found: (found[0].start, -found[0].end))
+            run.state = "found"
+            run.hits += hits
+            if run.rail.action != "warn":
+                self._pending += [(hit, run.rail.action) for hit in hits]
+                self._pending.sort(key=lambda pending: (pending[0].start, -pending[0].end))
         return settled
 
-    def _given(self, cut: int) -> str:
-        for hit, _ in reversed(self._found):  # the last first: one that reaches across may begin inside another
+    def _release(self, cut: int) -> str:
+        """Release the text up to this position, or up to a hit that reaches across it."""
+        for hit, _ in reversed(self._pending):  # last first: a hit that reaches across may start inside another
             if hit.start < cut < hit.end:
                 cut = hit.start
         pieces: list[str] = []
         place = self._at
-        while self._found and self._found[0][0].end <= cut:
-            hit, action = self._found.pop(0)
+        while self._pending and self._pending[0][0].end <= cut:
+            hit, action = self._pending.pop(0)
             if hit.start >= self._end:
                 pieces.append(self._plain(place, hit.start))
                 if action == "block":
                     self.blocked = hit.kind
                     self._text, self._at = "", cut
                     return "".join(pieces)
-                pieces.append(hit.shown)
-                self._replaced = hit.shown.endswith("]")
-            elif action == "block":  # inside another, which has been replaced
+                pieces.append(hit.replacement)
+                self._replaced = hit.replacement.endswith("]")
+            elif action == "block":  # inside another hit, which has been replaced
                 self.blocked = hit.kind
                 self._text, self._at = "", cut
                 return "".join(pieces)
@@ -193,7 +195,8 @@ class Redactor:
         return "".join(pieces)
 
     def _plain(self, start: int, end: int) -> str:
-        """What stands there; a parenthesis or bracket right after a replacement is kept from making it a link."""
+        """The text between two positions. A space before a parenthesis or bracket that directly follows a replacement
+        keeps the two from forming a link."""
         text = self._text[start - self._at : end - self._at]
         if text and self._replaced:
             self._replaced = False
@@ -201,51 +204,50 @@ class Redactor:
         return text
 
 
-# --- words, and rows of numbers that are read as one ---------------------------------------------------------------
+# --- words, and groups of numbers that are read as one -------------------------------------------------------------
 
-BEFORE = 100  # characters before a word that say what it is
-SHORTEST = 6  # characters of a hit
-LONGEST = 8000  # characters that are read as one
-OVERLAP = 500  # characters of what is longer that are read again with what follows
+CONTEXT_CHARS = 100  # text before a word that may say what the word is
+MIN_HIT_CHARS = 6
+MAX_STRETCH_CHARS = 8000  # a longer stretch is split
+OVERLAP_CHARS = 500  # end of a split stretch that is read again with what follows
 
 _SPACE = re.compile(r"\s")
 _SPACES = re.compile(r"\s*")
 _ANY = re.compile(r"\S")
 _LINE = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
-_PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’]{0,3}")  # an ordinary word, which is never a hit
-_NUMBERS = re.compile(r"(?=.*\d|[+().–‑/-]+$)[\w+().–‑/:@-]*|[A-Z0-9]{1,4}", re.S)  # what may go on after a number
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’]{0,3}")  # never a hit
+_NUMBER_CONTINUATION = re.compile(r"(?=.*\d|[+().–‑/-]+$)[\w+().–‑/:@-]*|[A-Z0-9]{1,4}", re.S)
 _PEM_WORD = re.compile(r"[A-Za-z0-9+/=\\,:\"'>|-]+|\S*-----\S*")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,50}-----")
 
 
-class Words:
-    """Reads a stream word by word for hits that are words or rows of numbers: cards and telephone numbers with blanks,
-    keys over several lines. `find` is given a stretch of text that cannot be continued, with what stands before it and
-    the word after it."""
+class WordReader:
+    """Reads a stream word by word for hits that are words or groups of numbers: card and phone numbers with spaces,
+    keys that span several lines. `find` gets a complete stretch of text, with the text before it and the word after."""
 
     def __init__(
         self, find: Callable[[str], list[Span]], keep: Callable[[str], bool], needs: re.Pattern[str] = _ANY
     ) -> None:
         self._find = find
-        self._needs = needs  # what every hit holds, so that others need not be looked at
-        self._keep = keep  # whether a text that was found is a hit
+        self._needs = needs  # matches in every hit, so that a stretch without it can be skipped
+        self._keep = keep  # whether a text that was found counts as a hit
         self._text = ""
-        self._at = 0  # the place of the buffer in the whole text
-        self._start = 0  # in the buffer, of the stretch that is open
-        self._end = 0  # of its last whole word; the same as the start where none is open
-        self._seen = 0  # up to where there is no space in the word that is being read
+        self._at = 0  # position of the buffer in the whole text
+        self._start = 0  # start of the open stretch in the buffer
+        self._end = 0  # end of its last complete word; equal to the start if no stretch is open
+        self._seen = 0  # the current word has no space before this position
         self._key = False  # whether the stretch is a private key
 
-    def feed(self, piece: str, final: bool) -> tuple[list[Hit], int]:
+    def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
-        hits: list[Hit] = []
+        hits: list[StreamHit] = []
         while self._step(hits, final):
             pass
         self._forget()
         return hits, self._at + self._start
 
-    def _step(self, hits: list[Hit], final: bool) -> bool:
-        """Read the next word; False where there is no whole one."""
+    def _step(self, hits: list[StreamHit], final: bool) -> bool:
+        """Read the next word. Returns False if there is no complete one yet."""
         text = self._text
         begin = _SPACES.match(text, self._end).end()  # type: ignore[union-attr]
         if self._start < self._end and self._breaks(self._end, begin):
@@ -255,7 +257,7 @@ class Words:
             self._start = self._end = begin
         space = _SPACE.search(text, max(begin, self._seen))
         end = space.start() if space else len(text)
-        if end - self._start > LONGEST:
+        if end - self._start > MAX_STRETCH_CHARS:
             self._split(hits)
             return True
         if begin == len(text) or (space is None and not final):
@@ -271,7 +273,7 @@ class Words:
             self._close(hits, end)
             self._start, self._end = begin, end
             self._key = "-----BEGIN" in text[begin:end]
-            if _PLAIN.fullmatch(text, begin, end):
+            if _PLAIN_WORD.fullmatch(text, begin, end):
                 self._start = end
             elif not (self._key or re.search(r"\d", text[begin:end]) or text[begin] in "+("):
                 self._close(hits, end)
@@ -282,35 +284,35 @@ class Words:
         return True
 
     def _breaks(self, start: int, end: int) -> bool:
-        """Whether no number goes on after this space."""
+        """Whether a number cannot continue after this space."""
         return not self._key and (end - start > 3 or _LINE.search(self._text, start, end) is not None)
 
     def _joins(self, word: str) -> bool:
-        return (_PEM_WORD if self._key else _NUMBERS).fullmatch(word) is not None
+        return (_PEM_WORD if self._key else _NUMBER_CONTINUATION).fullmatch(word) is not None
 
-    def _close(self, hits: list[Hit], after: int) -> int:
-        """Judge the stretch, and give where its last hit ends."""
+    def _close(self, hits: list[StreamHit], after: int) -> int:
+        """Check the stretch. Returns the end of its last hit."""
         last = self._start
-        short = self._end - self._start < SHORTEST
+        short = self._end - self._start < MIN_HIT_CHARS
         if short or not self._needs.search(self._text, self._start, self._end):
             return last
-        begin = max(0, self._start - BEFORE)
+        begin = max(0, self._start - CONTEXT_CHARS)
         for span in self._find(self._text[begin:after]):
             start, end = max(begin + span.start, self._start), min(begin + span.end, self._end)
             if start < end and self._keep(self._text[start:end]):
-                hits.append(Hit(self._at + start, self._at + end, span.kind, f"[{span.kind} removed]"))
+                hits.append(StreamHit(self._at + start, self._at + end, span.kind, f"[{span.kind} removed]"))
                 last = max(last, end)
         self._key = False
         return last
 
-    def _split(self, hits: list[Hit]) -> None:
-        """What is too long to be one is judged in parts that overlap."""
-        self._end = self._start + LONGEST
+    def _split(self, hits: list[StreamHit]) -> None:
+        """Check a stretch that is too long in overlapping parts."""
+        self._end = self._start + MAX_STRETCH_CHARS
         last = self._close(hits, self._end)
-        self._start = self._end = self._seen = max(last, self._start + LONGEST - OVERLAP)
+        self._start = self._end = self._seen = max(last, self._start + MAX_STRETCH_CHARS - OVERLAP_CHARS)
 
     def _forget(self) -> None:
-        gone = self._start - BEFORE
+        gone = self._start - CONTEXT_CHARS
         if gone > 0:
             self._text = self._text[gone:]
             self._at += gone

@@ -1,4 +1,4 @@
-"""What rails say: a finding each, and together the result of a check."""
+"""The types rails work with: the case they judge, the finding of each rail, and the result of a check."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from turnwise.guard.reading import Reading
+from turnwise.guard.reading import TextReading
 from turnwise.types import Message
 
 Action = Literal["allow", "warn", "redact", "block"]
 SEVERITY: dict[Action, int] = {"allow": 0, "warn": 1, "redact": 2, "block": 3}
-# found: it asks for its action; clear: it found nothing; failed, timed out: it did not get to judge; skipped: it had
+# found: the rail found something; clear: it found nothing; failed, timed out: it could not judge; skipped: it had
 # nothing to judge by, such as a conversation.
 State = Literal["found", "clear", "failed", "timed out", "skipped"]
-Fails = Literal["open", "closed"]  # what happens where a rail does not get to judge: the text passes, or is blocked
+Fails = Literal["open", "closed"]  # what happens if a rail cannot judge: the text passes (open) or is blocked (closed)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the text that was judged, and what it is: an e-mail address, a command to drop the instructions."""
+    """A part of the checked text, and what it is, such as an email address or an attack on the assistant."""
 
     start: int
     end: int
@@ -29,23 +29,23 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one rail found: the action it asks for, how sure it is, from where on it acts, and which words it means."""
+    """What one rail found: the action it asks for, its score, the threshold it acts from, and the words in question."""
 
     rail: str
     action: Action = "allow"
     score: float = 0.0
     threshold: float = 1.0
-    reason: str = ""  # for a person, without a full stop
+    reason: str = ""  # readable, without a full stop
     spans: tuple[Span, ...] = ()
     state: State = "clear"
     fails: Fails = "open"
     latency_ms: float = 0.0
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what else explains it: trend, scores by turn, views read
+    facts: Mapping[str, Any] = field(default_factory=dict)  # more details, such as the trend and the scores by turn
 
 
 @dataclass(frozen=True, slots=True)
 class GuardResult:
-    """What a check decided, and why. `sanitized` is the text as it may go on: with what is to be redacted taken out."""
+    """What a check decided, and why. `sanitized` is the text as it may be used, with redactions applied."""
 
     pipeline_type: Literal["input", "output", "document"]
     action: Action
@@ -54,8 +54,8 @@ class GuardResult:
     warnings: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     conversation_id: str | None = None
-    shadow: Action | None = None  # what would have been done, where the pipeline only watches
-    retry_after: float | None = None  # seconds, where a rate limit was the reason
+    shadow: Action | None = None  # in shadow mode, the action that would have been taken
+    retry_after: float | None = None  # seconds, if the message was over a rate limit
 
     @property
     def blocked(self) -> bool:
@@ -63,20 +63,19 @@ class GuardResult:
 
     @property
     def why(self) -> str:
-        """The reasons in one line."""
+        """The reasons, or else the warnings, on one line."""
         return "; ".join(self.reasons or self.warnings) or "nothing found"
 
     @property
     def left_out(self) -> frozenset[int]:
-        """The places, in a history that a caller sent, of messages that must not be read: attacks, with the answers to
-        them, and answers that were never ours."""
+        """Positions, in a history sent by a caller, of messages that must not be read: attacks with the answers to
+        them, and answers that the assistant would not have given."""
         facts = [] if self.shadow else [each.facts for each in self.details.values() if "shadow" not in each.facts]
         return frozenset(place for each in facts for place in each.get("left_out", ()))
 
     @property
     def acted(self) -> dict[str, Finding]:
-        """The findings as they were acted on. Where the pipeline only watches, none was, and the facts tell what each
-        asked for."""
+        """The findings as they were acted on. In shadow mode none were, and the facts say what each rail asked for."""
         if self.shadow is None:
             return self.details
         return {
@@ -87,20 +86,20 @@ class GuardResult:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as the API prints them."""
+        """Plain values, as the API returns them."""
         return {"blocked": self.blocked, **dataclasses.asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a rail is given to judge: a text, prepared once for all rails, and the exchange it belongs to.
+    """What a rail judges: a text, read once for all rails, and the conversation it belongs to.
 
-    `history` is what was said before, oldest first; `trusted` says whether the assistant's messages in it are ours,
-    kept by us, or only claimed by a caller. `blocked` are earlier prompts that were refused; `places` says of each how
-    many messages of the history came before it, where that is known.
+    `history` holds the earlier messages, oldest first. `trusted` says whether we kept that history ourselves; if not,
+    it was sent by a caller and may be forged. `blocked` holds earlier prompts that were refused, and `places` says for
+    each how many messages of the history came before it, if known.
     """
 
-    reading: Reading
+    reading: TextReading
     history: Sequence[Message] = ()
     blocked: Sequence[str] = ()
     trusted: bool = True
@@ -112,8 +111,8 @@ class Case:
 
 
 class Rail(Protocol):
-    """One check. What it raises, or that it takes too long, is reported as such and counts as `fails` says. One that
-    judges by what was said before has a `reads_history` that is true; the others may run before that is known."""
+    """One check. If it raises or takes too long, that is reported, and `fails` decides what happens. A rail that needs
+    the history sets `reads_history` to true; the others may run before the history is loaded."""
 
     name: str
     fails: Fails

@@ -1,4 +1,4 @@
-"""The frequent words by which a text is known to be readable: a test for what an encoding or a disguise gives back."""
+"""Frequent words, which show whether a decoded or undisguised text is readable."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _FREQUENT = """able about access account act action actions active actual add ad
     istruzioni precedenti""".split()
 
 WORDS = frozenset(_FREQUENT) | {word for word in STOP_WORDS if len(word) > 1 and word not in ("re", "ve", "ll")}
-LONGEST_TOKEN = 1_000
-LONGEST = max(map(len, WORDS))
-_BEGINNINGS = frozenset(word[:size] for word in WORDS for size in range(1, len(word) + 1)) | {"a", "i"}
+MAX_TOKEN_CHARS = 1_000
+MAX_WORD_CHARS = max(map(len, WORDS))
+_PREFIXES = frozenset(word[:size] for word in WORDS for size in range(1, len(word) + 1)) | {"a", "i"}
 
-# Words that read as a frequent one backwards, or turned by 13 letters, and are none themselves.
+# Words that happen to be a frequent word backwards or in ROT13.
 _CHANCE = frozenset(
     "emit evil trap loot ward pots mood reed room live time stressed desserts reward drawer level gulp spam peek keep "
     "keels sleek tool snap span deer nuts stun tips spit meet teem edit tide eras sear loop pool doom door rood noon "
@@ -71,60 +71,60 @@ _CHANCE = frozenset(
     "nova avon edoc gnat tang tang tort clerk pyrex gnat tnat terra barf envy rail sheer one nun ant abba".split()
 )
 _LONG = [word for word in WORDS if len(word) > 3]
-BACKWARDS = frozenset(word[::-1] for word in _LONG) - WORDS - _CHANCE
-TURNED = frozenset(codecs.encode(word, "rot13") for word in _LONG if word.isascii()) - WORDS - _CHANCE
+REVERSED_WORDS = frozenset(word[::-1] for word in _LONG) - WORDS - _CHANCE
+ROT13_WORDS = frozenset(codecs.encode(word, "rot13") for word in _LONG if word.isascii()) - WORDS - _CHANCE
 
-_AROUND = ".,;:?!()[]{}\"“”‘’'…–—-，。、！？：；（）「」《》`*"
-# Any sign but a letter of ASCII as a blank, capitals as small letters.
-_LETTERS = bytes(sign if chr(sign).isalpha() else 32 for sign in bytes(range(128)).lower()) + b" " * 128
+_PUNCTUATION = ".,;:?!()[]{}\"“”‘’'…–—-，。、！？：；（）「」《》`*"
+# A translation table: ASCII letters to lower case, everything else to spaces.
+_LETTERS_ONLY = bytes(sign if chr(sign).isalpha() else 32 for sign in bytes(range(128)).lower()) + b" " * 128
 _ASCII = re.compile("[A-Za-z0-9]")
 
 
 class Tokens:
-    """What stands between the gaps of a text, each once: `odd` is what is more than a word with signs around it. A long
-    text is searched through these, which are few."""
+    """The distinct tokens of a text, split at whitespace. `odd` are those that are more than a word with punctuation
+    around it. Searching these is faster than searching a long text."""
 
-    __slots__ = ("all", "long", "odd", "some")
+    __slots__ = ("all", "long", "odd", "odd_text")
 
     def __init__(self, text: str) -> None:
         self.all = set(text.split())
-        odd = [each for each in self.all if not each.isalpha() and _odd(each.strip(_AROUND))]
-        self.odd = [each for each in odd if len(each) <= LONGEST_TOKEN]
-        self.long = [each for each in odd if len(each) > LONGEST_TOKEN]  # a payload perhaps, but no disguised word
-        self.some = "\n".join(self.odd)
+        odd = [each for each in self.all if not each.isalpha() and _is_odd(each.strip(_PUNCTUATION))]
+        self.odd = [each for each in odd if len(each) <= MAX_TOKEN_CHARS]
+        self.long = [each for each in odd if len(each) > MAX_TOKEN_CHARS]  # perhaps a payload, but not a disguised word
+        self.odd_text = "\n".join(self.odd)
 
     def any_like(self, pattern: re.Pattern[str]) -> bool:
-        return bool(pattern.search(self.some)) or any(map(pattern.search, self.long))
+        return bool(pattern.search(self.odd_text)) or any(map(pattern.search, self.long))
 
     def words(self) -> set[str]:
         return ascii_words(" ".join(self.all))
 
     def in_other_script(self) -> bool:
-        """Whether most signs are beyond ASCII: what Latin letters there are stand among those of another script."""
+        """Whether most characters are not ASCII, so that any Latin words are among those of another script."""
         whole = "".join(self.all)
         return not whole.isascii() and 2 * len(whole.encode("ascii", "ignore")) < len(whole)
 
 
-def _odd(token: str) -> bool:
+def _is_odd(token: str) -> bool:
     if token.isascii():
         return not token.isalpha()
     return bool(_ASCII.search(token)) or 4 * sum(map(token.count, "._-*|/~")) > len(token)
 
 
 def ascii_words(text: str) -> set[str]:
-    """The different words of Latin letters in a text, in small letters."""
-    return set(text.encode("ascii", "replace").translate(_LETTERS).decode("ascii").split())
+    """The distinct words of ASCII letters in a text, in lower case."""
+    return set(text.encode("ascii", "replace").translate(_LETTERS_ONLY).decode("ascii").split())
 
 
-def gained(before: set[str], after: set[str]) -> bool:
-    """Whether a change plainly gave words: one that is not short, or two of three letters and more."""
+def reveals_words(before: set[str], after: set[str]) -> bool:
+    """Whether a change clearly revealed words: one of more than four letters, or two of more than two."""
     new = [word for word in (after - before) & WORDS if len(word) > 2]
     return len(new) > 1 or any(len(word) > 4 for word in new)
 
 
-def segmented(letters: str, share: float = 0.75) -> list[int] | None:
-    """Where the words of letters without gaps begin, or None where less than this share is in known words. The letters
-    that known words cover count by the square of the words' lengths: long words win over short ones inside them."""
+def segment(letters: str, share: float = 0.75) -> list[int] | None:
+    """Where the words start in letters without spaces, or None if known words cover less than this share of them. A
+    word counts by the square of its length, so that long words win over short ones inside them."""
     low = letters.lower()
     best = [0.0] * (len(low) + 1)
     taken = [0] * (len(low) + 1)  # the length of the known word that ends here, 0 for none
@@ -133,7 +133,7 @@ def segmented(letters: str, share: float = 0.75) -> list[int] | None:
             best[start + 1], taken[start + 1] = best[start], 0
         for end in range(start + 1, len(low) + 1):
             piece = low[start:end]
-            if piece not in _BEGINNINGS:
+            if piece not in _PREFIXES:
                 break
             worth = best[start] + ((end - start) ** 2 if piece in WORDS else 0.5 if piece in ("a", "i") else -1)
             if worth > best[end] and worth > best[start]:
