@@ -32,7 +32,7 @@ from turnwise.models.vocabulary import is_english
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
-from turnwise.tools.database import Database as DataTool
+from turnwise.tools.database import DatabaseTool
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
@@ -68,11 +68,11 @@ def engine_over(
     store: ConversationStore,
     senses: Senses,
     reranker: Reranker | None,
-    data: DataTool | None = None,
+    data: DatabaseTool | None = None,
     breaker: Breaker | None = None,
 ) -> Engine:
     """An engine over an index and a store that are open."""
-    data = data or DataTool()
+    data = data or DatabaseTool()
     ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
     extractive = ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads))  # weights are read once for both
     models = chat_models(settings, extractive, breaker)
@@ -252,9 +252,9 @@ def limiter_of(settings: Settings) -> RateLimiter | None:
     return rate_limiter(limits, settings.limits_store, file, settings.limits_fail_closed)
 
 
-def data_tool(settings: Settings, tables: Iterable[str | Path] = (), breaker: Breaker | None = None) -> DataTool:
+def data_tool(settings: Settings, tables: Iterable[str | Path] = (), breaker: Breaker | None = None) -> DatabaseTool:
     """Who answers questions about tables, with those attached that are set, and these."""
-    tool = DataTool(rewriter_of(settings, 500, breaker=breaker) if settings.endpoint else None)
+    tool = DatabaseTool(rewriter_of(settings, 500, breaker=breaker) if settings.endpoint else None)
     for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
         tool.attach(place)
     return tool

@@ -51,7 +51,7 @@ from turnwise.types import (
 
 if TYPE_CHECKING:
     from turnwise.guard.pipeline import GuardrailPipeline
-    from turnwise.tools.database import Database
+    from turnwise.tools.database import DatabaseTool
     from turnwise.tools.sources import Table
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
     def __init__(
-        self, settings: Settings, index: Index, store: ConversationStore, parts: Parts, data: Database
+        self, settings: Settings, index: Index, store: ConversationStore, parts: Parts, data: DatabaseTool
     ) -> None:
         self.settings = settings
         self.index = index
