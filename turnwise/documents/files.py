@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from turnwise.documents.bibliography import BIBLIOGRAPHIES, Entry, attached, read_bibliography
+from turnwise.documents.bibliography import BIBLIOGRAPHIES, Entry, attached_files, read_bibliography
 from turnwise.documents.parse import is_supported
 from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Reference
@@ -37,7 +37,7 @@ class Item:
 
 
 @dataclass
-class Found:
+class FoundDocuments:
     """Documents to read, each once; files of other kinds met in folders; and what could not be looked at.
 
     `bibliographies` are files that were taken in entry by entry.
@@ -79,10 +79,10 @@ def without_secrets(address: str) -> str:
     return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
 
 
-def find(sources: Sequence[Path | str]) -> Found:
+def find(sources: Sequence[Path | str]) -> FoundDocuments:
     """What the sources hold: files as they are, folders with all below them but hidden names in order of name, what
     patterns match, addresses. A bibliography stands for the files its entries name, and for those that name none."""
-    found = Found()
+    found = FoundDocuments()
     files: dict[Path, None] = {}
     seen: set[Path] = set()
     for source in sources:
@@ -106,14 +106,14 @@ def find(sources: Sequence[Path | str]) -> Found:
 
 def files_below(sources: Sequence[Path | str]) -> list[Path]:
     """The files that can be read in what the sources hold, bibliographies as files."""
-    found, files = Found(), dict[Path, None]()
+    found, files = FoundDocuments(), dict[Path, None]()
     for source in sources:
         if not is_address(str(source)) and os.path.exists(real_path(source)):
             _take(real_path(source), found, files, set())
     return list(files)
 
 
-def _matching(source: Path | str, found: Found) -> list[Path]:
+def _matching(source: Path | str, found: FoundDocuments) -> list[Path]:
     """The path, or the paths that a pattern which is none stands for."""
     real = real_path(source)
     if os.path.exists(real) or not glob.has_magic(str(source)):
@@ -124,7 +124,7 @@ def _matching(source: Path | str, found: Found) -> list[Path]:
     return [Path(match) for match in matches]
 
 
-def _take(path: Path, found: Found, files: dict[Path, None], seen: set[Path]) -> None:
+def _take(path: Path, found: FoundDocuments, files: dict[Path, None], seen: set[Path]) -> None:
     real = real_path(path)
     if os.path.isdir(real):
         _walk(real, found, files, seen)
@@ -137,7 +137,7 @@ def _take(path: Path, found: Found, files: dict[Path, None], seen: set[Path]) ->
         files[real] = None
 
 
-def _walk(folder: Path, found: Found, files: dict[Path, None], seen: set[Path]) -> None:
+def _walk(folder: Path, found: FoundDocuments, files: dict[Path, None], seen: set[Path]) -> None:
     """Take in a folder and those below it. `seen` holds real files and folders: links in a circle come to an end."""
     waiting = [folder]
     while waiting:
@@ -168,7 +168,7 @@ def _walk(folder: Path, found: Found, files: dict[Path, None], seen: set[Path]) 
 Described = tuple[Path, Entry, list[Path]]  # the bibliography, an entry of it, and the files of that
 
 
-def _entries(path: Path, found: Found) -> Iterator[Described]:
+def _entries(path: Path, found: FoundDocuments) -> Iterator[Described]:
     """The entries of a bibliography with the files that are there; those that are not are reported once."""
     try:
         entries = read_bibliography(path)
@@ -181,7 +181,7 @@ def _entries(path: Path, found: Found) -> Iterator[Described]:
     found.bibliographies.append(path)
     missing: list[str] = []
     for entry in entries:
-        there, absent = attached(entry, path.parent)
+        there, absent = attached_files(entry, path.parent)
         missing += absent
         yield path, entry, [real_path(each) for each in there if is_supported(each.name)]
     if missing:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadDocument:
     """A document that was read and cut into passages."""
 
     title: str
@@ -42,10 +42,10 @@ class Read:
     hidden: tuple[Hidden, ...] = ()  # what its readers do not see
 
 
-def read_document(name: str, data: bytes) -> Read:
+def read_document(name: str, data: bytes) -> ReadDocument:
     """Read a document and cut it into passages, here and now."""
     parsed = parse_bytes(name, data)
-    return Read(parsed.title, parsed.date, tuple(chunk(parsed)), parsed.hidden)
+    return ReadDocument(parsed.title, parsed.date, tuple(chunk(parsed)), parsed.hidden)
 
 
 class Workers:
@@ -64,7 +64,7 @@ class Workers:
         self._read_here = 0
         self._closed = False
 
-    def read(self, name: str, data: bytes) -> Future[Read]:
+    def read(self, name: str, data: bytes) -> Future[ReadDocument]:
         """A document to be. A small one of a harmless kind is read at once: a worker takes longer to start."""
         if is_pure(name) and len(data) <= SMALL and self._read_here + len(data) <= FEW:
             self._read_here += len(data)
@@ -85,7 +85,7 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, name: str, data: bytes) -> Read:
+    def _ask(self, name: str, data: bytes) -> ReadDocument:
         """Have the worker of this thread read a document. One that runs over its time is killed, and replaced."""
         try:
             process = self._process()
@@ -182,14 +182,14 @@ def _answer(name: str, data: bytes, memory: int) -> dict[str, Any]:
     return {"title": read.title, "date": read.date, "chunks": chunks, "hidden": hidden}
 
 
-def _told(answer: dict[str, Any]) -> Read:
+def _told(answer: dict[str, Any]) -> ReadDocument:
     if "error" in answer:
         told = answer["error"]
         kind = getattr(turnwise.errors, told["code"], UnreadableDocument)
         raise (kind if issubclass(kind, DocumentError) else UnreadableDocument)(told["message"], told["hint"])
     chunks = tuple(_chunk(*each) for each in answer["chunks"])
     hidden = tuple(Hidden(str(where), str(text)) for where, text in answer["hidden"])
-    return Read(str(answer["title"]), str(answer["date"]), chunks, hidden)
+    return ReadDocument(str(answer["title"]), str(answer["date"]), chunks, hidden)
 
 
 def _chunk(text: str, heading: str, page: int | None, start: int, end: int) -> Chunk:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from turnwise.documents.bibliography import Entry, address_of, made_key
+from turnwise.documents.bibliography import Entry, make_key, url_of
 from turnwise.documents.blocks import iso_date
 from turnwise.documents.csl import csl_fields, csl_type
 
@@ -53,14 +53,14 @@ def _entry(work: Element, described: dict[str, Element]) -> Entry:
         DOI=doi,
     )
     return Entry(
-        _said(work, "citationkey") or made_key(authors, date, title),
+        _said(work, "citationkey") or make_key(authors, date, title),
         title,
         tuple(author for author in authors if author),
         date,
         next((_said(part, "title") for part in parts if _said(part, "title")), "") or _said(work, "publisher"),
         _said(work, "abstract"),
         ", ".join(" ".join(each.itertext()).strip() for each in _inner(work, "subject")),
-        address_of(url, doi),
+        url_of(url, doi),
         tuple(path for link in _inner(work, "link") for each in _meant(link, described) for path in _paths(each)),
         csl,
     )
