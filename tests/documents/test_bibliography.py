@@ -327,7 +327,7 @@ def test_a_bibliography_stands_for_its_files_and_its_entries(library: Path, shel
         assert (storks.title, storks.date) == ("Storks", "2019")
         assert storks.chunks[0].text == "Storks\n\nNg, Wei (2019)\n\nThey nest on chimneys."
         (failure,) = report.failed
-        assert "names a file that is not there" in failure.message
+        assert "names a file that does not exist" in failure.message
         assert "gone.pdf" in failure.message
 
 

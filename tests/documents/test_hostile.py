@@ -52,7 +52,7 @@ def test_a_zip_bomb(folder: Path, shelves: Shelves, kind: str) -> None:
 def test_an_archive_of_too_many_files(folder: Path, shelves: Shelves) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        for number in range(archive.MOST_FILES + 1):
+        for number in range(archive.MAX_FILES + 1):
             file.writestr(str(number), "")
     (folder / "many.epub").write_bytes(out.getvalue())
     assert "20,001 files" in told(add(shelves, [folder]))["many.epub"]
