@@ -8,6 +8,12 @@ from functools import lru_cache
 
 import Stemmer
 
+# Ranges for a character class in a regular expression: Japanese syllables, and the characters of Chinese and Japanese.
+# Neither language puts spaces between words.
+KANA = "\u3040-\u30ff"
+HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+KANA_AND_HAN = KANA + HAN
+
 STOP_WORDS = frozenset(
     """a an the this that these those it its itself he him his himself she her hers herself they them their theirs
     themselves i me my mine myself we us our ours you your yours yourself one ones who whom whose which what when where

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.dialogue.topics import plain
-from turnwise.text import CITATION, sentences, words
+from turnwise.text import CITATION, KANA_AND_HAN, sentences, words
 from turnwise.types import ConversationPhase, Mood, ResponseType
 
 LONGEST = 2000  # characters of a message that are looked at, from each end
@@ -18,7 +18,7 @@ def ends(text: str) -> str:
     return text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
 
 
-_UNSPACED = re.compile(r"[\u3040-\u9fff]")
+_UNSPACED = re.compile(f"[{KANA_AND_HAN}]")
 
 
 def _any(*alternatives: str) -> re.Pattern[str]:

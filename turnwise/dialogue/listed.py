@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from turnwise.dialogue.citing import AGAIN
 from turnwise.dialogue.spelling import Slip
+from turnwise.english import NUMBER_WORDS
 from turnwise.text import content_stems, is_content, one_line, sentences, stem, without_citations
 from turnwise.types import Message
 
@@ -14,7 +15,7 @@ LOOKED_BACK = 3  # answers that may have given the list
 LONGEST = 4000  # characters of an answer that are looked at
 LONGEST_NAME, LONGEST_ITEM = 6, 80  # words of what an item is called by, characters of one that has no name
 
-_NUMBERS = "one two three four five six seven eight nine ten".split()
+_NUMBERS = NUMBER_WORDS[:10]
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _PLACES = {word: place for words in (_NUMBERS, _ORDINALS) for place, word in enumerate(words, 1)} | {"last": -1}
 _NTH = re.compile(

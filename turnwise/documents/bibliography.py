@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from turnwise.documents.blocks import iso_date
 from turnwise.documents.csl import csl_fields, csl_type
 from turnwise.documents.parse import decode, read_file
+from turnwise.english import MONTHS
 from turnwise.errors import UnreadableDocument
 from turnwise.text import clean
 from turnwise.types import Reference
@@ -120,14 +121,12 @@ _BEGIN = re.compile(r"@\s*(\w+)\s*[{(]")
 _FIELD = re.compile(r"[\s,]*+([\w:.+/-]++)\s*+=\s*+")
 _KEY = re.compile(r"\s*+([^\s,={}]*+)\s*+(?=[,}])")
 _UNQUOTED = re.compile(r"[^\s,#{}\"]+")
-_MONTHS = {
-    name: f"{number:02}" for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)
-}
+_MONTH_NUMBERS = {name[:3]: f"{number:02}" for number, name in enumerate(MONTHS, 1)}  # "jan": "01"
 
 
 def _parse_bibtex(text: str) -> Iterator[Entry]:
     """The entries of a BibTeX file. Broken parts are skipped up to the next entry."""
-    strings: dict[str, str] = dict(_MONTHS)
+    strings: dict[str, str] = dict(_MONTH_NUMBERS)
     at = 0
     while begin := _BEGIN.search(text, at):
         kind, at = begin[1].lower(), begin.end()
@@ -196,7 +195,7 @@ def _bibtex_entry(kind: str, key: str, fields: Mapping[str, str]) -> Entry:
     }
     authors, editors = _bibtex_people(fields.get("author", "")), _bibtex_people(fields.get("editor", ""))
     month = texts.get("month", "")
-    year_month = f"{texts.get('year', '')}-{_MONTHS.get(month[:3].lower(), month.zfill(2))}" if month else ""
+    year_month = f"{texts.get('year', '')}-{_MONTH_NUMBERS.get(month[:3].lower(), month.zfill(2))}" if month else ""
     doi = texts.get("doi", "")
 
     def first(*names: str) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from turnwise.english import NUMBER_WORDS
 from turnwise.sums.grammar import (
     FORMS,
     LIST_FORM,
@@ -43,7 +44,7 @@ _TRAILING_WORDS = re.compile(
     re.I,
 )
 _CLAIMED_RESULT = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # the claimed result in "2 + 2 = 5?"
-_NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
+_NUMBERS = NUMBER_WORDS[1:]  # "for two", but not "for one"
 _SEVERAL = (
     rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
     r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from turnwise.english import MONTHS
 from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parse_sum, unit_name
 from turnwise.sums.read import FOR_SEVERAL, Sum, number_of, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
@@ -241,7 +242,7 @@ _PERIOD_FACTORS = {  # from one period to another
 }
 _DATE = re.compile(
     r"\b(?:\d{4}-\d{2}(?:-\d{2})?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|(?:\d{1,2}\.? )?"
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    rf"(?:{'|'.join(MONTHS).title()})"
     r"(?: \d{1,2},)?(?: \d{4})?)\b"
 )
 

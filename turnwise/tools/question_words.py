@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
+from turnwise.english import MONTHS, NUMBER_WORDS
 from turnwise.text import STOP_WORDS, stem
 from turnwise.tools.sources import Column, Table
 
@@ -67,8 +68,7 @@ SYNONYMS = [
         "salary wage pay",
     )
 ]
-_MONTHS = "january february march april may june july august september october november december".split()
-_NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+_NUMBERS = {word: number for number, word in enumerate(NUMBER_WORDS[:10], 1)}
 _TOKEN = re.compile(
     r"[\"“]([^\"”]{1,80})[\"”]|(?<!\w)'([^']{1,80})'(?!\w)|(\d{4}-\d\d-\d\d)|(\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?!\w)"
     r"|([^\W_]+)(?:['’]s?\b)?|(>=|<=|[<>=])"
@@ -128,8 +128,8 @@ def _tokens(question: str) -> Iterator[tuple[str, str]]:
 def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark | None]:
     """Match as many of the first words as possible. Returns how many, and their meaning."""
     names, lower = names_of(table), [word.lower() for word in run]
-    if lower[0] in _MONTHS and run[0] != "may":
-        month = f"{_MONTHS.index(lower[0]) + 1:02}"
+    if lower[0] in MONTHS and run[0] != "may":
+        month = f"{MONTHS.index(lower[0]) + 1:02}"
         if len(rest) > 1 and re.fullmatch(r"\d{4}", rest[1]):
             return 2, Mark("period", f"{rest[1]}-{month}", " ".join(rest[:2]))
         return 1, Mark("any year", month, run[0])
