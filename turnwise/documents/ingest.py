@@ -23,7 +23,7 @@ from turnwise.documents.parse import VERSION, read_file, require_supported
 from turnwise.documents.uploads import UPLOAD, is_upload, upload_name, upload_source
 from turnwise.documents.workers import ReadDocument, Workers
 from turnwise.errors import DocumentError, LibraryError
-from turnwise.text import headed
+from turnwise.text import with_heading
 from turnwise.types import (
     AddReport,
     Document,
@@ -340,7 +340,9 @@ def inspect_documents(documents: Sequence[Document], inspector: Inspector | None
         return [replace(each, hidden=()) for each in documents]
     sizes = itertools.accumulate(len(each.chunks) for each in documents)
     to_check = [each for each, size in zip(documents, sizes, strict=True) if size <= limit]
-    flags = iter(inspector.inspect([headed(piece.heading, piece.text) for each in to_check for piece in each.chunks]))
+    flags = iter(
+        inspector.inspect([with_heading(piece.heading, piece.text) for each in to_check for piece in each.chunks])
+    )
     checked = [
         replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in to_check
     ]

@@ -13,7 +13,7 @@ from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
 from turnwise.guard.reading import Reading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
-from turnwise.text import standing_at
+from turnwise.text import positions_of
 from turnwise.types import Embedder, Message
 
 VIEWS = 6  # forms of a message that the classifier reads: as it is, and with what hides words undone
@@ -80,7 +80,7 @@ class _Rule(NamedTuple):
 
     def search(self, text: str, lower: str) -> re.Match[str] | None:
         """The first match: only around those words is looked, which are rare."""
-        places = sorted({place for word in self.needs for place in standing_at(lower, word)})
+        places = sorted({place for word in self.needs for place in positions_of(lower, word)})
         if len(lower) != len(text):  # a letter whose small form is longer: places would be wrong
             return self.pattern.search(text) if places else None
         start = end = -1

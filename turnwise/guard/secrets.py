@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.guard.folding import long_runs
 from turnwise.guard.pii import readable
 from turnwise.guard.verdict import Span
-from turnwise.text import standing_at
+from turnwise.text import positions_of
 
 Runs = Sequence[tuple[int, int]]
 
@@ -152,7 +152,7 @@ def _said(text: str) -> Iterator[re.Match[str]]:
         yield from _SAID.finditer(text)
         return
     end = 0
-    for place in sorted({place for name in _NAMES for place in standing_at(lower, name)}):
+    for place in sorted({place for name in _NAMES for place in positions_of(lower, name)}):
         if place >= end and (found := _SAID.match(text, place)):
             end = found.end()
             yield found

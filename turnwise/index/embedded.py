@@ -37,7 +37,7 @@ from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Te
 from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
 from turnwise.sqlite import Database, reported
-from turnwise.text import headed, words
+from turnwise.text import with_heading, words
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,
@@ -129,7 +129,7 @@ class EmbeddedIndex:
             *values,
             limit,
         )
-        return [(row["id"], headed(row["heading"], row["text"])) for row in rows]
+        return [(row["id"], with_heading(row["heading"], row["text"])) for row in rows]
 
     def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
         """How many passages no check has looked at, by the sources of their documents: all, or these."""

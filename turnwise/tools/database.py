@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import DataError, TurnwiseError
-from turnwise.text import clean, one_line, uncited
+from turnwise.text import clean, escape_citations, one_line
 from turnwise.tools.questions import RECENT_MESSAGES, mentions, read_question
 from turnwise.tools.sources import QUERY_TIMEOUT_SECONDS, DataSource, Files, Row, Server, SQLite, Table, kind_of
 from turnwise.tools.sql_guard import MAX_QUERY_CHARS, check, sqlglot, to_sql, with_limit
@@ -315,7 +315,7 @@ def _instructions() -> str:
 def _as_sentence(columns: Sequence[str], rows: Sequence[Row], tables: Sequence[Table], where: str) -> str:
     """A sentence for a single row or no rows, or "" if a table is clearer."""
     of = f" of {' and '.join(table.name for table in tables)}" if tables else ""
-    where = uncited(where)
+    where = escape_citations(where)
     fitting = f" (where {where})" if where else ""
     if not rows:
         return f"No rows{of} fit{fitting}."
@@ -374,7 +374,7 @@ def _cell(value: Any) -> str:
         case bytes() | memoryview():
             return f"({len(value)} bytes)"
     text = one_line(clean(str(value)[: 2 * MAX_CELL_CHARS]), MAX_CELL_CHARS)
-    return uncited(text.replace("|", "\\|"))
+    return escape_citations(text.replace("|", "\\|"))
 
 
 def _decimal(value: float | Decimal) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from turnwise.errors import ToolError
-from turnwise.text import clean, uncited
+from turnwise.text import clean, escape_citations
 from turnwise.types import Message, StepResult, Tool
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class FunctionTool:
             result = work.result()
             if inspect.isawaitable(result):  # a plain function that returned a coroutine
                 result = await asyncio.wait_for(result, self._timeout)
-            text = "" if result is None else uncited(clean(str(result))[:MAX_RESULT_CHARS])
+            text = "" if result is None else escape_citations(clean(str(result))[:MAX_RESULT_CHARS])
         except (Exception, SystemExit) as error:
             log.warning("the tool %s failed", self.name, exc_info=True)
             kind = str(error) if isinstance(error, ToolError) else type(error).__name__
