@@ -150,19 +150,19 @@ def _with_terms(runs: Iterable[_Run]) -> Iterator[_Run]:
             undefined = list(_definition_runs(undefined, [_Run("dd", 0, "–")]))
         yield from undefined
         terms = [run for run in found if entry and run.tag == "dt"]
-        said = [run for run in found if not entry or run.tag != "dt"]
-        undefined = [] if said else terms
-        if said:
-            yield from _definition_runs(terms, said) if terms else said
+        definitions = [run for run in found if not entry or run.tag != "dt"]
+        undefined = [] if definitions else terms
+        if definitions:
+            yield from _definition_runs(terms, definitions) if terms else definitions
     yield from undefined
 
 
-def _definition_runs(terms: Sequence[_Run], said: Sequence[_Run]) -> Iterator[_Run]:
+def _definition_runs(terms: Sequence[_Run], definitions: Sequence[_Run]) -> Iterator[_Run]:
     term = ", ".join(run.text.rstrip(": ") for run in terms)
-    if not asks(term) and any(run.tag != "dd" for run in said):
-        yield from (*terms, *said)
+    if not asks(term) and any(run.tag != "dd" for run in definitions):
+        yield from (*terms, *definitions)
         return
-    lines = [line for run in said for line in run.text.split("\n")]
+    lines = [line for run in definitions for line in run.text.split("\n")]
     if asks(term):
         prose = all(ends(line) and " " in line for line in lines)  # else they are items under the question
         text = (" " if prose else "\n- ").join([term, *lines])
@@ -171,11 +171,11 @@ def _definition_runs(terms: Sequence[_Run], said: Sequence[_Run]) -> Iterator[_R
     yield _Run("dd" if len(sentences(text)) == 1 else "p", terms[0].place, text)
 
 
-def _join_definitions(said: Sequence[str]) -> Iterator[str]:
+def _join_definitions(definitions: Sequence[str]) -> Iterator[str]:
     """The definitions of a term, or the lines of one, separated by commas unless they are sentences."""
-    for text in said[:-1]:
+    for text in definitions[:-1]:
         yield text if ends(text) else f"{text.rstrip(',;')},"
-    yield said[-1]
+    yield definitions[-1]
 
 
 def _runs(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[_Run]:

@@ -55,7 +55,7 @@ class Calculator:
     def _read(self, question: str, history: Sequence[Message]) -> str:
         try:
             found = self._sum(question, history, MAX_CHAINED_SUMS)
-        except CannotCalculate:  # it builds on a sum without a result, which the user was told
+        except CannotCalculate:  # it builds on a sum without a result, as the user already knows
             return ""
         if found is None:
             return ""
@@ -277,9 +277,9 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
 # --- calculating --------------------------------------------------------------------------------------------------
 
 
-def calculate(given: str) -> StepResult:
+def calculate(text: str) -> StepResult:
     """Work out a sum as written by `Calculator.read` or by a language model."""
-    first, *notes = (part.strip() for part in given[:2000].split(";"))
+    first, *notes = (part.strip() for part in text[:2000].split(";"))
     code = notes.pop() if notes and notes[-1] in TEXTS else "en"
     note = notes[0] if notes else ""
     try:
@@ -287,7 +287,7 @@ def calculate(given: str) -> StepResult:
         if any(isinstance(node, That) for node in nodes(tree)):
             return StepResult(_which_number(note, code), details={"sum": first})
         value = evaluate(tree)
-        text = result_sentence(tree, value, code)
+        sentence = result_sentence(tree, value, code)
     except NoSum:
         error = CannotCalculate("unread", sum=one_line(first, 60))
         return _failure(error, first, code)
@@ -295,8 +295,8 @@ def calculate(given: str) -> StepResult:
         return _failure(error, first, code)
     details = {"sum": first, "result": format_result(tree, value, "en"), "exact": not is_rounded(value)}
     if note:
-        return StepResult(f"{text} ({TEXTS[code]['from'].format(note=note)})", details={**details, "from": note})
-    return StepResult(text, details=details)
+        return StepResult(f"{sentence} ({TEXTS[code]['from'].format(note=note)})", details={**details, "from": note})
+    return StepResult(sentence, details=details)
 
 
 def _parse_any(text: str) -> Node:

@@ -165,12 +165,12 @@ class DatabaseTool:
             log.exception("a query failed")
             return StepResult(error=f"The query failed: {type(error).__name__}.", details=details)
 
-    def _run_query(self, given: str) -> StepResult:
+    def _run_query(self, query: str) -> StepResult:
         self.refresh()
-        if table := self._missing_table_in(given):
+        if table := self._missing_table_in(query):
             message = f"{table.title} is gone: the file was attached but no longer exists."
-            return StepResult(message, error=message, details={"sql": clean(given)[:MAX_QUERY_CHARS]})
-        attached, tree = self._check(given)
+            return StepResult(message, error=message, details={"sql": clean(query)[:MAX_QUERY_CHARS]})
+        attached, tree = self._check(query)
         sql = to_sql(tree, attached.source.dialect)
         columns, rows = attached.source.rows(to_sql(with_limit(tree, MAX_ROWS + 1), attached.source.dialect))
         cut, rows = len(rows) > MAX_ROWS, rows[:MAX_ROWS]

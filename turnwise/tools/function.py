@@ -67,14 +67,14 @@ class FunctionTool:
             return StepResult(error=f"{self.name} was cancelled.")
         return StepResult(text) if text else StepResult(error=f"{self.name} gave nothing.")
 
-    def _arguments(self, given: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    def _arguments(self, question: str) -> tuple[tuple[str, ...], dict[str, str]]:
         """The pattern's named groups, and the question if the function takes another argument."""
-        match = self._when.search(given[:MAX_QUESTION_CHARS]) if self._when else None
+        match = self._when.search(question[:MAX_QUESTION_CHARS]) if self._when else None
         named = {name: value for name, value in match.groupdict().items() if value is not None} if match else {}
         signature = inspect.signature(self._function)
         first = next((each for each in signature.parameters.values() if each.kind in _POSITIONAL), None)
         takes_question = first is not None and first.name not in named and (first.default is first.empty or not named)
-        return ((given,) if takes_question else ()), named
+        return ((question,) if takes_question else ()), named
 
     def _call(self, arguments: tuple[str, ...], named: dict[str, str]) -> asyncio.Future[Any]:
         if inspect.iscoroutinefunction(self._function):
@@ -114,7 +114,7 @@ def tool(function: Callable[..., Any] | None = None, *, when: str = "") -> Any:
     called for questions that match `when`, with the named groups as arguments. Its result may be used in the answer.
     """
     if function is None:
-        return lambda given: FunctionTool(given, when)
+        return lambda decorated: FunctionTool(decorated, when)
     return FunctionTool(function, when)
 
 

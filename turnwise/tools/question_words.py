@@ -134,18 +134,18 @@ def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark |
             return 2, Mark("period", f"{rest[1]}-{month}", " ".join(rest[:2]))
         return 1, Mark("any year", month, run[0])
     for length in range(len(run), 0, -1):
-        said = " ".join(run[:length])
+        text = " ".join(run[:length])
         phrase = tuple(lower[:length])
         stemmed = tuple(map(stem, phrase))
         meaning = _PHRASES.get(phrase)
         if meaning and not _is_column_here(phrase, meaning, names, rest[length:]):
-            return length, Mark(meaning, None, said)
+            return length, Mark(meaning, None, text)
         kind, value = names.get(stemmed, ("", None))
         as_written = values_of(table).get(phrase)
-        if as_written and not (kind == "table" or (kind == "column" and value.name.lower() == said.lower())):
-            return length, Mark("value", as_written, said)
+        if as_written and not (kind == "table" or (kind == "column" and value.name.lower() == text.lower())):
+            return length, Mark("value", as_written, text)
         if kind:
-            return length, Mark(kind, value, said)
+            return length, Mark(kind, value, text)
     if column := _date_column(lower[0], table):
         return 1, Mark("column", column, run[0])
     return 1, None

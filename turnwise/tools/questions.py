@@ -436,13 +436,13 @@ class _Reader:
         if self.op == "sum" and self.key and not self._names_number() and self._op_text() != "how much":
             self.op = "count"  # "total orders"
         if self.op == "count":
-            measure, said = self._count_of()
+            measure, noun = self._count_of()
             adds = measure is not None and measure.kind == "number" and not is_id(measure)
             if adds and measure is not None and _is_rate(measure):
                 raise _DoesNotFit
             op: Op = "sum" if adds else "count"
             self._require_used(measure)
-            return replace(parsed, op=op, measure=measure, counted_as=said, groups=groups)
+            return replace(parsed, op=op, measure=measure, counted_as=noun, groups=groups)
         measure = self._measure(self.op_place, dates=self.op in ("min", "max"))
         self._require_used(measure)
         if self._op_text() == "how much" and _is_rate(measure):
@@ -504,9 +504,9 @@ class _Reader:
         if entity and (self.op == "count" or by_rows or (by is not None and by.kind != "column")):
             much = self._ranking_amount() if self.op != "count" else None
             self._require_used(much, entity)
-            said = self.marks[self.rows].text if self.rows >= 0 else f"rows of {self.table.name}"
+            noun = self.marks[self.rows].text if self.rows >= 0 else f"rows of {self.table.name}"
             measured = much or self.key
-            return replace(ranked, op="sum" if much else "count", measure=measured, counted_as=said, groups=groups)
+            return replace(ranked, op="sum" if much else "count", measure=measured, counted_as=noun, groups=groups)
         measure = self._measure(self.rank_place, dates=True)
         extreme = _EXTREMES[self.rank]
         self._require_used(measure, entity)
