@@ -11,17 +11,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.text import (
-    KANA_AND_HAN,
-    asks,
-    content_stems,
-    ends,
-    is_field,
-    message_stems,
-    sentences,
-    without_citations,
-    words,
-)
+from turnwise.text import asks, content_stems, ends, is_field, message_stems, sentences, without_citations, words
 from turnwise.types import Evidence
 
 ANSWERS = 0.29  # score from which a sentence counts as an answer
@@ -33,7 +23,7 @@ LONGEST_HEADING = 100  # characters of a line in a passage that can be a heading
 ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
 _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
-UNSPACED = re.compile(f"[{KANA_AND_HAN}]+")  # scripts without spaces between words
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
 _SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
