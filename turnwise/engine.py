@@ -53,7 +53,7 @@ from turnwise.types import (
 
 if TYPE_CHECKING:
     from turnwise.guard.pipeline import GuardrailPipeline
-    from turnwise.tools.database import Database
+    from turnwise.tools.database import DatabaseTool
     from turnwise.tools.sources import Table
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def _failed_as(kind: type[TurnwiseError]) -> type[TurnFailed]:
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
-    def __init__(self, parts: Parts, data: Database) -> None:
+    def __init__(self, parts: Parts, data: DatabaseTool) -> None:
         self._parts = parts
         self._data = data
         self._background: _Loop | None = None

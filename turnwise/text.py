@@ -1,4 +1,4 @@
-"""Words, stems and sentences: the small text tools that several stages share."""
+"""Text helpers shared by several stages: words, stems, sentences, citations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import Stemmer
+
+# Ranges for a character class in a regular expression: Japanese syllables, and the characters of Chinese and Japanese.
+# Neither language puts spaces between words.
+KANA = "\u3040-\u30ff"
+HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+KANA_AND_HAN = KANA + HAN
 
 STOP_WORDS = frozenset(
     """a an the this that these those it its itself he him his himself she her hers herself they them their theirs
@@ -19,8 +25,8 @@ STOP_WORDS = frozenset(
     know like want really let hi hello thanks thank sure oh hmm besides else addition""".split()
 )
 
-# Words that say little about what a text is about; with the stop words they never make a topic by themselves.
-_GENERAL = """able about actually advantage advice affect allow allows always amount answer anyone anything appear
+# Words too general to be a topic; like stop words, they never make one by themselves.
+_GENERAL_WORDS = """able about actually advantage advice affect allow allows always amount answer anyone anything appear
     applied
     apply arrive article ask asked aspect available back bad base based basic basically became become becomes
     began begin belong benefit best better big biggest bit bring brought call called cause certain change
@@ -47,17 +53,17 @@ _GENERAL = """able about actually advantage advice affect allow allows always am
     wasnt werent wont wouldnt couldnt shouldnt havent hasnt hadnt""".split()
 
 _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
-# Control characters, lone surrogates and non-characters cannot be stored or shown; invisible marks (soft hyphens,
+# Control characters, lone surrogates and non-characters cannot be stored or shown; invisible characters (soft hyphens,
 # zero-width spaces, direction overrides, tags) would hide words from the search or from the reader.
 _UNWANTED = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-_MARKED = r"(?:[.,:]\d+)+(?![^\W_])"
-NUMBER = rf"\d+{_MARKED}"  # a version, a decimal, a time: one word, for its parts say nothing
+_NUMBER_TAIL = r"(?:[.,:]\d+)+(?![^\W_])"
+NUMBER = rf"\d+{_NUMBER_TAIL}"  # a version, a decimal, a time: one word, because its parts mean nothing
 _WORD = re.compile(rf"{NUMBER}|[^\W_]+(?:['’][^\W_]+)?")
 _COMPOUND = re.compile(rf"(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*")
-_LETTER = re.compile(r"[B-HJ-Z]")  # that may be part of a name: R squared, vitamin C
+_NAME_LETTER = re.compile(r"[B-HJ-Z]")  # may be part of a name: R squared, vitamin C
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]{0,3}(?:\s{0,3}\[\d{1,4}\]){0,9}\s+(?!\[\d{1,4}\])"
@@ -68,9 +74,9 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
-_FIELD = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
-_INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # after a word: "A. The tenant" is an item
-_OPENER = re.compile(  # a word that begins a sentence and is no name: what stands before it is no initial
+_FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
+_INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # only after a word: "A. The tenant" is a list item
+_SENTENCE_OPENER = re.compile(  # begins a sentence and is not a name, so the letter before it is not an initial
     r"(?:The|They|This|These|Those|That|There|It|He|She|We|You|If|In|On|At|For|When|While|After|Before|Each|All|Both|But|And"
     r"|An?|No|Only|Please|Other|Its|Their|Your|Our|To)\b"
 )
@@ -80,15 +86,15 @@ _AFTER_VERB = re.compile(
 )
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the heads of a table and its rows
-LONGEST_REMEMBERED = 4000  # characters of a message whose stems are remembered
+_TABLE_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the header of a table and its rows
+MAX_CACHED_CHARS = 4000  # longer messages are not cached
 CITATION = re.compile(r"\[(\d{1,4})\]")
 _CITATIONS_ALONE = re.compile(r"(?:\s*\[\d{1,4}\])+\s*")
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """What the forms of a word share; a full hour is the same with its minutes and without: 11:00, 11."""
+    """The stem of a word; a full hour has the same stem with and without its minutes: 11:00, 11."""
     return str(_stemmer.stemWord(word.lower().removesuffix(":00")))
 
 
@@ -103,21 +109,23 @@ def words(text: str) -> list[str]:
 
 
 def words_like(key: str, text: str) -> list[str]:
-    """The words of a lower-case text that may have this stem: cheaper than all of them."""
-    start = key[: 2 if len(key) > 3 else 1].rstrip("'’.,:")  # a stem keeps so much; that of "dying" is "die"
-    return [start + rest for rest in _after(start).findall(text)]
+    """The words of a lower-case text that may have this stem: cheaper than stemming all words."""
+    start = key[: 2 if len(key) > 3 else 1].rstrip(
+        "'’.,:"
+    )  # a stem keeps at least this much of a word; that of "dying" is "die"
+    return [start + rest for rest in _rest_of_word(start).findall(text)]
 
 
 @lru_cache(maxsize=1024)
-def _after(start: str) -> re.Pattern[str]:
-    """How a word goes on from its start: only looked at, for of "b'ad'add" the word "add" is one too."""
-    number = rf"\d*{_MARKED}|" if start.isdigit() else ""
+def _rest_of_word(start: str) -> re.Pattern[str]:
+    """The rest of a word after its start, as a lookahead, because in "b'ad'add" the word "add" counts too."""
+    number = rf"\d*{_NUMBER_TAIL}|" if start.isdigit() else ""
     start = re.escape(start)
     return re.compile(rf"{start}(?<![^\W_]{start})(?=({number}[^\W_]*(?:['’][^\W_]+)?))")
 
 
 def is_content(word: str) -> bool:
-    """Whether a word says something by itself: not a stop word (but "US" and "IT" are names), not a single letter."""
+    """Whether a word carries meaning: not a stop word (but "US" and "IT" are names), not a single letter."""
     if len(word) == 1:
         return word.isdigit()
     return word.lower() not in STOP_WORDS or word.isupper()
@@ -131,25 +139,25 @@ def content_stems(text: str) -> set[str]:
     return {stem(word) for word in content_words(text)}
 
 
-def said_stems(text: str) -> frozenset[str]:
-    """The same of a message of a conversation, remembered: the next turn asks for all but the last of them again."""
-    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else frozenset(content_stems(text))
+def message_stems(text: str) -> frozenset[str]:
+    """The content stems of a message, cached, because every turn needs them for the whole conversation."""
+    return _cached_stems(text) if len(text) <= MAX_CACHED_CHARS else frozenset(content_stems(text))
 
 
 @lru_cache(maxsize=1024)
-def _remembered(text: str) -> frozenset[str]:
+def _cached_stems(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))
 
 
 @lru_cache(maxsize=65536)
 def is_specific(word: str) -> bool:
-    """Whether a word can be what a text is about: a content word that is not a general one."""
+    """Whether a word can be a topic: a content word that is not too general."""
     return is_content(word) and stem(word) not in _general_stems()
 
 
 @lru_cache(maxsize=1)
 def _general_stems() -> frozenset[str]:
-    return frozenset(map(stem, _GENERAL))
+    return frozenset(map(stem, _GENERAL_WORDS))
 
 
 def phrases(text: str) -> list[str]:
@@ -158,7 +166,7 @@ def phrases(text: str) -> list[str]:
     run: list[re.Match[str]] = []
     end = 0
     for word in [*_COMPOUND.finditer(text), None]:
-        specific = word is not None and (is_specific(word[0]) or bool(_LETTER.fullmatch(word[0])))
+        specific = word is not None and (is_specific(word[0]) or bool(_NAME_LETTER.fullmatch(word[0])))
         if run and (word is None or not specific or _PHRASE_BREAK.search(text[end : word.start()])):
             start, named = run[0].start(), any(is_specific(each[0]) for each in run)
             asked = _AFTER_VERB.match(text, end) and _AUXILIARY.search(text[max(0, start - 16) : start])
@@ -172,18 +180,18 @@ def phrases(text: str) -> list[str]:
     return found
 
 
-_LEANS = re.compile(
+_POINTS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|this|these|those)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I
 )
 
 
 def subject(text: str) -> str:
-    """What a question is about: its longest phrase, the first of equals; empty where it leans on an earlier one."""
-    return "" if _LEANS.search(text) else max(phrases(text), key=lambda phrase: len(phrase.split()), default="")
+    """What a question is about: its first longest phrase, or "" if it refers back to an earlier message."""
+    return "" if _POINTS_BACK.search(text) else max(phrases(text), key=lambda phrase: len(phrase.split()), default="")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, stripped, in order; list items and paragraphs end one too."""
+    """The sentences of a text, stripped, in order; list items and paragraphs also end a sentence."""
     pieces: list[str] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
@@ -191,7 +199,7 @@ def sentences(text: str) -> list[str]:
         after = text[end.end() : end.end() + 2].lstrip("\"'“‘([")
         ends = end[0].startswith("\n") or before.endswith(("。", "！", "？"))
         ends = ends or ("\n" in end[0] and bool(_ITEM.match(text[end.end() : end.end() + 8])))
-        ends = ends or bool(_INITIAL.search(before) and _OPENER.match(text, end.end()))
+        ends = ends or bool(_INITIAL.search(before) and _SENTENCE_OPENER.match(text, end.end()))
         if ends or not (after[:1].islower() or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()
@@ -200,28 +208,29 @@ def sentences(text: str) -> list[str]:
 
 
 def ends(sentence: str) -> bool:
-    """Whether a sentence has an end, and is not a heading, an item or cut off."""
+    """Whether a sentence ends with a full stop, exclamation or question mark, unlike a heading or an item."""
     return sentence.rstrip("\"'”’)」』） ").endswith((".", "!", "?", "。", "！", "？"))
 
 
 def asks(sentence: str) -> bool:
+    """Whether a sentence ends with a question mark."""
     return sentence.rstrip("\"'”’)」』） ").endswith(("?", "？"))
 
 
 def is_field(line: str) -> bool:
     """Whether a line begins like "name: value"."""
-    return bool(_FIELD.match(line))
+    return bool(_FIELD_LINE.match(line))
 
 
 def points(answer: str) -> list[str]:
-    """What an answer says, point by point, each with its citations: its sentences, items, or rows of a table.
+    """The points of an answer, each with its citations: its sentences, list items and table rows.
 
-    Citations that stand alone after a table are those of all its rows.
+    Citations alone after a table belong to all its rows.
     """
     found: list[str] = []
     prose: list[str] = []
     heads: list[str] = []
-    rows = 0  # points of the table that was read last, and of what was said since
+    rows = 0  # points in the last table and after it
     lines = answer.splitlines()
     for line, below in zip(lines, [*lines[1:], ""], strict=False):
         if not line.startswith("|"):
@@ -232,10 +241,10 @@ def points(answer: str) -> list[str]:
         found += sentences("\n".join(prose))
         prose.clear()
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if _RULE.fullmatch(below.strip()):
+        if _TABLE_RULE.fullmatch(below.strip()):
             heads, rows = cells, 0
         elif not set("".join(cells)) <= set("-: |") and cells[-1] != "Source":
-            found.append(_row(heads, cells))
+            found.append(_row_as_point(heads, cells))
             rows += 1
     for sentence in sentences("\n".join(prose)):
         if not (found and _CITATIONS_ALONE.fullmatch(sentence)):
@@ -247,8 +256,8 @@ def points(answer: str) -> list[str]:
     return [" ".join(_ITEM.sub("", point).split()) for point in found]
 
 
-def _row(heads: list[str], cells: list[str]) -> str:
-    """A row of a table as a point: "North: 400.50", with the heads of its columns where it has several."""
+def _row_as_point(heads: list[str], cells: list[str]) -> str:
+    """A table row as a point: "North: 400.50", with the column names if there are several values."""
     first, *rest = cells
     if not rest or len(heads) != len(cells) or heads[-1] == "Source":
         return " ".join(cells).strip()
@@ -257,8 +266,8 @@ def _row(heads: list[str], cells: list[str]) -> str:
     return f"{first}: " + ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], rest, strict=True))
 
 
-def uncited(text: str) -> str:
-    """A text of others in which nothing reads as a citation of ours."""
+def escape_citations(text: str) -> str:
+    """Rewrite what looks like one of our citations in a text from elsewhere: [1] becomes (1)."""
     return CITATION.sub(r"(\1)", text)
 
 
@@ -266,13 +275,13 @@ def without_citations(text: str) -> str:
     return re.sub(r"[ \t]{1,3}(?=[.,;!?])", "", re.sub(r"[ \t]{0,3}\[\d{1,4}\]", "", text))
 
 
-def headed(heading: str, text: str) -> str:
-    """A passage as it is looked through: its heading apart, so that it is not read as the begin of a sentence."""
+def with_heading(heading: str, text: str) -> str:
+    """A passage with its heading in a paragraph of its own, so that it is not read as part of a sentence."""
     return f"{heading}\n\n{text}"
 
 
-def standing_at(text: str, part: str) -> Iterator[int]:
-    """Where a part stands in a text, also where it overlaps itself."""
+def positions_of(text: str, part: str) -> Iterator[int]:
+    """The positions of a part in a text, including overlapping ones."""
     place = text.find(part)
     while place >= 0:
         yield place
@@ -280,7 +289,7 @@ def standing_at(text: str, part: str) -> Iterator[int]:
 
 
 def one_line(text: str, limit: int = 80) -> str:
-    """A text on one line, cut at a word with an ellipsis where it is longer than the limit."""
+    """A text on one line, cut at a word with an ellipsis if it is longer than the limit."""
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
@@ -288,5 +297,5 @@ def one_line(text: str, limit: int = 80) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without what cannot be stored, shown or searched, its lines ended by a plain newline."""
+    """The text without characters that cannot be stored, shown or searched, with plain newlines."""
     return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).translate(_LIGATURES).strip()

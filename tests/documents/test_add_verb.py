@@ -165,7 +165,7 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_put_in(
     command = [sys.executable, "-c", FULL, "add", str(folder), "--library", str(library)]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 1
-    assert "Put in before that, and safe: 0 documents." in found.stderr
+    assert "Stored safely before that: 0 documents." in found.stderr
     assert "that the disk has room" in found.stderr
     assert run("search", "heron", "--limit", 1, "--library", library).stdout.startswith("1. Heron")
     assert run("add", folder, "--library", library).stdout.startswith("60 added, 0 updated, 1 unchanged")

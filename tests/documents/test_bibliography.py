@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.documents.conftest import Shelves
-from turnwise.documents.bibliography import Entry, _bibtex, _csl, _ris, attached, read_bibliography
+from turnwise.documents.bibliography import (
+    Entry,
+    _parse_bibtex,
+    _parse_csl,
+    _parse_ris,
+    attached_files,
+    read_bibliography,
+)
 from turnwise.documents.files import _entry_items
 from turnwise.documents.ingest import add, remove
 from turnwise.errors import UnreadableDocument
@@ -34,7 +41,7 @@ Words between entries are comments, as is an @ sign.
 
 
 def test_bibtex() -> None:
-    smith, ng, broken = _bibtex(BIBTEX)
+    smith, ng, broken = _parse_bibtex(BIBTEX)
     assert smith == Entry(
         "smith2020",
         "The Heron of Fünen: 50% more ß — a study of α",
@@ -71,7 +78,7 @@ def test_bibtex() -> None:
     ],
 )
 def test_the_ways_in_which_programs_name_files(field: str, files: tuple[str, ...]) -> None:
-    (entry,) = _bibtex(f"@misc{{x, title = {{T}}, file = {{{field}}}}}")
+    (entry,) = _parse_bibtex(f"@misc{{x, title = {{T}}, file = {{{field}}}}}")
     assert entry.files == files
 
 
@@ -98,7 +105,7 @@ ID  - ng
 
 
 def test_ris() -> None:
-    first, second = _ris(RIS)
+    first, second = _parse_ris(RIS)
     assert first == Entry(
         "smith2020heron",
         "The heron of Fünen",
@@ -157,7 +164,7 @@ FIELDS = (
 @given(values, st.dictionaries(st.sampled_from(FIELDS), values), st.dictionaries(st.just("date-parts"), values))
 def test_any_json_is_read_to_its_end(title: object, said: dict[str, object], issued: dict[str, object]) -> None:
     for item in ({"type": "book", "title": title, **said}, {"type": "book", "title": title, **said, "issued": issued}):
-        for entry in _csl(json.dumps([item])) or []:
+        for entry in _parse_csl(json.dumps([item])) or []:
             texts = (
                 entry.key,
                 entry.title,
@@ -267,7 +274,7 @@ SP  - 10\nEP  - 20\nPB  - Press\nCY  - Oslo\nPY  - 2020\nDO  - 10.1000/x\nER  -"
 
 @given(st.text(st.sampled_from('@article{}"=,#\\\n ab1'), max_size=200) | st.text(max_size=80))
 def test_any_text_is_read_to_its_end(text: str) -> None:
-    for entry in [*_bibtex(text), *_ris(text)]:
+    for entry in [*_parse_bibtex(text), *_parse_ris(text)]:
         assert all(isinstance(author, str) for author in entry.authors)
 
 
@@ -286,7 +293,7 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
     ],
 )
 def test_a_long_and_senseless_bibliography_takes_no_longer_than_its_length(text: str) -> None:
-    assert len([*_bibtex(text), *_ris(text)]) <= 1
+    assert len([*_parse_bibtex(text), *_parse_ris(text)]) <= 1
 
 
 # --- as documents ----------------------------------------------------------------------------------------------------
@@ -320,7 +327,7 @@ def test_a_bibliography_stands_for_its_files_and_its_entries(library: Path, shel
         assert (storks.title, storks.date) == ("Storks", "2019")
         assert storks.chunks[0].text == "Storks\n\nNg, Wei (2019)\n\nThey nest on chimneys."
         (failure,) = report.failed
-        assert "names a file that is not there" in failure.message
+        assert "names a file that does not exist" in failure.message
         assert "gone.pdf" in failure.message
 
 
@@ -335,7 +342,7 @@ def test_files_are_found_by_the_names_that_programs_give_them(folder: Path) -> N
         f"{folder}/a b.pdf".lstrip("/"),
         "in\\c.pdf",
     ]
-    there, missing = attached(Entry("k", "t", files=(*named, "gone.pdf")), folder)
+    there, missing = attached_files(Entry("k", "t", files=(*named, "gone.pdf")), folder)
     assert [path.resolve() for path in there] == [folder / "a b.pdf"] * 4 + [folder / "in" / "c.pdf"]
     assert missing == [str(folder / "gone.pdf")]
 
@@ -380,8 +387,8 @@ def test_entries_of_one_key_are_two_documents(folder: Path, shelves: Shelves) ->
 
 def test_a_name_of_a_file_that_can_be_none_is_missing(folder: Path) -> None:
     entry = Entry("x", "Title", files=("file://[x", "file:///a\0b.pdf"))
-    assert attached(entry, folder)[0] == []
-    assert len(attached(entry, folder)[1]) == 2
+    assert attached_files(entry, folder)[0] == []
+    assert len(attached_files(entry, folder)[1]) == 2
 
 
 def test_json_that_is_no_bibliography_is_a_file(folder: Path, shelves: Shelves) -> None:

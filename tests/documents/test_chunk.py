@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.documents.blocks import Builder, Parsed
-from turnwise.documents.chunk import LIMIT, chunk
+from turnwise.documents.chunk import MAX_PASSAGE_CHARS, chunk
 from turnwise.documents.parse import parse_bytes
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and runs away. "
@@ -36,7 +36,7 @@ def test_chunks_are_exact_spans_that_hold_every_word(pieces: list[tuple[int, str
     for piece in chunks:
         assert parsed.text[piece.start : piece.end] == piece.text
         assert piece.text.strip()
-        assert len(piece.text) <= LIMIT
+        assert len(piece.text) <= MAX_PASSAGE_CHARS
         assert piece.start >= position
         position = piece.end
     for block in parsed.blocks:
@@ -49,7 +49,7 @@ def test_paragraphs_of_a_section_are_packed_evenly() -> None:
     chunks = chunk(parsed)
     assert {piece.heading for piece in chunks} == {"Part"}
     assert 2 <= len(chunks) <= 3
-    assert min(len(piece.text) for piece in chunks) > LIMIT / 3
+    assert min(len(piece.text) for piece in chunks) > MAX_PASSAGE_CHARS / 3
 
 
 def test_headings_of_the_top_levels_are_never_crossed() -> None:
@@ -85,7 +85,7 @@ def test_a_long_paragraph_is_cut_between_sentences() -> None:
 @pytest.mark.parametrize("text", ["x" * 10_000, "word " * 2000, "line of code\n" * 900])
 def test_unbroken_text_is_cut_anyway(text: str) -> None:
     chunks = chunk(parse_bytes("a.txt", text.encode()))
-    assert all(len(piece.text) <= LIMIT for piece in chunks)
+    assert all(len(piece.text) <= MAX_PASSAGE_CHARS for piece in chunks)
     assert "".join("".join(piece.text for piece in chunks).split()) == "".join(text.split())
 
 

@@ -82,7 +82,7 @@ def test_an_encoding_that_the_server_names_is_heeded(site: SimpleNamespace) -> N
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((404, {}, b""), "answers 404"),
+        ((404, {}, b""), "responds with 404"),
         ((200, {"Content-Type": "image/png"}, b"x"), "image/png"),
         ((200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, b"x"), "compressed"),
         ((200, {"Content-Type": "text/html", "Content-Length": "9"}, b"x"), "cannot be fetched"),
@@ -133,20 +133,20 @@ def test_no_redirect_leads_from_the_open_net_to_this_machine(
 
 def test_a_page_that_is_too_large(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     site.answers["/a.html"] = (200, {"Content-Type": "text/html"}, b"words" * 1000)
-    monkeypatch.setattr(fetching, "LARGEST", 1000)
+    monkeypatch.setattr(fetching, "MAX_BYTES", 1000)
     with pytest.raises(UnreadableDocument, match="larger than"):
         fetch(f"{site.url}/a.html")
 
 
 def test_a_page_without_an_end(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     site.answers["/endless.html"] = (200, {"Content-Type": "text/html", "Content-Length": "9999999999"}, b"words")
-    monkeypatch.setattr(fetching, "LONGEST", 0.3)
+    monkeypatch.setattr(fetching, "TOTAL_TIMEOUT_SECONDS", 0.3)
     with pytest.raises(UnreadableDocument, match=r"takes longer than 0\.3 seconds"):
         fetch(f"{site.url}/endless.html")
 
 
 def test_a_connection_that_breaks_because_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "LONGEST", 0.0)
+    monkeypatch.setattr(fetching, "TOTAL_TIMEOUT_SECONDS", 0.0)
     with pytest.raises(OSError, match="takes longer than 0 seconds"), fetching._deadline():
         raise ConnectionResetError("Connection reset by peer")
 
@@ -159,7 +159,7 @@ def test_an_address_is_a_document_like_any_other(site: SimpleNamespace, shelves:
     report = add(shelves, [f"{address}#food", f"{site.url}/gone", f"{site.url}/empty"])
     assert report.added == 1
     assert [(failure.source, failure.message) for failure in report.failed] == [
-        (f"{site.url}/gone", f"{site.url}/gone answers 404 Not Found."),
+        (f"{site.url}/gone", f"{site.url}/gone responds with 404 Not Found."),
         (f"{site.url}/empty", f"{site.url}/empty is empty."),
     ]
     document = shelves.kept[address]

@@ -15,7 +15,7 @@ from docx.oxml.ns import qn
 from docx.shared import Pt, RGBColor
 from pptx.util import Emu, Inches
 
-from turnwise.documents.blocks import smuggled
+from turnwise.documents.blocks import invisible_text
 from turnwise.documents.parse import parse_bytes
 from turnwise.documents.workers import Workers
 from turnwise.errors import UnreadableDocument
@@ -114,8 +114,8 @@ def test_invisible_characters_are_read_as_what_they_stand_for() -> None:
 
 def test_variants_are_read_as_bytes() -> None:
     run = "".join(chr(0xFE00 + byte) if byte < 16 else chr(0xE0100 + byte - 16) for byte in COMMAND.encode())
-    assert smuggled(f"😀{run}") == COMMAND
-    assert smuggled("❤️ and 👩‍👩‍👧 are seen") == ""
+    assert invisible_text(f"😀{run}") == COMMAND
+    assert invisible_text("❤️ and 👩‍👩‍👧 are seen") == ""
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_a_zip_bomb(folder: Path, shelves: Shelves, kind: str) -> None:
 def test_an_archive_of_too_many_files(folder: Path, shelves: Shelves) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        for number in range(archive.MOST_FILES + 1):
+        for number in range(archive.MAX_FILES + 1):
             file.writestr(str(number), "")
     (folder / "many.epub").write_bytes(out.getvalue())
     assert "20,001 files" in told(add(shelves, [folder]))["many.epub"]
@@ -124,7 +124,7 @@ def test_a_pipe_among_the_files(folder: Path, shelves: Shelves) -> None:
     assert report.added == 1
     assert told(report) == {"pipe.md": f"{folder / 'pipe.md'} is not a file."}
     with pytest.raises(parse.UnreadableDocument, match="is not a file"):  # put in the place of a file meanwhile
-        parse.read(folder / "pipe.md")
+        parse.read_file(folder / "pipe.md")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
@@ -167,7 +167,7 @@ def test_a_file_that_grows_while_it_is_read(folder: Path, shelves: Shelves, monk
 
 def test_a_file_that_is_too_large(folder: Path, shelves: Shelves, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "large.txt").write_text("x" * 2000)
-    monkeypatch.setattr(parse, "LARGEST", 1000)
+    monkeypatch.setattr(parse, "MAX_FILE_BYTES", 1000)
     assert "larger than" in told(add(shelves, [folder]))["large.txt"]
 
 
@@ -187,9 +187,9 @@ class FullDisk(Shelves):
 def test_a_disk_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (folder / f"{number}.md").write_text(f"words {number}")
-    monkeypatch.setattr(ingest, "PUT_AT_ONCE", 2)
+    monkeypatch.setattr(ingest, "WRITE_BATCH_PASSAGES", 2)
     shelves, threads = FullDisk(), threading.active_count()
-    with pytest.raises(LibraryDamaged, match=r"disk is full\. Put in before that, and safe: 2 documents\.") as caught:
+    with pytest.raises(LibraryDamaged, match=r"disk is full\. Stored safely before that: 2 documents\.") as caught:
         add(shelves, [folder])
     assert caught.value.hint == "Make room on the disk."
     assert len(shelves.kept) == 2

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.documents.blocks import Builder, Parsed, as_title, iso_date
-from turnwise.documents.chunk import LIMIT, chunk
+from turnwise.documents.chunk import MAX_PASSAGE_CHARS, chunk
 from turnwise.documents.parse import parse_bytes
 from turnwise.errors import DocumentError, EncryptedDocument, UnreadableDocument
 
@@ -223,7 +223,7 @@ def test_rows_are_never_cut_where_they_fit() -> None:
     pieces = chunk(parse_bytes("a.csv", f"name,habits\n{rows}".encode()))
     assert all(line.startswith("name: bird") for piece in pieces for line in piece.text.splitlines())
     assert sum(len(piece.text.splitlines()) for piece in pieces) == 500
-    assert all(LIMIT / 2 < len(piece.text) <= LIMIT for piece in pieces[:-1])
+    assert all(MAX_PASSAGE_CHARS / 2 < len(piece.text) <= MAX_PASSAGE_CHARS for piece in pieces[:-1])
 
 
 def test_a_cell_beyond_all_measure_is_reported() -> None:
@@ -353,7 +353,7 @@ def test_each_part_of_a_split_table_has_its_header(name: str) -> None:
     pieces = chunk(parse_bytes(name, rows_of(name, 60)))
     assert len(pieces) > 2
     assert all(piece.text.startswith("Name | Habits\nBird number") for piece in pieces)
-    assert all(len(piece.text) <= LIMIT for piece in pieces)
+    assert all(len(piece.text) <= MAX_PASSAGE_CHARS for piece in pieces)
     assert sum(piece.text.count("Bird number") for piece in pieces) == 60
     (whole,) = chunk(parse_bytes(name, rows_of(name, 5)))
     assert whole.text.count("Name | Habits") == 1
@@ -455,7 +455,7 @@ def test_any_bytes_are_read_or_refused(name: str, data: bytes) -> None:
         parsed = parse_bytes(name, data)
     except DocumentError:
         return
-    assert all(len(piece.text) <= LIMIT for piece in chunk(parsed))
+    assert all(len(piece.text) <= MAX_PASSAGE_CHARS for piece in chunk(parsed))
 
 
 @settings(max_examples=100, deadline=None)
@@ -465,7 +465,7 @@ def test_tables_hold_every_row_and_no_passage_is_too_long(rows: list[list[str]])
     builder.table(rows)
     parsed = builder.build("t")
     pieces = chunk(parsed) if parsed.blocks else []
-    assert all(len(piece.text) <= LIMIT for piece in pieces)
+    assert all(len(piece.text) <= MAX_PASSAGE_CHARS for piece in pieces)
     assert all(piece.text.endswith(parsed.text[piece.start : piece.end]) for piece in pieces)
     assert "".join("".join(parsed.text[p.start : p.end].split()) for p in pieces) == "".join(parsed.text.split())
 

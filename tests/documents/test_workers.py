@@ -39,8 +39,8 @@ PRINT = b"%PDF do print('not an answer', flush=True); raise MemoryError"
     [
         (SPIN, "takes longer than 1 seconds"),
         (EAT, "takes more than 512 MB of memory"),
-        (CRASH, "broke the program that reads it"),
-        (LEAVE, "broke the program that reads it"),
+        (CRASH, "crashed the process that reads it"),
+        (LEAVE, "crashed the process that reads it"),
         (PRINT, "takes more than 512 MB of memory"),
     ],
 )
@@ -59,13 +59,13 @@ def test_a_reader_that_runs_wild_is_ended_and_the_next_document_is_read(
 )
 def test_an_answer_that_is_none_is_a_failure(answer: str) -> None:
     prelude = f"import turnwise.documents.workers as workers\nworkers._answer = lambda *_: {answer}"
-    with Workers(prelude=prelude) as workers, pytest.raises(UnreadableDocument, match="broke the program"):
+    with Workers(prelude=prelude) as workers, pytest.raises(UnreadableDocument, match="crashed the process"):
         workers.read("a.pdf", b"%PDF").result()
 
 
 def test_a_reader_that_waits_for_ever_is_ended() -> None:
     with (
-        Workers(longest=0.5, prelude=OBEYS) as workers,
+        Workers(timeout=0.5, prelude=OBEYS) as workers,
         pytest.raises(UnreadableDocument, match=r"takes longer than 0\.5 seconds"),
     ):
         workers.read("wild.pdf", WAIT).result()
@@ -91,7 +91,7 @@ def test_a_few_small_texts_start_no_process(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(AssertionError):
             workers.read("a.html", b"<p>words").result()
         with pytest.raises(AssertionError):
-            workers.read("a.md", b"x" * (working.SMALL + 1)).result()
+            workers.read("a.md", b"x" * (working.SMALL_FILE_BYTES + 1)).result()
 
 
 def test_no_worker_is_left_behind(make_pdf: Callable[..., bytes]) -> None:

@@ -155,7 +155,7 @@ class CountingEmbedder:
 
 
 def test_an_interrupted_run_goes_on_where_it_was(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.documents.ingest.EMBEDDED_AT_ONCE", 4)
+    monkeypatch.setattr("turnwise.documents.ingest.EMBED_BATCH_PASSAGES", 4)
 
     def embedded(embedder: CountingEmbedder) -> int:
         suite.retrieval(

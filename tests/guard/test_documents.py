@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from turnwise.app import build
 from turnwise.config import Settings
-from turnwise.documents.ingest import CHECKED_AT_ONCE
+from turnwise.documents.ingest import MAX_CHECKED_PASSAGES
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, LibraryUnavailable
 from turnwise.guard.documents import InstructionRail, Sieve
@@ -339,7 +339,7 @@ def test_a_whole_library_can_be_checked_at_once(
 
 def poisoned_among_many(folder: Path) -> None:
     """As many documents as are checked before they are added, and then one with instructions."""
-    for number in range(CHECKED_AT_ONCE):
+    for number in range(MAX_CHECKED_PASSAGES):
         (folder / f"a{number}.md").write_text(f"# Bird {number}\n\nBird number {number} sings in the morning.")
     (folder / "poison.md").write_text(POISON)
 
@@ -357,7 +357,7 @@ def test_many_documents_are_searchable_before_they_are_checked_and_the_rest_is_c
     assert {Path(hit.passage.source).name for hit in found} >= {"poison.md", "heron.md", "a3.md"}
 
     done: list[tuple[str, int, int]] = []
-    assert engine.embed(lambda *progress: done.append(progress)) == CHECKED_AT_ONCE + 2
+    assert engine.embed(lambda *progress: done.append(progress)) == MAX_CHECKED_PASSAGES + 2
     assert done[-1] == ("checking", 2, 2)
     assert not engine.unfinished()
     complete = engine.checked(report)
@@ -374,7 +374,7 @@ def test_what_an_interrupted_call_left_unchecked_is_told_by_the_next(
     engine.read(folder)  # and nothing else happens
     assert [Path(source).name for source in engine.unchecked()] == ["heron.md", "poison.md"]
     report = engine.add(folder)
-    assert (report.added, report.unchanged) == (0, CHECKED_AT_ONCE + 2)
+    assert (report.added, report.unchanged) == (0, MAX_CHECKED_PASSAGES + 2)
     assert [Path(each.source).name for each in report.suspect] == ["poison.md"]
     assert engine.unchecked() == {}
     assert engine.add(folder).suspect == ()
@@ -404,7 +404,7 @@ def test_what_was_not_checked_yet_is_checked_before_it_answers(
 
 
 def test_the_report_of_adding_names_what_was_found_late(open_library: Callable[..., Engine], folder: Path) -> None:
-    parts = "\n\n".join(f"## Part {number}\n\n{'The heron waits. ' * 40}" for number in range(CHECKED_AT_ONCE))
+    parts = "\n\n".join(f"## Part {number}\n\n{'The heron waits. ' * 40}" for number in range(MAX_CHECKED_PASSAGES))
     (folder / "poison.md").write_text(f"{parts}\n\n{POISON}")
     report = open_library().add(folder)
     assert [Path(each.source).name for each in report.suspect] == ["poison.md"]

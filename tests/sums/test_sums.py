@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.sums.grammar import LONGEST, NoSum, parsed, to_number
+from turnwise.sums.grammar import MAX_SUM_CHARS, NoSum, parse_sum, to_number
 from turnwise.sums.read import read_sum
 
 SUMS = """
@@ -57,14 +57,14 @@ def each(texts: str) -> list[str]:
 def test_a_sum_is_read(message: str) -> None:
     found = read_sum(message)
     assert found is not None
-    assert not found.leans
+    assert not found.refers_back
 
 
 @pytest.mark.parametrize("message", each(LEANING))
 def test_a_sum_of_the_last_answer_is_read(message: str) -> None:
     found = read_sum(message)
     assert found is not None
-    assert found.leans
+    assert found.refers_back
 
 
 @pytest.mark.parametrize("message", each(OTHERS))
@@ -107,11 +107,11 @@ def test_numbers_are_read_as_their_language_writes_them(written: str, code: str,
     assert to_number(written, code) == value
 
 
-@given(st.text(max_size=LONGEST + 50) | st.text("0123456789.,+-*/^()!%√ ofthatinkm$", max_size=80))
+@given(st.text(max_size=MAX_SUM_CHARS + 50) | st.text("0123456789.,+-*/^()!%√ ofthatinkm$", max_size=80))
 def test_reading_never_raises(message: str) -> None:
     read_sum(message)
     with contextlib.suppress(NoSum):
-        parsed(message)
+        parse_sum(message)
 
 
 @given(st.integers(0, 10**15), st.sampled_from(["en", "zh", "ja"]))

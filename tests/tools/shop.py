@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from turnwise.tools.database import Database
+from turnwise.tools.database import DatabaseTool
 from turnwise.types import Message, StepResult
 
 ORDERS = """\
@@ -52,7 +52,7 @@ def things_parquet(folder: Path, rows: int = 1000) -> Path:
     return path
 
 
-def asked(database: Database, question: str, history: Sequence[Message] = ()) -> StepResult:
+def asked(database: DatabaseTool, question: str, history: Sequence[Message] = ()) -> StepResult:
     """What comes of a question that the tool reads."""
     sql = asyncio.run(database.read(question, history))
     assert sql, f"not read: {question}"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.dialogue.language import read_language
-from turnwise.sums.grammar import Node, Number, Operation, parsed
-from turnwise.tools.calculator import Calculator, calculated, numbers
-from turnwise.tools.values import CannotCalculate, evaluated
-from turnwise.tools.writing import SAYS, shown, written
+from turnwise.sums.grammar import Node, Number, Operation, parse_sum
+from turnwise.tools.calculator import Calculator, calculate, numbers_in
+from turnwise.tools.values import CannotCalculate, evaluate
+from turnwise.tools.writing import TEXTS, format_number, format_sum
 from turnwise.types import Message, StepResult
 
 CALCULATOR = Calculator(read_language)
@@ -142,7 +142,7 @@ def test_the_result_tells_how_the_sum_was_read() -> None:
 def test_what_has_no_result_is_told_kindly(message: str, why: str) -> None:
     found = run(read(message))
     assert found.error == found.text
-    assert found.error.partition("{")[0].startswith(SAYS["en"][why].partition("{")[0])
+    assert found.error.partition("{")[0].startswith(TEXTS["en"][why].partition("{")[0])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_hostile_input_is_refused_in_words(text: str) -> None:
 
 
 def test_the_library_of_units_is_loaded_when_a_unit_is_met() -> None:
-    code = "import sys, turnwise.app as app; from turnwise.tools.calculator import calculated as c; c('2 + 2');"
+    code = "import sys, turnwise.app as app; from turnwise.tools.calculator import calculate as c; c('2 + 2');"
     code += "print('pint' in sys.modules, c('2 km in m').text, 'pint' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False 2 km is 2,000 m. True\n"
@@ -294,8 +294,8 @@ def test_the_only_number_of_the_first_sentence_is_meant() -> None:
 
 
 def test_without_a_number_it_says_so_or_leaves_the_message_alone() -> None:
-    assert talk("double it") == [SAYS["en"]["none"]]
-    assert talk("what is 15 % of that?", before=("What is BERT?", "A model. [1]")) == [SAYS["en"]["none"]]
+    assert talk("double it") == [TEXTS["en"]["none"]]
+    assert talk("what is 15 % of that?", before=("What is BERT?", "A model. [1]")) == [TEXTS["en"]["none"]]
     assert read("and times 3?", "What is BERT?", "A model. [1]") == ""
     assert read("in miles?", "What is BERT?", "It has 12 layers. [1]") == ""
 
@@ -318,7 +318,7 @@ def test_a_long_chain_of_sums_ends() -> None:
     ],
 )
 def test_the_numbers_of_a_text(text: str, found: list[str]) -> None:
-    assert [written(tree) for tree, _ in numbers(text, read_language(text))] == found
+    assert [format_sum(tree) for tree, _ in numbers_in(text, read_language(text))] == found
 
 
 # --- invariants ---------------------------------------------------------------------------------------------------
@@ -357,15 +357,15 @@ def test_it_agrees_with_fractions_also_when_written_and_read_again(tree: Node) -
         expected = by_fractions(tree)
     except ZeroDivisionError:
         with pytest.raises(CannotCalculate):
-            evaluated(tree)
+            evaluate(tree)
         return
-    assert evaluated(tree).amount == expected
-    assert evaluated(parsed(written(tree))).amount == expected
+    assert evaluate(tree).amount == expected
+    assert evaluate(parse_sum(format_sum(tree))).amount == expected
 
 
-@given(st.fractions(), st.sampled_from(sorted(SAYS)))
+@given(st.fractions(), st.sampled_from(sorted(TEXTS)))
 def test_a_number_is_shown_close_to_what_it_is(amount: Fraction, code: str) -> None:
-    text = shown(amount, code)
+    text = format_number(amount, code)
     if "×" in text:
         return
     plain = text.replace("\u202f", "")
@@ -375,10 +375,10 @@ def test_a_number_is_shown_close_to_what_it_is(amount: Fraction, code: str) -> N
 
 @given(st.text(max_size=60) | st.text("0123456789.,+-*/^()!%√ $€kmgh°CFinof;that", max_size=60))
 def test_it_never_raises(text: str) -> None:
-    assert calculated(text).text
+    assert calculate(text).text
     given = read(text)
     assert not given or run(given).text
 
 
 def test_every_language_says_all() -> None:
-    assert {code: set(said) ^ set(SAYS["en"]) for code, said in SAYS.items() if set(said) != set(SAYS["en"])} == {}
+    assert {code: set(said) ^ set(TEXTS["en"]) for code, said in TEXTS.items() if set(said) != set(TEXTS["en"])} == {}

@@ -19,18 +19,18 @@ from turnwise.app import data_tool
 from turnwise.cli.verbs import turnwise as verbs
 from turnwise.config import Settings
 from turnwise.errors import DataError, ModelUnavailable
-from turnwise.tools.database import Database
+from turnwise.tools.database import DatabaseTool
 from turnwise.types import Message, Rewriter, Tool
 
 
 @pytest.fixture
-def orders(tmp_path: Path) -> Database:
-    database = Database()
+def orders(tmp_path: Path) -> DatabaseTool:
+    database = DatabaseTool()
     database.attach(orders_csv(tmp_path))
     return database
 
 
-def test_the_tool_names_its_tables_and_columns(orders: Database, tmp_path: Path) -> None:
+def test_the_tool_names_its_tables_and_columns(orders: DatabaseTool, tmp_path: Path) -> None:
     tool: Tool = orders
     assert tool.name == "database"
     assert "orders (id, customer, country, product" in tool.about
@@ -68,11 +68,11 @@ def test_the_tool_names_its_tables_and_columns(orders: Database, tmp_path: Path)
         ("when was the earliest order date?", "The earliest order date is 2021-07-30."),
     ],
 )
-def test_one_row_is_said_as_a_sentence(orders: Database, question: str, text: str) -> None:
+def test_one_row_is_said_as_a_sentence(orders: DatabaseTool, question: str, text: str) -> None:
     assert asked(orders, question).text == text
 
 
-def test_groups_are_a_table_the_largest_first(orders: Database) -> None:
+def test_groups_are_a_table_the_largest_first(orders: DatabaseTool) -> None:
     assert asked(orders, "total revenue by country").text == (
         "| country | total revenue |\n| --- | --- |\n| Germany | 425 |\n| Spain | 160 |\n| France | 120.50 |"
     )
@@ -81,18 +81,18 @@ def test_groups_are_a_table_the_largest_first(orders: Database) -> None:
     )
 
 
-def test_a_passage_keeps_a_table_as_documents_do(orders: Database) -> None:
+def test_a_passage_keeps_a_table_as_documents_do(orders: DatabaseTool) -> None:
     text = asked(orders, "top 2 products by sales").hits[0].passage.text
     assert text.splitlines()[2:] == ["product | total revenue", "Oak Desk | 300", "Desk Lamp | 240"]
 
 
-def test_those_that_are_equal_at_the_top_are_all_named(orders: Database) -> None:
+def test_those_that_are_equal_at_the_top_are_all_named(orders: DatabaseTool) -> None:
     assert asked(orders, "which customer has the most orders?").text == (
         "| customer | number of orders |\n| --- | --- |\n| Ada Ltd | 2 |\n| Curie SA | 2 |"
     )
 
 
-def test_what_was_read_is_a_passage_with_its_query(orders: Database, tmp_path: Path) -> None:
+def test_what_was_read_is_a_passage_with_its_query(orders: DatabaseTool, tmp_path: Path) -> None:
     result = asked(orders, "how many orders are there?")
     sql = "SELECT COUNT(*) AS number_of_orders FROM orders"
     assert result.details == {"sql": sql, "columns": ["number_of_orders"], "rows": 1, "cut": False}
@@ -107,7 +107,7 @@ def test_what_was_read_is_a_passage_with_its_query(orders: Database, tmp_path: P
 
 
 def test_of_many_rows_the_first_are_shown(tmp_path: Path) -> None:
-    database = Database()
+    database = DatabaseTool()
     database.attach(things_parquet(tmp_path))
     result = asked(database, "list things")
     assert result.text.count("\n|") == 21
@@ -120,7 +120,7 @@ def test_of_many_rows_the_first_are_shown(tmp_path: Path) -> None:
 def test_an_sqlite_file_with_odd_names_and_values(tmp_path: Path) -> None:
     folder = tmp_path / "it's 100% [a] #1"
     folder.mkdir()
-    database = Database()
+    database = DatabaseTool()
     database.attach(shop_db(folder))
     assert asked(database, "list the customers in Berlin").text == (
         "| id | name | city | since |\n| --- | --- | --- | --- |\n"
@@ -137,7 +137,7 @@ def test_an_sqlite_file_with_odd_names_and_values(tmp_path: Path) -> None:
 
 
 def test_files_with_odd_names_and_contents(tmp_path: Path) -> None:
-    database = Database()
+    database = DatabaseTool()
     (tmp_path / "2023 o'sales [x]*.tsv").write_text("Région\tAmount\nNord\t1\nSüd\t2\n", encoding="latin-1")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "2023 o'sales [x]*.tsv").write_text("region\tamount\n")
@@ -153,7 +153,7 @@ def test_files_with_odd_names_and_contents(tmp_path: Path) -> None:
 def test_versions_are_kept_as_they_are_written_and_averages_are_rounded(tmp_path: Path) -> None:
     rows = ["app,version,hours", "A,4.1,20", "B,4.10,55", "A,4.2,56"]
     (tmp_path / "runs.csv").write_text("\n".join(rows))
-    database = Database()
+    database = DatabaseTool()
     database.attach(tmp_path / "runs.csv")
     assert "| A | 4.1 | 20 |" in asked(database, "list all runs").text
     assert asked(database, "what is the average hours?").text.startswith("The average hours is 43.67 (")
@@ -162,13 +162,13 @@ def test_versions_are_kept_as_they_are_written_and_averages_are_rounded(tmp_path
 def test_a_column_whose_first_rows_mislead(tmp_path: Path) -> None:
     path = tmp_path / "codes.csv"
     path.write_text("code,size\n" + "1,2\n" * 30_000 + "x,2\n")
-    database = Database()
+    database = DatabaseTool()
     (codes,) = database.attach(path)
     assert [column.kind for column in codes.columns] == ["text", "number"]
     assert asked(database, "how many codes are there?").text == "The number of codes is 30001."
 
 
-def test_tables_of_files_can_be_joined(orders: Database, tmp_path: Path) -> None:
+def test_tables_of_files_can_be_joined(orders: DatabaseTool, tmp_path: Path) -> None:
     (tmp_path / "regions.csv").write_text("country,region\nGermany,North\nFrance,West\nSpain,South\n")
     orders.attach(tmp_path / "regions.csv")
     sql = (
@@ -180,7 +180,7 @@ def test_tables_of_files_can_be_joined(orders: Database, tmp_path: Path) -> None
 
 
 def test_a_file_that_changes_is_seen_by_the_next_question(tmp_path: Path) -> None:
-    database = Database()
+    database = DatabaseTool()
     path, shop = orders_csv(tmp_path), shop_db(tmp_path)
     database.attach(path)
     database.attach(shop)
@@ -191,7 +191,7 @@ def test_a_file_that_changes_is_seen_by_the_next_question(tmp_path: Path) -> Non
         connection.execute("INSERT INTO customers VALUES (4, 'Eco AB', 'Oslo', '2024-01-01')")
     assert asked(database, "how many customers in Oslo?").text.startswith("The number of customers is 1 ")
     os.remove(path)
-    gone = "orders.csv is gone: the file was attached, and is there no more."
+    gone = "orders.csv is gone: the file was attached but no longer exists."
     assert asked(database, "how many orders are there?").text == gone
     assert asked(database, "total revenue by country").error == gone
     assert asyncio.run(database.read("What is BERT?", ())) == ""
@@ -206,14 +206,14 @@ def test_a_file_that_changes_is_seen_by_the_next_question(tmp_path: Path) -> Non
     [
         ("none.csv", None, "There is no file"),
         ("", None, "is a folder"),
-        ("notes.txt", b"hello", "is not of a kind that can be asked"),
+        ("notes.txt", b"hello", "is not a kind of file that can be queried"),
         ("broken.parquet", b"PAR1 and no more", "cannot be read as a table"),
         ("broken.db", b"SQLite format 3\0 and no more", "file is not a database"),
         ("empty.csv", b"", "is empty"),
     ],
 )
 def test_what_cannot_be_attached_is_told_and_leaves_the_rest(
-    orders: Database, tmp_path: Path, name: str, content: bytes | None, message: str
+    orders: DatabaseTool, tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
@@ -223,10 +223,10 @@ def test_what_cannot_be_attached_is_told_and_leaves_the_rest(
     assert asked(orders, "how many orders are there?").text == "The number of orders is 6."
 
 
-def test_a_name_that_is_taken(orders: Database, tmp_path: Path) -> None:
+def test_a_name_that_is_taken(orders: DatabaseTool, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.executescript("CREATE TABLE orders (a)")
-    with pytest.raises(DataError, match="names are taken"):
+    with pytest.raises(DataError, match="names are already taken"):
         orders.attach(tmp_path / "a.db")
 
 
@@ -236,17 +236,17 @@ def test_the_extra_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pyt
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
             with pytest.raises(DataError) as raised:
-                Database().attach(path)
+                DatabaseTool().attach(path)
         assert raised.value.hint == 'pip install "turnwise[data]"'
 
 
 def test_nothing_attached_means_nothing_read() -> None:
-    database = Database()
+    database = DatabaseTool()
     assert asyncio.run(database.read("how many orders are there?", ())) == ""
     assert asyncio.run(database.run("SELECT 1")).error == "No data is attached."
 
 
-def test_an_earlier_question_lends_what_is_left_out(orders: Database) -> None:
+def test_an_earlier_question_lends_what_is_left_out(orders: DatabaseTool) -> None:
     history = [Message("user", "total revenue by country"), Message("assistant", "…")]
     assert asked(orders, "and by category?", history).text.splitlines()[2] == "| Furniture | 300 |"
     assert asyncio.run(orders.read("and by category?", ())) == ""
@@ -272,8 +272,8 @@ class Scripted:
         return reply[:limit]
 
 
-def with_model(tmp_path: Path, rewriter: Rewriter) -> Database:
-    database = Database(rewriter)
+def with_model(tmp_path: Path, rewriter: Rewriter) -> DatabaseTool:
+    database = DatabaseTool(rewriter)
     database.attach(orders_csv(tmp_path))
     return database
 
@@ -291,7 +291,7 @@ def test_the_model_writes_the_query_from_the_schema(tmp_path: Path) -> None:
     assert "Asked before: what is the median price?\nQuestion: and of the price of books?" in model.sent[1]
 
 
-def test_columns_that_a_model_gives_no_name_are_said_in_words(orders: Database) -> None:
+def test_columns_that_a_model_gives_no_name_are_said_in_words(orders: DatabaseTool) -> None:
     for sql, text in (
         ("SELECT COUNT(*) FROM orders", "The count is 6."),
         ("SELECT SUM(revenue) FROM orders", "The sum of revenue is 705.50."),

@@ -14,9 +14,9 @@ from shop import orders_csv, shop_db, things_parquet
 
 from turnwise.errors import DataError, QueryRefused
 from turnwise.tools import sources
-from turnwise.tools.database import Database
+from turnwise.tools.database import DatabaseTool
 from turnwise.tools.sources import Files, SQLite
-from turnwise.tools.sql_guard import DEEPEST, LONGEST, check, limited, written
+from turnwise.tools.sql_guard import MAX_BRACKET_DEPTH, MAX_QUERY_CHARS, check, to_sql, with_limit
 
 DIALECTS = ("duckdb", "sqlite", "postgres", "mysql")
 TABLES = ("orders", "customers", "Order Lines")
@@ -138,8 +138,8 @@ NEVER_ENDS = [
     "SELECT * FROM generate_series(1, 1000000000000)",
     "SELECT * FROM range(1000000000000)",
     "SELECT UNNEST(GENERATE_SERIES(1, 1000000000000))",
-    f"SELECT {'(' * (DEEPEST + 1)}1{')' * (DEEPEST + 1)}",
-    "SELECT " + "1+" * LONGEST + "1",
+    f"SELECT {'(' * (MAX_BRACKET_DEPTH + 1)}1{')' * (MAX_BRACKET_DEPTH + 1)}",
+    "SELECT " + "1+" * MAX_QUERY_CHARS + "1",
     "SELECT " + "NOT " * 900 + "TRUE",
 ]
 
@@ -172,22 +172,22 @@ def test_it_is_refused(sql: str, dialect: str) -> None:
 )
 def test_a_plain_query_is_taken_and_written_anew(sql: str, run: str | None, dialect: str) -> None:
     tree = check(sql, dialect, TABLES, "main")
-    again = written(limited(tree, 10), dialect)
+    again = to_sql(with_limit(tree, 10), dialect)
     assert "/*" not in again
     assert "-- b" not in again
     assert run is None or again == run
-    assert written(check(again, dialect, TABLES, "main"), dialect) == again
+    assert to_sql(check(again, dialect, TABLES, "main"), dialect) == again
 
 
 @pytest.mark.parametrize("limit", ["LIMIT -1", "LIMIT 1 + 999999", "LIMIT (SELECT 999999)", "OFFSET 2", "LIMIT 11"])
 def test_no_limit_of_its_own_outruns_ours(limit: str) -> None:
     tree = check(f"SELECT id FROM orders {limit}", "duckdb", TABLES, "main")
-    assert written(limited(tree, 10), "duckdb").endswith(") AS found LIMIT 10")
+    assert to_sql(with_limit(tree, 10), "duckdb").endswith(") AS found LIMIT 10")
 
 
 def test_a_name_of_with_cannot_stand_for_a_table_of_other_capitals() -> None:
     tree = check('WITH "PG_CLASS" AS (SELECT 1 AS a) SELECT * FROM pg_class', "postgres", TABLES, "public")
-    assert written(tree, "postgres") == 'WITH "PG_CLASS" AS (SELECT 1 AS a) SELECT * FROM "PG_CLASS"'
+    assert to_sql(tree, "postgres") == 'WITH "PG_CLASS" AS (SELECT 1 AS a) SELECT * FROM "PG_CLASS"'
 
 
 @given(
@@ -198,7 +198,7 @@ def test_whatever_comes_it_is_refused_or_one_select(sql: str) -> None:
         tree = check(sql, "duckdb", TABLES, "main")
     except QueryRefused:
         return
-    assert written(tree, "duckdb").startswith(("SELECT", "WITH", "("))
+    assert to_sql(tree, "duckdb").startswith(("SELECT", "WITH", "("))
 
 
 # --- on real data
@@ -213,10 +213,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def database(folder: Path) -> Iterator[Database]:
+def database(folder: Path) -> Iterator[DatabaseTool]:
     """A tool with a file of every kind, which are the same to the last byte when the test is done."""
     before = fingerprint(folder)
-    database = Database()
+    database = DatabaseTool()
     for path in sorted(folder.iterdir()):
         database.attach(path)
     yield database
@@ -229,7 +229,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*"))}
 
 
-def test_the_tool_refuses_them_all_and_says_so(database: Database) -> None:
+def test_the_tool_refuses_them_all_and_says_so(database: DatabaseTool) -> None:
     for sql in [*WRITES, *REACHES, *LOOKS_AROUND, *NEVER_ENDS]:
         result = asyncio.run(database.run(sql))
         assert (result.text, result.hits) == ("", ())
@@ -237,7 +237,7 @@ def test_the_tool_refuses_them_all_and_says_so(database: Database) -> None:
         assert "sql" in result.details
 
 
-def test_past_the_guard_nothing_is_written_nor_reached(database: Database, folder: Path) -> None:
+def test_past_the_guard_nothing_is_written_nor_reached(database: DatabaseTool, folder: Path) -> None:
     """What every source does with hostile statements that the guard would have let through."""
     files, shop = Files((folder / "orders.csv",)), SQLite(folder / "shop.db")
     files.tables()
@@ -273,9 +273,9 @@ def crossed(table: str, times: int) -> str:
 
 @pytest.mark.parametrize(("table", "times"), [("orders", 22), ("customers", 34), ("things", 7)])
 def test_a_query_that_never_ends_is_ended(
-    database: Database, monkeypatch: pytest.MonkeyPatch, table: str, times: int
+    database: DatabaseTool, monkeypatch: pytest.MonkeyPatch, table: str, times: int
 ) -> None:
-    monkeypatch.setattr(sources, "SECONDS", 0.2)
+    monkeypatch.setattr(sources, "QUERY_TIMEOUT_SECONDS", 0.2)
     result = asyncio.run(database.run(crossed(table, times)))
     assert result.error == "The query took longer than 0.2 seconds and was stopped."
 
@@ -288,15 +288,15 @@ def doubled(table: str, times: int) -> str:
 
 
 @pytest.mark.parametrize("table", ["customers", "things"])
-def test_a_value_that_doubles_without_end_is_refused(database: Database, table: str) -> None:
+def test_a_value_that_doubles_without_end_is_refused(database: DatabaseTool, table: str) -> None:
     result = asyncio.run(database.run(doubled(table, 12)))
-    assert result.error == "The query was not run: its queries within queries are too many."
+    assert result.error == "The query was not run: it has too many nested queries."
 
 
 def test_what_is_too_large_for_the_memory_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MEMORY", "50MB")
-    monkeypatch.setattr(sources, "LONGEST_CELL", 100_000)
-    database = Database()
+    monkeypatch.setattr(sources, "DUCKDB_MEMORY_LIMIT", "50MB")
+    monkeypatch.setattr(sources, "MAX_CELL_BYTES", 100_000)
+    database = DatabaseTool()
     database.attach(folder / "things.parquet")
     database.attach(folder / "shop.db")
     assert "Out of Memory" in asyncio.run(database.run(doubled("things", 4))).error
@@ -304,6 +304,6 @@ def test_what_is_too_large_for_the_memory_is_ended(folder: Path, monkeypatch: py
     assert asyncio.run(database.run("SELECT COUNT(*) AS n FROM things")).text == "The n is 1000."
 
 
-def test_a_long_value_is_cut(database: Database) -> None:
+def test_a_long_value_is_cut(database: DatabaseTool) -> None:
     result = asyncio.run(database.run(f"SELECT '{'x' * 3000}' AS a FROM customers LIMIT 1"))
     assert len(result.text) < 200

@@ -13,7 +13,7 @@ from test_database_guard import LOOKS_AROUND, NEVER_ENDS, REACHES, WRITES, cross
 from tests import services
 from turnwise.errors import DataError
 from turnwise.tools import sources
-from turnwise.tools.database import Database
+from turnwise.tools.database import DatabaseTool
 from turnwise.tools.sources import Server
 
 psycopg = pytest.importorskip("psycopg")
@@ -41,8 +41,8 @@ def url(postgres_server: services.PostgresServer) -> str:
 
 
 @pytest.fixture
-def database(url: str) -> Iterator[Database]:
-    database = Database()
+def database(url: str) -> Iterator[DatabaseTool]:
+    database = DatabaseTool()
     before = contents(url)
     database.attach(url)
     yield database
@@ -59,14 +59,14 @@ def contents(url: str) -> list[object]:
         return [tables, rows, objects]
 
 
-def test_the_tables_and_views_of_its_schema_are_attached(database: Database) -> None:
+def test_the_tables_and_views_of_its_schema_are_attached(database: DatabaseTool) -> None:
     assert [table.name for table in database.tables] == ["orders", "Order Lines", "german"]
     kinds = {column.name: column.kind for column in database.tables[0].columns}
     assert kinds == {"id": "number", "customer": "text", "country": "text", "price": "number", "placed": "date"}
     assert [column.kind for column in database.tables[1].columns] == ["number", "number", "other", "other"]
 
 
-def test_questions(database: Database) -> None:
+def test_questions(database: DatabaseTool) -> None:
     assert asked(database, "how many orders from Germany in 2023?").text.startswith("The number of orders is 1 ")
     assert asked(database, "average price by country").text.splitlines()[2:] == [
         "| Germany | 170.25 |",
@@ -82,14 +82,14 @@ def test_questions(database: Database) -> None:
     assert percent.text == "The customer is Ada (where customer LIKE 'A%' AND 5 % 2 = 1)."
 
 
-def test_hostile_queries_are_refused(database: Database) -> None:
+def test_hostile_queries_are_refused(database: DatabaseTool) -> None:
     for sql in [*WRITES, *REACHES, *LOOKS_AROUND, *NEVER_ENDS, "SELECT sum_up(1)", "SELECT * FROM secrets.users"]:
         result = asyncio.run(database.run(sql))
         assert result.error, sql
         assert not result.hits
 
 
-def test_past_the_guard_nothing_is_written(url: str, database: Database) -> None:
+def test_past_the_guard_nothing_is_written(url: str, database: DatabaseTool) -> None:
     server = Server(url)
     stacked = ["COMMIT; DELETE FROM orders", "SET default_transaction_read_only = off; COMMIT; DELETE FROM orders"]
     statements = [*WRITES, *stacked, "SELECT sum_up(1)", "SELECT lo_creat(-1)", "SELECT nextval('orders_id_seq')"]
@@ -106,12 +106,12 @@ def test_past_the_guard_nothing_is_written(url: str, database: Database) -> None
 
 @pytest.mark.parametrize("sql", [crossed("orders", 30), "SELECT pg_sleep(60)"])
 def test_a_query_that_never_ends_is_ended(url: str, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
-    monkeypatch.setattr(sources, "SECONDS", 0.2)
+    monkeypatch.setattr(sources, "QUERY_TIMEOUT_SECONDS", 0.2)
     with pytest.raises(DataError, match="took longer than"):
         Server(url).rows(sql)
 
 
-def test_new_rows_are_seen(url: str, database: Database) -> None:
+def test_new_rows_are_seen(url: str, database: DatabaseTool) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("INSERT INTO orders (customer, country, price) VALUES ('New', 'Spain', 1)")
         assert asked(database, "how many orders are there?").text == "The number of orders is 4."
@@ -122,14 +122,14 @@ def test_the_password_is_nowhere_to_be_seen(
     postgres_server: services.PostgresServer, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    database = Database()
+    database = DatabaseTool()
     database.attach(url)
     result = asked(database, "how many orders are there?")
     wrong = [url.replace(services.PASSWORD.replace(" ", "%20"), "not-it"), postgres_server.url("no_such_one")]
     told = [repr(result), repr(database.tables), database.about, caplog.text]
     for address in wrong:
         with pytest.raises(DataError) as raised:
-            Database().attach(address)
+            DatabaseTool().attach(address)
         told.append(f"{raised.value} {raised.value.hint}")
     told.append(asyncio.run(database.run("SELECT nothing FROM orders")).error)
     secrets = (services.PASSWORD, services.PASSWORD.replace(" ", "%20"), "not-it")
@@ -149,6 +149,6 @@ def test_the_password_is_nowhere_to_be_seen(
 )
 def test_an_address_that_leads_nowhere(address: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as raised:
-        Database().attach(address)
+        DatabaseTool().attach(address)
     assert "hunter2" not in f"{raised.value} {raised.value.hint}"
     assert raised.value.hint

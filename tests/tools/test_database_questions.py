@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.tools.questions import LONGEST_QUESTION, read_question, touches
+from turnwise.tools.questions import MAX_QUESTION_CHARS, mentions, read_question
 from turnwise.tools.sources import Column, Table
 from turnwise.tools.sql_guard import check
 
@@ -355,9 +355,9 @@ def test_a_question_that_names_nothing_of_a_table_follows_one_about_it() -> None
 
 
 def test_whether_a_question_names_anything_of_the_tables() -> None:
-    assert touches("how are our prices doing?", ALL)
-    assert touches("is Berlin nice?", ALL)
-    assert not touches("What is attention?", ALL)
+    assert mentions("how are our prices doing?", ALL)
+    assert mentions("is Berlin nice?", ALL)
+    assert not mentions("What is attention?", ALL)
 
 
 WORDS = st.sampled_from(
@@ -368,7 +368,7 @@ WORDS = st.sampled_from(
 
 
 @given(
-    st.lists(WORDS, max_size=10).map(" ".join) | st.text(max_size=LONGEST_QUESTION + 5), st.lists(WORDS).map(" ".join)
+    st.lists(WORDS, max_size=10).map(" ".join) | st.text(max_size=MAX_QUESTION_CHARS + 5), st.lists(WORDS).map(" ".join)
 )
 def test_whatever_is_asked_the_query_is_one_that_the_guard_takes(question: str, before: str) -> None:
     if sql := read_question(question, ALL, (before,)):

@@ -114,8 +114,8 @@ def test_a_function_that_hangs_is_left_behind() -> None:
                 time.sleep(0)
                 return
 
-    assert run(FunctionTool(hangs, patience=0.05)).error == "hangs took longer than 0.05 seconds."
-    assert run(FunctionTool(sleeps, patience=0.05)).error == "sleeps took longer than 0.05 seconds."
+    assert run(FunctionTool(hangs, timeout=0.05)).error == "hangs took longer than 0.05 seconds."
+    assert run(FunctionTool(sleeps, timeout=0.05)).error == "sleeps took longer than 0.05 seconds."
     hold.set()
 
 
@@ -154,11 +154,11 @@ def rag() -> None:
     ("given", "when", "hint"),
     [
         (undocumented, "", "Write a docstring"),
-        (rag, "", "a name of its own"),
-        (lambda: 1, "", "a name of its own"),
-        ("text", "", "a name of its own"),
-        (echo, "(", "Mend `when`"),
-        (echo, r"(?P<place>\w+)", "the same"),
+        (rag, "", "another name"),
+        (lambda: 1, "", "another name"),
+        ("text", "", "another name"),
+        (echo, "(", "Fix `when`"),
+        (echo, r"(?P<place>\w+)", "the same name"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_with_what_to_do(given: Any, when: str, hint: str) -> None:

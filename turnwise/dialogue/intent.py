@@ -140,6 +140,6 @@ def _arithmetic(message: str, code: str) -> IntentReading | None:
     found = read_sum(message, code) if code in CODES else None
     if found is None:
         return None
-    if not found.leans:
+    if not found.refers_back:
         return IntentReading("arithmetic", "plain numbers", "a sum to work out")
     return IntentReading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")

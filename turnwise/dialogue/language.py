@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from turnwise.text import subject
+from turnwise.text import HAN, KANA, subject
 
 FOLDER = Path(__file__).parent / "languages"
 CODES = ("en", "de", "fr", "es", "pt", "zh", "ja")  # languages with patterns
@@ -20,8 +20,8 @@ MIN_LANGUAGE_SCORE = 1.5  # enough even if fewer than half of the words are know
 
 _FAMILIES = ("social", "reform", "recall", "clarify", "refer_back", "data")
 _SCRIPTS = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
+    ("ja", re.compile(f"[{KANA}]")),
+    ("zh", re.compile(f"[{HAN}]")),
     # Hangul, Cyrillic, Greek, Hebrew, Arabic, the scripts of India and its neighbours, Thai, Georgian, Ethiopic
     ("", re.compile("[\u0370-\u1fff\uac00-\ud7af]")),
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from turnwise.dialogue.citing import AGAIN
 from turnwise.dialogue.spelling import Slip
+from turnwise.english import NUMBER_WORDS
 from turnwise.text import content_stems, is_content, one_line, sentences, stem, without_citations
 from turnwise.types import Message
 
@@ -15,7 +16,7 @@ MAX_ANSWER_CHARS = 4000
 MAX_NAME_WORDS = 6
 MAX_ITEM_CHARS = 80  # of an item without a name
 
-_NUMBERS = "one two three four five six seven eight nine ten".split()
+_NUMBERS = NUMBER_WORDS[:10]
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _NUMBERS_BY_WORD = {word: number for words in (_NUMBERS, _ORDINALS) for number, word in enumerate(words, 1)} | {
     "last": -1

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from turnwise.text import STOP_WORDS, content_stems, is_specific, one_line, sentences, stem, words
+from turnwise.text import (
+    HAN,
+    KANA,
+    KANA_AND_HAN,
+    STOP_WORDS,
+    content_stems,
+    is_specific,
+    one_line,
+    sentences,
+    stem,
+    words,
+)
 from turnwise.types import Message
 
 MAX_QUOTED_CHARS = 600  # of each earlier message in the request
@@ -155,7 +166,7 @@ def _same_statement(message: str, question: str, language: str) -> bool:
 
 # --- words --------------------------------------------------------------------------------------------------------
 
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = KANA_AND_HAN + "\uf900-\ufaff"
 _UNIT = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 
@@ -182,8 +193,8 @@ def _as_spelled(stems: frozenset[str], text: str) -> str:
 # --- language -----------------------------------------------------------------------------------------------------
 
 _SCRIPTS = {
-    "kana": re.compile("[\u3040-\u30ff]"),
-    "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
+    "kana": re.compile(f"[{KANA}]"),
+    "han": re.compile(f"[{HAN}]"),
     "hangul": re.compile("[\uac00-\ud7af]"),
     "cyrillic": re.compile("[\u0400-\u04ff]"),
     "arabic": re.compile("[\u0600-\u06ff]"),

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
 from turnwise.dialogue.writing import compared_with, without_lookalikes
-from turnwise.text import content_stems, is_content, is_specific, phrases, said_stems, stem, words
+from turnwise.text import content_stems, is_content, is_specific, message_stems, phrases, stem, words
 from turnwise.types import Message
 
 _PERSONAL = re.compile(
@@ -138,7 +138,7 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> PatternSig
     """Judges a message in the language `code` by its words."""
     if code != "en":
         return _by_phrases(message, code)
-    said = set().union(*(said_stems(each.content) for each in recent))
+    said = set().union(*(message_stems(each.content) for each in recent))
     continued = _CONTINUE.match(message.strip())
     rest = message.strip()[continued.end() :] if continued else ""
     if bare := _BARE.fullmatch(message.strip()):
@@ -151,7 +151,7 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> PatternSig
     if continued and (not specific or more or elliptic):
         reason = f"“{continued[0].strip()}” continues what was said"
         return PatternSignal(0.75 if specific and more else 0.85, reason, pointing=True, certain=True)
-    asked = set().union(*(said_stems(each.content) for each in recent if each.role == "user"))
+    asked = set().union(*(message_stems(each.content) for each in recent if each.role == "user"))
     found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))
     confidence = round(min(0.95, max(0.05, confidence)), 2)

@@ -12,7 +12,7 @@ from turnwise.dialogue.intent import asks_documents, read_intent, without_courte
 from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.signs import opens_subject
 from turnwise.dialogue.topics import plain_text
-from turnwise.text import is_specific, said_stems, stem, words, words_like
+from turnwise.text import is_specific, message_stems, stem, words, words_like
 from turnwise.types import Message
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def last_change(message: str, history: Sequence[Message], embed: Embed | None = 
 
 
 def _unrelated(question: str, before: Sequence[str], embed: Embed | None) -> bool:
-    if said_stems(question) & set().union(*map(said_stems, before)):
+    if message_stems(question) & set().union(*map(message_stems, before)):
         return False
     if embed is None:
         return True

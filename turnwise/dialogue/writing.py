@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from turnwise.english import MONTHS, WEEKDAYS
 from turnwise.text import is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Edit, Message, Term
 
@@ -88,8 +89,8 @@ _NEXT_PART = re.compile(
     re.I,
 )
 _TIMES = re.compile(  # marks a phrase as one of time
-    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun|week|birth|holi)days?|weekends?|january|february|march|april|may|june|"
-    r"july|august|september|october|november|december|spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
+    rf"\b(?:(?:{'|'.join(WEEKDAYS)}|weekday|birthday|holiday)s?|weekends?|{'|'.join(MONTHS)}|"
+    r"spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
     r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
     r"|\b(?:minute|hour|day|week|month|year)s?\b",
     re.I,

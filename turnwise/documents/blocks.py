@@ -1,4 +1,4 @@
-"""A document as plain text with its structure beside it: what every reader builds and the chunker packs."""
+"""A document as plain text plus its structure: built by every reader, and split by the chunker."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from turnwise.text import clean, one_line
 from turnwise.types import Hidden
 
-LONGEST_HEADING = 200
-PART_LEVEL = 2  # a heading of this level or above begins a new part of the document
-MOST_HIDDEN = 100_000  # characters that readers do not see, of which a document is remembered to hide so many
-LONGEST_HEADER = 300  # characters of a table's header row that is repeated with each part of a split table
+MAX_HEADING_CHARS = 200
+PART_LEVEL = 2  # headings up to this level begin a new part of the document
+MAX_HIDDEN_CHARS = 100_000  # of hidden text kept per document
+MAX_TABLE_HEADER_CHARS = 300  # a longer header row is not repeated in each part of a split table
 
 _DATE = re.compile(r"(?:D:)?([12]\d{3})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?")
 _NOT_A_TITLE = re.compile(
@@ -24,7 +24,7 @@ _NOT_A_TITLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, list item, table row or piece of code: a span of the document's text, and where it stands."""
+    """A paragraph, list item, table row or piece of code: a span of the document's text, and its context."""
 
     start: int
     end: int
@@ -32,9 +32,9 @@ class Block:
     page: int | None = None
     section: int = 0  # where the nearest heading begins in the text
     part: int = 0  # where the nearest heading of the top two levels begins
-    tight: bool = False  # goes on from the block before: the next item of a list, the next row of a table
-    code: bool = False  # cut between lines only, where it must be cut
-    header: str = ""  # the header row, of the other rows of a table
+    tight: bool = False  # continues the block before: the next list item or table row
+    code: bool = False  # split only between lines
+    header: str = ""  # for a table row: the header row of its table
 
     @property
     def heading(self) -> str:
@@ -43,23 +43,23 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A document that was read: its whole text, headings included, and the blocks in it."""
+    """A parsed document: its whole text, headings included, and the blocks in it."""
 
     title: str
     text: str
     blocks: tuple[Block, ...]
-    date: str = ""  # the document's own, where it says one: an ISO date, or the beginning of one
-    hidden: tuple[Hidden, ...] = ()  # what its readers do not see
+    date: str = ""  # stated by the document: an ISO date, or only the year or month
+    hidden: tuple[Hidden, ...] = ()  # text that people do not see
 
 
 def iso_date(text: str) -> str:
-    """The date that a text begins with, as far as it goes: "D:20240131120000Z" is "2024-01-31", "2024" is "2024"."""
+    """The date at the beginning of a text: "D:20240131120000Z" is "2024-01-31", "2024" is "2024"."""
     found = _DATE.match(text.strip())
     return "-".join(part for part in found.groups() if part) if found else ""
 
 
 def as_title(text: str) -> str:
-    """What a file's metadata gives as its title, or "" where that is a program's filling."""
+    """The title from a file's metadata, or "" if it is a program's default."""
     title = " ".join(clean(text).split())
     return "" if _NOT_A_TITLE.fullmatch(title) or not 3 < len(title) < 250 else title
 
@@ -68,45 +68,45 @@ def heading_path(headings: tuple[str, ...]) -> str:
     return " > ".join(headings)
 
 
-_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_TAG_CHARACTERS = re.compile("[\U000e0020-\U000e007e]{4,}")
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
-def smuggled(text: str) -> str:
-    """What is written in characters that nobody sees: tags that stand for letters, variants that stand for bytes."""
-    letters = ["".join(chr(ord(each) - 0xE0000) for each in run) for run in _TAGS.findall(text)]
-    for run in _SELECTORS.findall(text):
+def invisible_text(text: str) -> str:
+    """Decode text in invisible characters: Unicode tags for letters, variation selectors for bytes."""
+    letters = ["".join(chr(ord(each) - 0xE0000) for each in run) for run in _TAG_CHARACTERS.findall(text)]
+    for run in _VARIATION_SELECTORS.findall(text):
         numbers = bytes(ord(each) - (0xFE00 if ord(each) < 0xFFFF else 0xE00F0) for each in run)
         letters.append(numbers.decode("utf-8", "replace"))
     return "\n".join(letters)
 
 
 class Builder:
-    """Puts a document together from headings and blocks, in reading order."""
+    """Builds a document from headings and blocks, in reading order."""
 
     def __init__(self) -> None:
         self.main_heading = ""  # the first heading of level one
-        self.date = ""  # the document's own, where it has one
+        self.date = ""  # stated by the document
         self._pieces: list[str] = []
         self._length = 0
         self._blocks: list[Block] = []
         self._headings: list[tuple[int, str]] = []
         self._section = self._part = 0
         self._hidden: dict[str, list[str]] = {}
-        self._room = MOST_HIDDEN
+        self._room = MAX_HIDDEN_CHARS
 
     def hide(self, where: str, text: str) -> None:
-        """Keep apart what readers do not see: it is no part of the text."""
+        """Keep text that people do not see separate from the document's text."""
         text = clean(text)[: self._room]
         if text:
             self._hidden.setdefault(where, []).append(text)
             self._room -= len(text)
 
     def heading(self, level: int, text: str, written: bool = True) -> None:
-        """Begin a section. Its heading is part of the text, unless what follows says it anyway."""
+        """Begin a section. With `written`, the heading becomes part of the text."""
         text = " ".join(self._clean(text).split())
-        if not text or len(text) > LONGEST_HEADING:
-            self.block(text)  # marked as a heading, yet a paragraph to any reader
+        if not text or len(text) > MAX_HEADING_CHARS:
+            self.block(text)  # too long for a heading: treat it as a paragraph
             return
         if written:
             self._section = self._write(text, "\n\n")
@@ -121,17 +121,17 @@ class Builder:
     def block(
         self, text: str, page: int | None = None, tight: bool = False, code: bool = False, header: str = ""
     ) -> None:
-        """Append a block; a tight one follows the block before it on the next line (items of a list, rows)."""
+        """Append a block; a tight one is on the line after the block before it (list items, table rows)."""
         text = self._clean(text)
         if not text:
             return
         start = self._write(text, "\n" if tight else "\n\n")
         headings = tuple(title for _, title in self._headings)
-        header = clean(header) if len(header) <= LONGEST_HEADER else ""
+        header = clean(header) if len(header) <= MAX_TABLE_HEADER_CHARS else ""
         self._blocks.append(Block(start, self._length, headings, page, self._section, self._part, tight, code, header))
 
     def table(self, rows: Iterable[Sequence[str]], page: int | None = None) -> None:
-        """Append a table, a block a row; the first row is its header."""
+        """Append a table, one block per row; the first row is its header."""
         header = ""
         for row in rows:
             text = " | ".join(" ".join(cell.split()) for cell in row)
@@ -140,8 +140,8 @@ class Builder:
                 header = header or text
 
     def build(self, title: str) -> Parsed:
-        """The document. A main heading that is the title is no part of the heading paths: it would say it twice."""
-        title = one_line(clean(title), LONGEST_HEADING)
+        """Return the document. A main heading equal to the title is left out of the heading paths."""
+        title = one_line(clean(title), MAX_HEADING_CHARS)
         blocks = (
             replace(block, headings=block.headings[1:]) if block.headings[:1] == (title,) else block
             for block in self._blocks
@@ -150,8 +150,8 @@ class Builder:
         return Parsed(title, "".join(self._pieces), tuple(blocks), self.date, hidden)
 
     def _clean(self, text: str) -> str:
-        if not text.isascii() and (unseen := smuggled(text)):
-            self.hide("invisible characters", unseen)
+        if not text.isascii() and (hidden := invisible_text(text)):
+            self.hide("invisible characters", hidden)
         return clean(text)
 
     def _write(self, text: str, separator: str) -> int:

@@ -1,10 +1,10 @@
-"""What a bibliography says of a work beside title and authors, in the words of CSL, which citation styles read."""
+"""Maps bibliography fields to CSL (Citation Style Language) types and field names."""
 
 from __future__ import annotations
 
 import re
 
-# The kinds of works by their names in BibTeX, RIS and Zotero; what is not listed is a document.
+# CSL types by their names in BibTeX, RIS and Zotero; anything else is a "document".
 _TYPES = {
     name: kind
     for kind, names in {
@@ -29,13 +29,13 @@ _TYPES = {
 
 
 def csl_type(name: str) -> str:
-    """The kind of a work that another format names."""
+    """The CSL type for another format's type name."""
     return _TYPES.get(name.lower(), "document")
 
 
 def csl_fields(**fields: str) -> dict[str, str]:
-    """The fields that say something, "publisher_place" as "publisher-place"; the DOI and the pages in their form."""
-    said = {name.replace("_", "-"): value for name, value in fields.items()}
-    doi = re.search(r"10\.\d{4,9}/\S+", said.get("DOI", ""))
-    said |= {"DOI": doi[0] if doi else "", "page": re.sub(r"\s*[-–—]+\s*", "–", said.get("page", ""))}
-    return {name: value for name, value in said.items() if value}
+    """The non-empty fields by their CSL names ("publisher_place" is "publisher-place"), DOI and pages normalised."""
+    values = {name.replace("_", "-"): value for name, value in fields.items()}
+    doi = re.search(r"10\.\d{4,9}/\S+", values.get("DOI", ""))
+    values |= {"DOI": doi[0] if doi else "", "page": re.sub(r"\s*[-–—]+\s*", "–", values.get("page", ""))}
+    return {name: value for name, value in values.items() if value}

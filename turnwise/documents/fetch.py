@@ -1,4 +1,4 @@
-"""A document from an address of the web that the user gave: the one thing that is fetched from elsewhere."""
+"""Fetches a document from a URL given by the user: the only time Turnwise downloads a document."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from turnwise.documents.files import is_address, without_secrets
 from turnwise.documents.parse import is_supported
 from turnwise.errors import UnreadableDocument, UnsupportedDocument
 
-LARGEST = 64 * 1024 * 1024  # bytes
-LONGEST = 60.0  # seconds, all in all
-PATIENCE = 15.0  # seconds for an answer
-REDIRECTS = 5
+MAX_BYTES = 64 * 1024 * 1024
+TOTAL_TIMEOUT_SECONDS = 60.0
+RESPONSE_TIMEOUT_SECONDS = 15.0
+MAX_REDIRECTS = 5
 
-ENDINGS = {
+EXTENSIONS = {
     "text/html": ".html",
     "application/xhtml+xml": ".xhtml",
     "application/pdf": ".pdf",
@@ -44,7 +44,7 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What an address gave: a name whose ending says what kind it is, the bytes, and the date it was last changed."""
+    """A downloaded document: a name with the right extension, the bytes, and the date it was last modified."""
 
     name: str
     data: bytes
@@ -52,24 +52,24 @@ class Fetched:
 
 
 def fetch(address: str) -> Fetched:
-    """The document at an address. Raises a DocumentError that says why it cannot be had."""
+    """Fetch the document at a URL. Raises DocumentError if that fails."""
     shown = without_secrets(address)
     hint = "Check the address; or save the page and add the file."
     try:
         with _deadline() as guard:
-            return _follow(address, guard)
+            return _follow_redirects(address, guard)
     except HTTPError as error:
-        raise UnreadableDocument(f"{shown} answers {error.code} {error.reason}.", hint) from error
+        raise UnreadableDocument(f"{shown} responds with {error.code} {error.reason}.", hint) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         raise UnreadableDocument(f"{shown} cannot be fetched: {reason or type(error).__name__}.", hint) from error
 
 
 class _Guard:
-    """What holds over all redirects: the time, and that none leads from the open net into a private one."""
+    """Enforces, across all redirects, the total timeout and that none leads from a public into a private network."""
 
     def __init__(self) -> None:
-        self.until = time.monotonic() + LONGEST
+        self.until = time.monotonic() + TOTAL_TIMEOUT_SECONDS
         self.seen_public = False
         self.connected: list[socket.socket] = []
 
@@ -77,53 +77,53 @@ class _Guard:
         self.connected.append(connection)
         public = ipaddress.ip_address(connection.getpeername()[0].partition("%")[0]).is_global
         if self.seen_public and not public:
-            raise OSError("it redirects to an address of a private network")
+            raise OSError("it redirects to a private network")
         self.seen_public = public
 
     def check(self) -> None:
         if time.monotonic() >= self.until:
-            raise OSError(f"it takes longer than {LONGEST:g} seconds")
+            raise OSError(f"it takes longer than {TOTAL_TIMEOUT_SECONDS:g} seconds")
 
     def hang_up(self) -> None:
         for connection in self.connected:
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                continue  # closed already
+                continue  # already closed
 
 
 @contextmanager
 def _deadline() -> Iterator[_Guard]:
-    """A guard that hangs up when the time is over, even on a server that sends a byte now and then."""
+    """A guard that closes the connections at the deadline, even if the server keeps sending a byte now and then."""
     guard = _Guard()
-    timer = threading.Timer(LONGEST, guard.hang_up)
+    timer = threading.Timer(TOTAL_TIMEOUT_SECONDS, guard.hang_up)
     timer.daemon = True
     timer.start()
     try:
         yield guard
     except (OSError, http.client.HTTPException):
-        guard.check()  # hanging up may look like a broken connection
+        guard.check()  # a connection closed by us may look broken
         raise
     finally:
         timer.cancel()
 
 
-def _follow(address: str, guard: _Guard) -> Fetched:
+def _follow_redirects(address: str, guard: _Guard) -> Fetched:
     opener = _opener(guard)
-    for _ in range(REDIRECTS + 1):
+    for _ in range(MAX_REDIRECTS + 1):
         if not is_address(address):
             raise OSError(f"it redirects to {address}, and only http and https are followed")
         request = Request(address, headers={"User-Agent": "turnwise", "Accept": "*/*", "Accept-Encoding": "identity"})
         try:
-            with opener.open(request, timeout=PATIENCE) as answer:
-                return _taken(address, answer.headers, _body(answer, guard))
+            with opener.open(request, timeout=RESPONSE_TIMEOUT_SECONDS) as response:
+                return _fetched(address, response.headers, _body(response, guard))
         except HTTPError as error:
             target = error.headers.get("Location") if error.code in (301, 302, 303, 307, 308) else None
             error.close()
             if not target:
                 raise
             address = urljoin(address, target)
-    raise OSError(f"it redirects more than {REDIRECTS} times")
+    raise OSError(f"it redirects more than {MAX_REDIRECTS} times")
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -132,7 +132,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 def _opener(guard: _Guard) -> OpenerDirector:
-    """Opens addresses as usual (with the proxies of the environment), but shows each connection to the guard."""
+    """An ordinary opener (with the proxies of the environment) that shows each connection to the guard."""
 
     class Plain(http.client.HTTPConnection):
         def connect(self) -> None:
@@ -155,40 +155,44 @@ def _opener(guard: _Guard) -> OpenerDirector:
     return build_opener(PlainHandler(), SecureHandler(), _NoRedirect())
 
 
-def _body(answer: http.client.HTTPResponse, guard: _Guard) -> bytes:
-    if answer.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
-        raise OSError("it sends its answer compressed, which was not asked for")
+def _body(response: http.client.HTTPResponse, guard: _Guard) -> bytes:
+    if response.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
+        raise OSError("it sends a compressed response, which was not requested")
     data = bytearray()
-    while piece := answer.read1(1 << 16):
+    while piece := response.read1(1 << 16):
         data += piece
-        if len(data) > LARGEST:
-            raise OSError(f"it is larger than {LARGEST >> 20} MB")
+        if len(data) > MAX_BYTES:
+            raise OSError(f"it is larger than {MAX_BYTES >> 20} MB")
         guard.check()
-    guard.check()  # or like the end
-    expected = answer.headers.get("Content-Length", "")
+    guard.check()  # a connection closed by us may also look like the end
+    expected = response.headers.get("Content-Length", "")
     if expected.isdecimal() and len(data) < int(expected):
-        raise OSError("the connection broke")
+        raise OSError("the connection was lost")
     return bytes(data)
 
 
-def _taken(address: str, headers: Message, data: bytes) -> Fetched:
-    """The bytes with the name that their type gives them; text in the encoding that readers expect."""
+def _fetched(address: str, headers: Message, data: bytes) -> Fetched:
+    """Name the downloaded bytes by their content type, and re-encode text as UTF-8, which the readers expect."""
     kind = headers.get_content_type() if headers.get("Content-Type") else ""
     path = unquote(urlsplit(address).path)
     name = posixpath.basename(path.rstrip("/")) or urlsplit(address).hostname or "page"
-    ending = ENDINGS.get(kind, "")
-    if not ending and is_supported(name) and (not kind or kind.startswith("text/") or kind.startswith("application/")):
-        ending = posixpath.splitext(name)[1]
-    if not ending and kind == "text/plain":
-        ending = ".txt"
-    if not ending:
+    extension = EXTENSIONS.get(kind, "")
+    if (
+        not extension
+        and is_supported(name)
+        and (not kind or kind.startswith("text/") or kind.startswith("application/"))
+    ):
+        extension = posixpath.splitext(name)[1]
+    if not extension and kind == "text/plain":
+        extension = ".txt"
+    if not extension:
         shown = without_secrets(address)
-        raise UnsupportedDocument(f"{shown} is {kind or 'of no type'}, which cannot be read.", "Add it as a file.")
+        raise UnsupportedDocument(f"{shown} is {kind or 'of unknown type'}, which cannot be read.", "Add it as a file.")
     charset = headers.get_content_charset()
-    if charset and ending in (".html", ".txt", ".md", ".csv", ".tsv") and charset.lower() not in ("utf-8", "utf8"):
-        with suppress(LookupError):  # an encoding of its own making: the reader finds out
+    if charset and extension in (".html", ".txt", ".md", ".csv", ".tsv") and charset.lower() not in ("utf-8", "utf8"):
+        with suppress(LookupError):  # unknown encoding: left to the reader
             data = data.decode(charset, "replace").encode()
-    return Fetched(name if name.lower().endswith(ending) else name + ending, data, _date(headers))
+    return Fetched(name if name.lower().endswith(extension) else name + extension, data, _date(headers))
 
 
 def _date(headers: Message) -> str:

@@ -1,4 +1,4 @@
-"""The documents that a list of paths, patterns and addresses stands for."""
+"""Finds the documents behind a list of paths, glob patterns and URLs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from turnwise.documents.bibliography import BIBLIOGRAPHIES, Entry, attached, read_bibliography
+from turnwise.documents.bibliography import BIBLIOGRAPHIES, Entry, attached_files, read_bibliography
 from turnwise.documents.parse import is_supported
 from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Reference
 
-LEFT_OUT = ("node_modules", "__pycache__")  # folders of programs, never of documents
-_IN_NO_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates stand for bytes that are no text
+IGNORED_FOLDERS = ("node_modules", "__pycache__")  # they contain code, not documents
+_INVALID_IN_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates represent undecodable bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One document to be: where it comes from, and what a bibliography says of it.
+    """A document to read: where it comes from, and what a bibliography says about it.
 
-    It is at `path`, else in `data`, else at the address that `source` is. The ending of `name` says what kind it is.
+    It is at `path`, else in `data`, else at the URL in `name`. The extension of `name` decides its kind.
     """
 
     source: str
@@ -37,10 +37,10 @@ class Item:
 
 
 @dataclass
-class Found:
-    """Documents to read, each once; files of other kinds met in folders; and what could not be looked at.
+class FoundDocuments:
+    """Documents to read, each once; unsupported files in folders (`skipped`); and sources that failed.
 
-    `bibliographies` are files that were taken in entry by entry.
+    `bibliographies` are files that were read entry by entry.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -53,17 +53,17 @@ class Found:
 
 
 def real_path(path: Path | str) -> Path:
-    """The absolute path, links followed; of any text, even one that can be no path."""
-    return Path(os.path.realpath(_IN_NO_PATH.sub("\ufffd", str(path))))
+    """The absolute path with links resolved; works for any text, even an invalid path."""
+    return Path(os.path.realpath(_INVALID_IN_PATH.sub("\ufffd", str(path))))
 
 
 def source_of(path: Path | str) -> str:
-    """The name under which an index keeps the document at a path."""
+    """The source name under which an index stores the document at a path."""
     return storable(str(real_path(path)))
 
 
 def storable(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()  # names of files may hold bytes that are no text
+    return name.encode("utf-8", "backslashreplace").decode()  # file names may contain undecodable bytes
 
 
 def is_address(source: str) -> bool:
@@ -71,18 +71,18 @@ def is_address(source: str) -> bool:
 
 
 def without_secrets(address: str) -> str:
-    """The address as it may be kept and shown: without a name and password, and without the place in the page."""
+    """The URL without user name, password and fragment, so that it can be stored and shown."""
     try:
         parts = urlsplit(address)
     except ValueError:
-        return address  # no address at all
+        return address  # not a valid URL
     return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
 
 
-def find(sources: Sequence[Path | str]) -> Found:
-    """What the sources hold: files as they are, folders with all below them but hidden names in order of name, what
-    patterns match, addresses. A bibliography stands for the files its entries name, and for those that name none."""
-    found = Found()
+def find(sources: Sequence[Path | str]) -> FoundDocuments:
+    """Find the documents in some sources: files, folders (recursively, sorted, without hidden names), glob patterns and
+    URLs. A bibliography adds the files of its entries, and entries without a file as short documents."""
+    found = FoundDocuments()
     files: dict[Path, None] = {}
     seen: set[Path] = set()
     for source in sources:
@@ -90,8 +90,8 @@ def find(sources: Sequence[Path | str]) -> Found:
             address = without_secrets(str(source))
             found.items.append(Item(address, str(source)))
             continue
-        for path in _matching(source, found):
-            _take(path, found, files, seen)
+        for path in _expand(source, found):
+            _add_path(path, found, files, seen)
     entries = [each for path in list(files) if path.suffix.lower() in BIBLIOGRAPHIES for each in _entries(path, found)]
     known: dict[Path, Entry] = {}
     for _, entry, paths in entries:
@@ -99,22 +99,22 @@ def find(sources: Sequence[Path | str]) -> Found:
             known.setdefault(path, entry)
     for path in dict.fromkeys([*files, *known]):
         if path not in found.bibliographies:
-            found.items.append(_described(Item(source_of(path), path.name, path), known.get(path)))
+            found.items.append(_with_metadata(Item(source_of(path), path.name, path), known.get(path)))
     found.items += _entry_items(entries)
     return found
 
 
 def files_below(sources: Sequence[Path | str]) -> list[Path]:
-    """The files that can be read in what the sources hold, bibliographies as files."""
-    found, files = Found(), dict[Path, None]()
+    """The supported files in some sources; bibliographies count as files."""
+    found, files = FoundDocuments(), dict[Path, None]()
     for source in sources:
         if not is_address(str(source)) and os.path.exists(real_path(source)):
-            _take(real_path(source), found, files, set())
+            _add_path(real_path(source), found, files, set())
     return list(files)
 
 
-def _matching(source: Path | str, found: Found) -> list[Path]:
-    """The path, or the paths that a pattern which is none stands for."""
+def _expand(source: Path | str, found: FoundDocuments) -> list[Path]:
+    """The path itself, or the matches of a glob pattern."""
     real = real_path(source)
     if os.path.exists(real) or not glob.has_magic(str(source)):
         return [Path(source)]
@@ -124,7 +124,7 @@ def _matching(source: Path | str, found: Found) -> list[Path]:
     return [Path(match) for match in matches]
 
 
-def _take(path: Path, found: Found, files: dict[Path, None], seen: set[Path]) -> None:
+def _add_path(path: Path, found: FoundDocuments, files: dict[Path, None], seen: set[Path]) -> None:
     real = real_path(path)
     if os.path.isdir(real):
         _walk(real, found, files, seen)
@@ -137,8 +137,8 @@ def _take(path: Path, found: Found, files: dict[Path, None], seen: set[Path]) ->
         files[real] = None
 
 
-def _walk(folder: Path, found: Found, files: dict[Path, None], seen: set[Path]) -> None:
-    """Take in a folder and those below it. `seen` holds real files and folders: links in a circle come to an end."""
+def _walk(folder: Path, found: FoundDocuments, files: dict[Path, None], seen: set[Path]) -> None:
+    """Add the files of a folder, recursively. `seen` holds real paths, so that circular links end."""
     waiting = [folder]
     while waiting:
         folder = waiting.pop()
@@ -148,12 +148,14 @@ def _walk(folder: Path, found: Found, files: dict[Path, None], seen: set[Path]) 
         try:
             names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
         except OSError as error:
-            found.fail(folder, f"{folder} cannot be read: {error.strerror}.", "Check that you may read it.")
+            found.fail(
+                folder, f"{folder} cannot be read: {error.strerror}.", "Check that you have permission to read it."
+            )
             continue
         inner = []
         for real in (real_path(folder / name) for name in names):
             if os.path.isdir(real):
-                inner += [real] if real.name not in LEFT_OUT else []
+                inner += [real] if real.name not in IGNORED_FOLDERS else []
             elif os.path.isfile(real) and real not in seen:
                 seen.add(real)
                 if is_supported(real.name) or real.suffix.lower() in BIBLIOGRAPHIES:
@@ -165,11 +167,11 @@ def _walk(folder: Path, found: Found, files: dict[Path, None], seen: set[Path]) 
 
 # --- bibliographies --------------------------------------------------------------------------------------------------
 
-Described = tuple[Path, Entry, list[Path]]  # the bibliography, an entry of it, and the files of that
+EntryFiles = tuple[Path, Entry, list[Path]]  # the bibliography, an entry, and the entry's files
 
 
-def _entries(path: Path, found: Found) -> Iterator[Described]:
-    """The entries of a bibliography with the files that are there; those that are not are reported once."""
+def _entries(path: Path, found: FoundDocuments) -> Iterator[EntryFiles]:
+    """The entries of a bibliography with their existing files; missing files are reported once."""
     try:
         entries = read_bibliography(path)
     except DocumentError as error:
@@ -181,31 +183,31 @@ def _entries(path: Path, found: Found) -> Iterator[Described]:
     found.bibliographies.append(path)
     missing: list[str] = []
     for entry in entries:
-        there, absent = attached(entry, path.parent)
+        existing, absent = attached_files(entry, path.parent)
         missing += absent
-        yield path, entry, [real_path(each) for each in there if is_supported(each.name)]
+        yield path, entry, [real_path(each) for each in existing if is_supported(each.name)]
     if missing:
-        named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-        what = "a file that is" if len(missing) == 1 else f"{len(missing):,} files that are"
-        hint = "The entries were added without them. Export with files, or put them there, and add it again."
-        found.fail(path, f"{path} names {what} not there: {named}", hint)
+        names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        what = "a file that does" if len(missing) == 1 else f"{len(missing):,} files that do"
+        hint = "The entries were added without them. Export it with files, or copy them there, and add it again."
+        found.fail(path, f"{path} names {what} not exist: {names}", hint)
 
 
-def _described(item: Item, entry: Entry | None) -> Item:
+def _with_metadata(item: Item, entry: Entry | None) -> Item:
     if entry is None:
         return item
     return replace(item, title=entry.title, date=entry.date, reference=entry.reference)
 
 
-def _entry_items(entries: Sequence[Described]) -> Iterator[Item]:
-    """The entries that have no file, each as a short document of what is known of it."""
+def _entry_items(entries: Sequence[EntryFiles]) -> Iterator[Item]:
+    """Entries without a file, each as a short document with its metadata."""
     taken: Counter[str] = Counter()
     for path, entry, files in entries:
         if files:
             continue
         source = named = storable(f"{real_path(path)}#{entry.key}")
-        while source in taken:  # an entry of the same key: x, x', x'2
+        while source in taken:  # entries with the same key: x, x', x'2
             source = f"{named}'{taken[named] if taken[named] > 1 else ''}"
             taken[named] += 1
         taken[source] += 1
-        yield _described(Item(source, f"{entry.key}.txt", data=entry.text.encode("utf-8", "replace")), entry)
+        yield _with_metadata(Item(source, f"{entry.key}.txt", data=entry.text.encode("utf-8", "replace")), entry)

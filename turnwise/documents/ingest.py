@@ -1,4 +1,4 @@
-"""Documents into a library: found, read, cut into passages and put in; then the vectors that are missing."""
+"""Adds documents to a library: finds and reads them, splits them into passages, stores them, then makes vectors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from urllib.parse import unquote
 import turnwise.errors
 from turnwise.byline import byline
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
-from turnwise.documents.files import Found, Item, find, is_address, source_of, storable, without_secrets
-from turnwise.documents.parse import VERSION, read, require_supported
+from turnwise.documents.files import FoundDocuments, Item, find, is_address, source_of, storable, without_secrets
+from turnwise.documents.parse import VERSION, read_file, require_supported
 from turnwise.documents.uploads import UPLOAD, is_upload, upload_name, upload_source
-from turnwise.documents.workers import Read, Workers
+from turnwise.documents.workers import ReadDocument, Workers
 from turnwise.errors import DocumentError, LibraryError
-from turnwise.text import headed
+from turnwise.text import with_heading
 from turnwise.types import (
     AddReport,
     Document,
@@ -40,22 +40,22 @@ from turnwise.types import (
     Suspect,
 )
 
-PUT_AT_ONCE = 1000  # passages: to put a few takes as long as to put many
-PUT_AFTER = 2.0  # seconds: what is read should soon be found
-READ_AHEAD = 64  # documents that are being read
-BYTES_AHEAD = 64 * 1024 * 1024
-CHECKED_AT_ONCE = 60  # passages of one call that are checked before they are put in; of more, after their vectors
-EMBEDDED_AT_ONCE = 16  # passages, so that chats can write in between and progress is seen
-INSPECTED_AT_ONCE = 64  # passages, for the same reason
-LOOKED_UP_AT_ONCE = 32 * EMBEDDED_AT_ONCE
-TITLE, AUTHORS = "its title", "its authors"
+WRITE_BATCH_PASSAGES = 1000  # writing a few takes as long as writing many
+WRITE_AFTER_SECONDS = 2.0  # so that documents can be found soon after they are read
+MAX_READ_AHEAD_DOCUMENTS = 64
+MAX_READ_AHEAD_BYTES = 64 * 1024 * 1024
+MAX_CHECKED_PASSAGES = 60  # by one call before they are stored; more are checked later, after their vectors
+EMBED_BATCH_PASSAGES = 16  # small, so that chats can write in between and progress is visible
+INSPECT_BATCH_PASSAGES = 64  # for the same reason
+LOOKUP_BATCH_PASSAGES = 32 * EMBED_BATCH_PASSAGES
+IN_TITLE, IN_AUTHORS = "its title", "its authors"
 OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where documents go in a library, what they are marked with, and who alone may see them: a tenant, and of theirs
-    a conversation."""
+    """Where documents are filed: a collection and tags, and whether only one tenant, or one of its conversations
+    (`attached`), may see them."""
 
     collection: str = ""
     tags: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Shelf:
 
     @classmethod
     def of(cls, collection: str, tags: Iterable[str], tenant: str = "", attached: str = "") -> Shelf:
-        """The shelf that people name, in words that can be kept; a tag that is given twice counts once."""
+        """A shelf from user input: names made storable, duplicate and empty tags dropped."""
         kept = (storable(tag).strip() for tag in tags)
         tags = tuple(dict.fromkeys(tag for tag in kept if tag))
         return cls(storable(collection).strip(), tags, storable(tenant), storable(attached))
@@ -80,28 +80,30 @@ def add(
     inspector: Inspector | None = None,
     uploaded: bool = False,
 ) -> AddReport:
-    """Read files, folders, patterns, addresses and bibliographies into the index, and `contents` by their names. What
-    cannot be read is reported, and the rest goes on. `inspector` looks for instructions to the assistant in them; where
-    that would take long, what is left is named in the report, and `inspect_pending` looks at it.
-    Contents that were `uploaded`, or are for a tenant or a conversation, get a source of their own."""
+    """Read files, folders, glob patterns, URLs and bibliographies into the index, and `contents` by their names.
+
+    A document that cannot be read is reported, and the rest are still added. `inspector` looks for instructions to the
+    assistant; if there is too much to check right away, the report names the rest, for `inspect_pending`.
+    Contents that were `uploaded`, or belong to a tenant or a conversation, get a source name of their own."""
     found, shelf = find(sources), shelf or Shelf()
-    found.items += [_given(name, data, shelf, uploaded) for name, data in (contents or {}).items()]
+    found.items += [_content_item(name, data, shelf, uploaded) for name, data in (contents or {}).items()]
     return _add(index, found, shelf, progress, workers, inspector)
 
 
 def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None = None) -> bool:
-    """Read a document of the index again where its file is still there, and let its vectors be made again where it is
-    as it was. An address is not asked again: only `add` does that. Gives whether it was read. Raises DocumentError
-    where it can no more be read."""
+    """Read a document of the index again if its file still exists; if it is unchanged, only drop its vectors.
+
+    URLs are not fetched again: only `add` does that. Returns whether the file was read. Raises DocumentError if it can
+    no longer be read."""
     source, path = document.source, Path(document.source)
     if is_address(source) or is_upload(source) or not (path.is_absolute() and path.is_file()):
         index.forget_vectors(document.id)
         return False
     item = Item(source, path.name, path)
-    if document.reference and document.reference.key:  # a bibliography said more of it than it says itself
+    if document.reference and document.reference.key:  # keep what a bibliography said about it
         item = replace(item, title=document.title, date=document.date, reference=document.reference)
     shelf = Shelf(document.collection, document.tags, document.tenant, document.attached)
-    report = _add(index, Found([item]), shelf, inspector=inspector)
+    report = _add(index, FoundDocuments([item]), shelf, inspector=inspector)
     if report.failed:
         raise as_error(report.failed[0])
     if report.unchanged:
@@ -110,13 +112,13 @@ def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None
 
 
 def as_error(failure: Failure) -> DocumentError:
-    """The error that a failure was."""
+    """Turn a reported failure back into an exception."""
     kind = getattr(turnwise.errors, failure.code, DocumentError)
     error: DocumentError = kind(failure.message, failure.hint)
     return error
 
 
-def _given(name: str, data: bytes, shelf: Shelf, uploaded: bool) -> Item:
+def _content_item(name: str, data: bytes, shelf: Shelf, uploaded: bool) -> Item:
     if not (uploaded or shelf.tenant or shelf.attached):
         return Item(storable(name), name, data=data)
     return Item(upload_source(name, shelf.tenant, shelf.attached), upload_name(name), data=data)
@@ -124,14 +126,14 @@ def _given(name: str, data: bytes, shelf: Shelf, uploaded: bool) -> Item:
 
 def _add(
     index: Index,
-    found: Found,
+    found: FoundDocuments,
     shelf: Shelf,
     progress: Progress | None = None,
     workers: Workers | None = None,
     inspector: Inspector | None = None,
 ) -> AddReport:
     failed = [_failure(source, error) for source, error in found.failed]
-    adding = _Adding(index, shelf, failed, inspector)
+    adding = _AddRun(index, shelf, failed, inspector)
     with workers or Workers() as pool:
         try:
             for number, loaded in enumerate(_in_order(adding.load(found.items), pool), 1):
@@ -142,13 +144,13 @@ def _add(
             adding.flush()
             raise
         adding.flush()
-    _forget_entries(index, found)
+    _remove_stale_entries(index, found)
     return adding.report(found)
 
 
 @dataclass(slots=True)
 class _Loaded:
-    """A document whose bytes are here. Nothing is left to read where it is unchanged or has failed."""
+    """A document whose bytes are loaded. `digest` is empty if it is unchanged or failed, and so needs no reading."""
 
     item: Item
     name: str = ""
@@ -156,13 +158,13 @@ class _Loaded:
     digest: str = ""
     date: str = ""
     error: DocumentError | None = None
-    result: Future[Read] | None = None
-    size: int = 0  # of what is being read
+    result: Future[ReadDocument] | None = None
+    size: int = 0  # bytes being read
 
 
 @dataclass(slots=True)
-class _Adding:
-    """One call of `add`: what has become of the documents so far, and those that are still to be put in."""
+class _AddRun:
+    """One call of `add`: the outcomes so far, and the documents still to be stored."""
 
     index: Index
     shelf: Shelf
@@ -170,16 +172,16 @@ class _Adding:
     inspector: Inspector | None = None
     suspect: list[Suspect] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
-    checked: int = 0  # passages
+    checked: int = 0  # passages checked
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     passages: int = 0
     ready: list[Document] = field(default_factory=list)
-    put_at: float = field(default_factory=time.monotonic)
+    written_at: float = field(default_factory=time.monotonic)
 
     def load(self, items: Iterable[Item]) -> Iterator[_Loaded]:
         for item in items:
             try:
-                name, data, date = _bytes(item)
+                name, data, date = _bytes_of(item)
                 digest = _digest(item, data, self.shelf)
                 known = self.index.digest(item.source)
                 if known not in (None, digest):
@@ -191,7 +193,7 @@ class _Adding:
             yield _Loaded(item, name, b"" if unchanged else data, "" if unchanged else digest, date)
 
     def require_own(self, item: Item) -> None:
-        """Raise DocumentError where a document that is there is another tenant's: it would be theirs no more."""
+        """Raise DocumentError if the stored document belongs to another tenant, who would lose it."""
         own = Reach(self.shelf.tenant, (), (self.shelf.attached,) if self.shelf.attached else ())
         if self.index.document(item.source, own) is None:
             raise DocumentError(
@@ -210,12 +212,13 @@ class _Adding:
             except DocumentError as error:
                 self.fail(loaded, error)
         if self.ready and (
-            sum(len(each.chunks) for each in self.ready) >= PUT_AT_ONCE or time.monotonic() > self.put_at + PUT_AFTER
+            sum(len(each.chunks) for each in self.ready) >= WRITE_BATCH_PASSAGES
+            or time.monotonic() > self.written_at + WRITE_AFTER_SECONDS
         ):
             self.flush()
 
     def fail(self, loaded: _Loaded, error: DocumentError) -> None:
-        """Note a failure. A reader knows only the name of a file; people need to know where it is."""
+        """Record a failure, with the full path in place of the file name."""
         source, name = loaded.item.source, loaded.name or loaded.item.name
         failure = _failure(source, error)
         if failure.message.startswith(name) and not is_upload(source):
@@ -223,27 +226,27 @@ class _Adding:
         self.failed.append(failure)
 
     def flush(self) -> None:
-        """Put in what is ready. Where the library cannot take it, say what it has taken."""
+        """Store the documents that are ready. If the library fails, the error says how much was stored before."""
         ready, self.ready = self.ready, []
-        ready = inspected(ready, self.inspector, CHECKED_AT_ONCE - self.checked)
+        ready = inspect_documents(ready, self.inspector, MAX_CHECKED_PASSAGES - self.checked)
         self.checked += sum(each.flag is not None for document in ready for each in document.chunks)
         try:
             outcomes = self.index.put(ready) if ready else []
         except LibraryError as error:
             kept = self.outcomes["added"] + self.outcomes["updated"]
-            told = f"{str(error).rstrip('.')}. Put in before that, and safe: {kept:,} documents."
-            raise type(error)(told, error.hint) from error
+            message = f"{str(error).rstrip('.')}. Stored safely before that: {kept:,} documents."
+            raise type(error)(message, error.hint) from error
         self.outcomes.update(outcomes)
         self.passages += sum(
             len(each.chunks) for each, outcome in zip(ready, outcomes, strict=True) if outcome != "unchanged"
         )
         self.suspect += [
-            found for each in ready if (found := self.found_in(each)) and not self.index.trusts(each.content)
+            found for each in ready if (found := self.suspect_in(each)) and not self.index.trusts(each.content)
         ]
         self.unchecked += [each.source for each in ready if any(piece.flag is None for piece in each.chunks)]
-        self.put_at = time.monotonic()
+        self.written_at = time.monotonic()
 
-    def found_in(self, document: Document) -> Suspect | None:
+    def suspect_in(self, document: Document) -> Suspect | None:
         flagged = enumerate(each.flag for each in document.chunks)
         least = self.inspector.threshold if self.inspector else 1.0
         passages = tuple((place, flag) for place, flag in flagged if flag and flag.words and flag.score >= least)
@@ -251,22 +254,22 @@ class _Adding:
             return None
         return Suspect(document.source, document.title, passages, document.hidden)
 
-    def left(self, found: Found) -> list[str]:
-        """The sources of what is still to be checked, also where it is here since a call that was stopped."""
+    def sources_to_check(self, found: FoundDocuments) -> list[str]:
+        """Sources with unchecked passages, including those left over from an interrupted call."""
         if not self.inspector:
             return []
-        left = {*self.unchecked, *self.index.unchecked_in(each.source for each in found.items)}
-        return [each.source for each in found.items if each.source in left]
+        unchecked = {*self.unchecked, *self.index.unchecked_in(each.source for each in found.items)}
+        return [each.source for each in found.items if each.source in unchecked]
 
-    def report(self, found: Found) -> AddReport:
+    def report(self, found: FoundDocuments) -> AddReport:
         skipped = tuple(source_of(path) for path in found.skipped)
         added, updated, unchanged = (self.outcomes[each] for each in OUTCOMES)
-        suspect, unchecked = tuple(self.suspect), tuple(self.left(found))
+        suspect, unchecked = tuple(self.suspect), tuple(self.sources_to_check(found))
         return AddReport(added, updated, unchanged, self.passages, skipped, tuple(self.failed), suspect, unchecked)
 
 
 def _in_order(documents: Iterable[_Loaded], workers: Workers) -> Iterator[_Loaded]:
-    """The documents in their order, each when it is read; several are being read meanwhile."""
+    """Yield the documents in order, each once it is read, while others are being read ahead."""
     waiting: deque[_Loaded] = deque()
     for loaded in documents:
         if loaded.digest:
@@ -275,8 +278,8 @@ def _in_order(documents: Iterable[_Loaded], workers: Workers) -> Iterator[_Loade
         waiting.append(loaded)
         while waiting and (
             _is_read(waiting[0])
-            or len(waiting) > READ_AHEAD
-            or sum(each.size for each in waiting if not _is_read(each)) > BYTES_AHEAD
+            or len(waiting) > MAX_READ_AHEAD_DOCUMENTS
+            or sum(each.size for each in waiting if not _is_read(each)) > MAX_READ_AHEAD_BYTES
         ):
             yield waiting.popleft()
     while waiting:
@@ -287,8 +290,8 @@ def _is_read(loaded: _Loaded) -> bool:
     return loaded.result is None or loaded.result.done()
 
 
-def _bytes(item: Item) -> tuple[str, bytes, str]:
-    """The name, the bytes and the date of a document that is still only named."""
+def _bytes_of(item: Item) -> tuple[str, bytes, str]:
+    """Load a document. Returns its name, bytes and date."""
     if item.data is not None:
         require_supported(item.name)
         return item.name, item.data, item.date
@@ -298,23 +301,23 @@ def _bytes(item: Item) -> tuple[str, bytes, str]:
         fetched = fetch(item.name)
         return fetched.name, fetched.data, item.date or fetched.date
     require_supported(item.name)
-    data = read(item.path)
-    return item.name, data, item.date
+    return item.name, read_file(item.path), item.date
 
 
 def _digest(item: Item, data: bytes, shelf: Shelf) -> str:
-    """What tells whether a document has changed: its bytes, how they are read, where it goes and what is known of it.
-    So a document that is added again with other tags is put in again."""
+    """A hash that tells whether a document changed: its bytes, the reader version, its shelf and its metadata.
+
+    So a document that is added again with other tags is stored again."""
     reference = asdict(item.reference) if item.reference else None
-    whose = [shelf.tenant, shelf.attached] if shelf.tenant or shelf.attached else []
-    known = json.dumps([VERSION, shelf.collection, shelf.tags, item.title, item.date, reference, *whose])
+    owner = [shelf.tenant, shelf.attached] if shelf.tenant or shelf.attached else []
+    known = json.dumps([VERSION, shelf.collection, shelf.tags, item.title, item.date, reference, *owner])
     return hashlib.sha256(hashlib.sha256(data).digest() + known.encode()).hexdigest()
 
 
-def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
+def _document(loaded: _Loaded, read: ReadDocument, shelf: Shelf) -> Document:
     item = loaded.item
     reference = item.reference or (byline(read.chunks[0].text) if read.chunks else None)
-    written = str(reference.year) if reference and reference.year else ""
+    year = str(reference.year) if reference and reference.year else ""
     return Document(
         item.source,
         item.title or read.title,
@@ -322,7 +325,7 @@ def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
         read.chunks,
         shelf.collection,
         shelf.tags,
-        item.date or read.date or written or loaded.date or _changed(item.path),
+        item.date or read.date or year or loaded.date or _modified_date(item.path),
         reference,
         read.hidden,
         shelf.tenant,
@@ -330,63 +333,72 @@ def _document(loaded: _Loaded, read: Read, shelf: Shelf) -> Document:
     )
 
 
-def inspected(documents: Sequence[Document], inspector: Inspector | None, most: int) -> list[Document]:
-    """The documents with what a check finds in their passages, as far as these are no more than `most`. Of what is
-    hidden only instructions to the assistant are kept; where their title or an author is one, it goes the same way, for
-    all passages are shown with it."""
+def inspect_documents(documents: Sequence[Document], inspector: Inspector | None, limit: int) -> list[Document]:
+    """Return the documents with the flags of a check on their passages, up to `limit` passages.
+
+    Hidden text is kept only if it contains instructions to the assistant. A title or author that does is moved there
+    too, because it is shown with every passage."""
     if inspector is None:
         return [replace(each, hidden=()) for each in documents]
     sizes = itertools.accumulate(len(each.chunks) for each in documents)
-    looked_at = [each for each, size in zip(documents, sizes, strict=True) if size <= most]
-    flags = iter(inspector.inspect([headed(piece.heading, piece.text) for each in looked_at for piece in each.chunks]))
+    to_check = [each for each, size in zip(documents, sizes, strict=True) if size <= limit]
+    flags = iter(
+        inspector.inspect([with_heading(piece.heading, piece.text) for each in to_check for piece in each.chunks])
+    )
     checked = [
-        replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in looked_at
+        replace(each, chunks=tuple(replace(piece, flag=next(flags)) for piece in each.chunks)) for each in to_check
     ]
-    checked += documents[len(looked_at) :]
-    beside = [_beside(each) for each in checked]
-    found = iter(inspector.inspect([told.text for each in beside for told in each]))
+    checked += documents[len(to_check) :]
+    others = [_texts_besides_passages(each) for each in checked]
+    found = iter(inspector.inspect([text.text for texts in others for text in texts]))
     least = inspector.threshold
     return [
-        _without(each, [Hidden(told.where, flag.words) for told in around if (flag := next(found)).score >= least])
-        for each, around in zip(checked, beside, strict=True)
+        _without_instructions(
+            each, [Hidden(text.where, flag.words) for text in texts if (flag := next(found)).score >= least]
+        )
+        for each, texts in zip(checked, others, strict=True)
     ]
 
 
-def _beside(document: Document) -> list[Hidden]:
-    """What there is of a document besides its passages."""
+def _texts_besides_passages(document: Document) -> list[Hidden]:
+    """The texts of a document outside its passages: hidden text, title, file name, authors."""
     name = re.split(r"[/\\#]", unquote(document.source.removeprefix(UPLOAD)))[-1]
-    beside = [*document.hidden, Hidden(TITLE, _apart(document.title)), Hidden("its name", _apart(name))]
+    texts = [
+        *document.hidden,
+        Hidden(IN_TITLE, _words_of_name(document.title)),
+        Hidden("its name", _words_of_name(name)),
+    ]
     if document.reference and document.reference.authors:
-        beside.append(Hidden(AUTHORS, "\n".join(document.reference.authors)))
-    return beside
+        texts.append(Hidden(IN_AUTHORS, "\n".join(document.reference.authors)))
+    return texts
 
 
-def _apart(name: str) -> str:
-    """The words of a name, which may be joined by signs."""
+def _words_of_name(name: str) -> str:
+    """A name with spaces in place of the signs that join its words."""
     return re.sub(r"[-_+.]+", " ", name)
 
 
-def _without(document: Document, hidden: Sequence[Hidden]) -> Document:
+def _without_instructions(document: Document, hidden: Sequence[Hidden]) -> Document:
     where = {each.where for each in hidden}
     name = re.split(r"[/\\]", document.source.removeprefix(UPLOAD))[-1]
-    title = document.title if TITLE not in where else "Untitled" if "its name" in where else name
+    title = document.title if IN_TITLE not in where else "Untitled" if "its name" in where else name
     reference = document.reference
-    if reference and AUTHORS in where:
+    if reference and IN_AUTHORS in where:
         reference = replace(reference, authors=())
     return replace(document, title=title, reference=reference, hidden=tuple(dict.fromkeys(hidden)))
 
 
-def _changed(path: Path | None) -> str:
-    """The day on which a file was last changed; of what is no file, today."""
+def _modified_date(path: Path | None) -> str:
+    """The day a file was last modified, or today if there is no file."""
     try:
         moment = path.stat().st_mtime if path is not None else time.time()
-    except OSError:  # it has gone since
+    except OSError:  # deleted meanwhile
         moment = time.time()
     return time.strftime("%Y-%m-%d", time.localtime(moment))
 
 
-def _forget_entries(index: IndexDocuments, found: Found) -> None:
-    """Take out the entries that a bibliography had when it was added before, and has no more."""
+def _remove_stale_entries(index: IndexDocuments, found: FoundDocuments) -> None:
+    """Remove entries that a bibliography no longer contains."""
     if not found.bibliographies:
         return
     kept = {item.source for item in found.items}
@@ -397,23 +409,23 @@ def _forget_entries(index: IndexDocuments, found: Found) -> None:
 
 
 def remove(index: IndexDocuments, name: str) -> bool:
-    """Take a document out, named as in `documents()`, by a path or an address; of a bibliography the entries that have
-    no file. False where there is none of that name."""
+    """Remove a document, named as in `documents()`, by a path or by a URL. For a bibliography, remove its entries
+    without a file. Returns False if there is no such document."""
     if Path(name).suffix.lower() in BIBLIOGRAPHIES:
         beginning = f"{source_of(name)}#"
         entries = [each.source for each in index.documents(None) if each.source.startswith(beginning)]
         if [entry for entry in entries if index.remove(entry)]:
             return True
-    return any(index.remove(source) for source in _sources(name))
+    return any(index.remove(source) for source in _possible_sources(name))
 
 
 def trust(index: IndexFlags, name: str, trusted: bool = True) -> bool:
-    """Say that a document, named as in `remove`, is fine as it is, or no more. False where there is none."""
-    return any(index.trust(source, trusted) for source in _sources(name))
+    """Mark a document, named as for `remove`, as trusted or not. Returns False if there is no such document."""
+    return any(index.trust(source, trusted) for source in _possible_sources(name))
 
 
-def _sources(name: str) -> list[str]:
-    """The sources that a name may stand for."""
+def _possible_sources(name: str) -> list[str]:
+    """The sources that a name may refer to."""
     known = without_secrets(name) if is_address(name) else source_of(name)
     return list(dict.fromkeys((storable(name), known)))
 
@@ -425,12 +437,12 @@ def inspect_pending(
     stop: threading.Event | None = None,
     new: bool = False,
 ) -> int:
-    """Look at the passages that the check has not looked at, or only at the `new` ones, which no check has looked at,
-    until none is left or `stop` is set. Gives how many there were."""
+    """Check the passages this inspector has not checked, or only `new` ones that no inspector has, until none is left
+    or `stop` is set. Returns how many were checked."""
     done, after, total = 0, 0, 0
     if progress:
         total = sum(index.unchecked_in().values()) if new else index.counts().passages
-    while waiting := index.unchecked("" if new else inspector.by, after, INSPECTED_AT_ONCE):
+    while waiting := index.unchecked("" if new else inspector.by, after, INSPECT_BATCH_PASSAGES):
         if stop is not None and stop.is_set():
             return done
         flags = inspector.inspect([text for _, text in waiting])
@@ -442,16 +454,16 @@ def inspect_pending(
 
 
 def embed_pending(index: Index, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
-    """Make the vectors that are missing, longest passages first, until none is or `stop` is set. Gives how many."""
+    """Make missing vectors, longest passages first, until none is missing or `stop` is set. Returns how many."""
     made = 0
-    while waiting_for := index.unembedded(LOOKED_UP_AT_ONCE):
-        total = made + pending(index) if progress else 0  # looked up now and then: a database has to count them
+    while missing := index.unembedded(LOOKUP_BATCH_PASSAGES):
+        total = made + pending(index) if progress else 0  # not for every batch, because counting takes time
         if progress:
             progress("embedding", made, total)
-        for start in range(0, len(waiting_for), EMBEDDED_AT_ONCE):
+        for start in range(0, len(missing), EMBED_BATCH_PASSAGES):
             if stop is not None and stop.is_set():
                 return made
-            batch = waiting_for[start : start + EMBEDDED_AT_ONCE]
+            batch = missing[start : start + EMBED_BATCH_PASSAGES]
             vectors = index.embedder.embed_passages([text for _, text in batch])
             made += index.put_vectors({passage: vector for (passage, _), vector in zip(batch, vectors, strict=True)})
             if progress:

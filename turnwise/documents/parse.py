@@ -1,4 +1,4 @@
-"""Documents, read into text with its structure: which reader takes which kind, and what holds for all."""
+"""Parses documents into text with structure: picks the reader for each kind, and makes the checks common to all."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ KINDS: dict[str, tuple[str, ...]] = {
         .jl .sh .bash .sql .toml .yaml .yml .json .ini .cfg .proto""".split()
     ),
 }
-LARGEST = 256 * 1024 * 1024  # bytes of a file that is read
-LOOKED_BELOW = 10  # lines of a plain text, for whether one above them is a heading
-VERSION = 7  # of the readers: a document that an older one read is read again when it is added again
+MAX_FILE_BYTES = 256 * 1024 * 1024
+HEADING_LOOKAHEAD_LINES = 10  # in plain text, to decide whether the line above them is a heading
+VERSION = 7  # of the readers: adding a document again re-reads it if an older version read it
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
-_PURE = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in time that grows with the length
+_PURE_PYTHON = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in linear time
 _SIGNATURES = {
     b"%PDF-": "a PDF",
     b"PK\x03\x04": "a ZIP archive (as Word, PowerPoint and EPUB files are)",
@@ -48,17 +48,17 @@ _SIGNATURES = {
     b"\x1f\x8b": "a compressed file",
     b"\x7fELF": "a program",
 }
-_BEGINNING = {"PDF": b"%PDF-", **dict.fromkeys(("Word", "PowerPoint", "OpenDocument", "EPUB"), b"PK\x03\x04")}
+_EXPECTED_SIGNATURES = {"PDF": b"%PDF-", **dict.fromkeys(("Word", "PowerPoint", "OpenDocument", "EPUB"), b"PK\x03\x04")}
 
-_NOT_IN_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
-_MOST_RUBBISH = 0.05  # of the characters, in a file that still counts as text
+_BINARY_CHARACTER = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
+_MAX_BINARY_SHARE = 0.05  # of the characters in a text file
 _UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
-_TITLE = re.compile(  # one with a number may list things
+_TITLE = re.compile(  # only a numbered one may contain commas
     r"(?:\(?(?:\d{1,2}[.)]?){1,3}\s|[IVX]{1,5}\.\s|§ ?\d+\s)[^\W\d_a-z][^.;:!?|\t{}=<>\d]{1,59}[?]?"
     r"|[^\W\d_a-z][^.,;:!?|\t{}=<>\d]{1,59}[?]?"
 )
-_LETTER = re.compile(  # how letters begin and end, which is no heading
+_SALUTATION = re.compile(  # how letters begin and end: not a heading
     r"(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|kind|best|warm|yours|sincerely|regards|thanks|thank|"
     r"cheers|sehr|liebe[rs]?|hallo|guten|mit|viele|cher|chère|bonjour|cordialement|estimad[oa]|querid[oa]|hola|saludos)\b",
     re.I,
@@ -68,44 +68,44 @@ _SENTENCE_ENDS = re.compile(r"[a-z\d)][.!?][\"'”’)]*(?:\s|$)", re.I)
 
 
 def parse(path: Path) -> Parsed:
-    """The document at a path. Raises a DocumentError that says why it cannot be read."""
+    """Parse the document at a path. Raises DocumentError if it cannot be read."""
     require_supported(path.name)
-    return parse_bytes(path.name, read(path))
+    return parse_bytes(path.name, read_file(path))
 
 
-def read(path: Path) -> bytes:
-    """The bytes of a file. One that is being written meanwhile is refused, for half of it would be kept."""
-    hint = "Check the path and that you may read it."
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file. A file that is being written is refused, because only part of it would be stored."""
+    hint = "Check the path, and that you have permission to read it."
     try:
-        # A pipe put in the place of the file would keep us waiting for ever.
+        # Non-blocking, because a pipe in place of the file could block forever.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
                 raise UnreadableDocument(f"{path} is not a file.", "Give a file or a folder.")
-            data = file.read(LARGEST + 1)
+            data = file.read(MAX_FILE_BYTES + 1)
             after = os.fstat(file.fileno())
     except OSError as error:
         raise UnreadableDocument(f"{path} cannot be read: {error.strerror}.", hint) from error
-    if len(data) > LARGEST:
-        raise UnreadableDocument(f"{path} is larger than {LARGEST >> 20} MB.", "Divide it.")
+    if len(data) > MAX_FILE_BYTES:
+        raise UnreadableDocument(f"{path} is larger than {MAX_FILE_BYTES >> 20} MB.", "Split it.")
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise UnreadableDocument(f"{path} is being written.", "Add it again when that is done.")
     return data
 
 
 def parse_bytes(name: str, data: bytes) -> Parsed:
-    """The document in these bytes; the ending of its name says what kind it is."""
+    """Parse a document from bytes; the extension of its name decides the kind."""
     require_supported(name)
     if not data.strip():
         raise UnreadableDocument(f"{name} is empty.", "Leave it out or fill it.")
-    _require_honest(name, data)
+    _require_matching_content(name, data)
     builder = Builder()
     try:
         title = _read_into(builder, name, data)
         parsed = builder.build(clean(title) or Path(name).stem)
     except (DocumentError, MemoryError):
         raise
-    except Exception as error:  # the libraries behind the readers raise what they like on a broken file
+    except Exception as error:  # the libraries can raise anything on a broken file
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise UnreadableDocument(
             f"{name} cannot be read: {reason}", "Check that it opens in the program it is for."
@@ -122,8 +122,8 @@ def is_supported(name: str) -> bool:
 
 
 def is_pure(name: str) -> bool:
-    """Whether a document of that name is read without a library that a broken file could crash."""
-    return kind_of(name) in _PURE
+    """Whether such a document is read without a native library that a broken file could crash."""
+    return kind_of(name) in _PURE_PYTHON
 
 
 def kind_of(name: str) -> str:
@@ -133,13 +133,13 @@ def kind_of(name: str) -> str:
 def require_supported(name: str) -> None:
     if not is_supported(name):
         raise UnsupportedDocument(
-            f"{name} is not of a kind that can be read.",
-            f"These can: {', '.join(KINDS)}.",
+            f"{name} is not a supported kind of file.",
+            f"Supported: {', '.join(KINDS)}.",
         )
 
 
 def _read_into(builder: Builder, name: str, data: bytes) -> str:
-    """Put the document into the builder. Gives its title, "" where it has none."""
+    """Read the document into the builder. Returns its title, or ""."""
     match kind_of(name):
         case "PDF":
             from turnwise.documents.read_pdf import read_pdf
@@ -186,29 +186,30 @@ def _read_into(builder: Builder, name: str, data: bytes) -> str:
     return _read_text(text.replace("\r\n", "\n").replace("\r", "\n"), builder)
 
 
-def _require_honest(name: str, data: bytes) -> None:
-    """Refuse a file that is plainly of another kind than its name says."""
+def _require_matching_content(name: str, data: bytes) -> None:
+    """Refuse a file whose content is clearly not of the kind its name says."""
     kind = kind_of(name)
-    expected = _BEGINNING.get(kind)
+    expected = _EXPECTED_SIGNATURES.get(kind)
     if expected is not None and expected in data[:1024]:
         return
     found = next((what for signature, what in _SIGNATURES.items() if data.startswith(signature)), "")
     if kind in ("Word", "PowerPoint") and data.startswith(b"\xd0\xcf\x11\xe0"):
         raise EncryptedDocument(
             f"{name} is protected by a password, or of an old format.",
-            "Save a copy without the password, as it is now.",
+            "Save a copy without the password, in the current format.",
         )
     if found:
         raise UnreadableDocument(
-            f"{name} is not what its name says: it looks like {found}.", "Give it the ending of what it is."
+            f"{name} is not what its name says: it looks like {found}.", "Give it the matching extension."
         )
-    if expected is not None and kind != "PDF":  # of a PDF its reader says more
-        raise UnreadableDocument(f"{name} is not a {kind} file.", "Give it the ending of what it is.")
+    if expected is not None and kind != "PDF":  # the PDF reader gives a better error
+        raise UnreadableDocument(f"{name} is not a {kind} file.", "Give it the matching extension.")
 
 
 def _read_text(text: str, builder: Builder) -> str:
-    """Put a plain text into the builder; a line that is underlined is a heading, and so is a short one without an end
-    above sentences. Gives the main one, else ""."""
+    """Read plain text into the builder. Returns the main heading, or "".
+
+    An underlined line is a heading, and so is a short one without end punctuation above sentences."""
     paragraphs = _PARAGRAPH_END.split(text)
     for paragraph, after in zip_longest(paragraphs, paragraphs[1:], fillvalue=""):
         underlined = _UNDERLINED.match(paragraph)
@@ -216,35 +217,37 @@ def _read_text(text: str, builder: Builder) -> str:
             builder.heading(1 if underlined[2][0] == "=" else 2, underlined[1])
             builder.block(paragraph[underlined.end() :])
             continue
-        written: list[str] = []
+        kept: list[str] = []
         lines = paragraph.splitlines()
         for number, line in enumerate(lines):
             begins = number == 0 and paragraph is paragraphs[0]
-            below = lines[number + 1 : number + 1 + LOOKED_BELOW]
-            alone = not written or bool(below and _SENTENCE_ENDS.search(lines[number - 1]))
-            if alone and _is_heading(line, below or after[:1000].splitlines()[:LOOKED_BELOW]):
-                builder.block("\n".join(written))
-                written = []
+            below = lines[number + 1 : number + 1 + HEADING_LOOKAHEAD_LINES]
+            alone = not kept or bool(below and _SENTENCE_ENDS.search(lines[number - 1]))
+            if alone and _is_heading(line, below or after[:1000].splitlines()[:HEADING_LOOKAHEAD_LINES]):
+                builder.block("\n".join(kept))
+                kept = []
                 named = begins and line.strip()[0].isalpha() and not line.rstrip().endswith("?")
                 builder.heading(1 if named else 2, line.strip())
             else:
-                written.append(line)
-        builder.block("\n".join(written))
+                kept.append(line)
+        builder.block("\n".join(kept))
     return builder.main_heading
 
 
 def _is_heading(line: str, below: Sequence[str]) -> bool:
-    """Whether a line of a plain text stands above what follows as its heading: it is short, begins like a name or a
-    number and does not end, and below it begins a sentence whose first word would have fitted beside it."""
+    """Whether a line of plain text is the heading of what follows.
+
+    It is short, begins with a capital or a number, has no end punctuation, and the first word of the sentence below
+    would have fitted on the same line."""
     title = line.strip()
-    if not _TITLE.fullmatch(title) or _LETTER.match(title) or not below or not _SENTENCE_BEGINS.match(below[0]):
+    if not _TITLE.fullmatch(title) or _SALUTATION.match(title) or not below or not _SENTENCE_BEGINS.match(below[0]):
         return False
     fits = len(title) + 1 + len(below[0].split()[0]) <= 0.8 * len(below[0])
     return fits and any(map(_SENTENCE_ENDS.search, below))
 
 
 def decode(name: str, data: bytes) -> str:
-    """The text in these bytes, in any common encoding."""
+    """Decode text in any common encoding."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = data.decode("utf-16", "replace")
     else:
@@ -252,6 +255,6 @@ def decode(name: str, data: bytes) -> str:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = data.decode("cp1252", "replace")
-    if "\0" in text or len(_NOT_IN_TEXT.findall(text)) > len(text) * _MOST_RUBBISH:
-        raise UnreadableDocument(f"{name} is not text.", "Check that its ending says what it is.")
+    if "\0" in text or len(_BINARY_CHARACTER.findall(text)) > len(text) * _MAX_BINARY_SHARE:
+        raise UnreadableDocument(f"{name} is not text.", "Check that its extension is right.")
     return text

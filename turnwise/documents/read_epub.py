@@ -1,4 +1,4 @@
-"""EPUB books, read into headings and blocks, chapter by chapter in reading order."""
+"""Reads EPUB books into headings and blocks, chapter by chapter in reading order."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from turnwise.errors import EncryptedDocument, UnreadableDocument
 
 
 def read_epub(data: bytes, name: str, builder: Builder) -> str:
-    """Put the book into the builder. Gives the title it states, else "". A chapter that is missing is left out."""
+    """Read the book into the builder. Returns its stated title, or "". Missing chapters are skipped."""
     with open_archive(data, name) as archive:
         files = set(archive.namelist())
-        package_path = _package(archive, files, name)
+        package_path = _package_path(archive, files, name)
         package = ElementTree.fromstring(archive.read(package_path))
         chapters = [path for path in _spine(package, posixpath.dirname(package_path)) if path in files]
         if "META-INF/rights.xml" in files or (not chapters and "META-INF/encryption.xml" in files):
-            raise EncryptedDocument(f"{name} is protected by its seller.", "Books with copy protection cannot be read.")
+            raise EncryptedDocument(f"{name} is copy-protected.", "Books with copy protection cannot be read.")
         for chapter in chapters:
             read_html(archive.read(chapter).decode("utf-8-sig", "replace"), builder)
-    about = {_tag(each): (each.text or "").strip() for each in reversed(list(package.iter())) if each.text}
-    builder.date = iso_date(about.get("date", ""))
-    return as_title(about.get("title", ""))
+    metadata = {_tag(each): (each.text or "").strip() for each in reversed(list(package.iter())) if each.text}
+    builder.date = iso_date(metadata.get("date", ""))
+    return as_title(metadata.get("title", ""))
 
 
-def _package(archive: ZipFile, files: set[str], name: str) -> str:
-    """Where the book says what it consists of."""
+def _package_path(archive: ZipFile, files: set[str], name: str) -> str:
+    """The path of the package file, which lists the contents of the book."""
     if "META-INF/container.xml" in files:
         for each in ElementTree.fromstring(archive.read("META-INF/container.xml")).iter():
             if _tag(each) == "rootfile" and (path := each.get("full-path", "")) in files:
                 return path
-    raise UnreadableDocument(f"{name} is not a readable EPUB.", "Check that it opens in a reader for books.")
+    raise UnreadableDocument(f"{name} is not a readable EPUB.", "Check that it opens in an e-book reader.")
 
 
 def _spine(package: Element, folder: str) -> list[str]:

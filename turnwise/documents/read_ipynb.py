@@ -1,4 +1,4 @@
-"""Jupyter notebooks, read into headings and blocks: text, code, and what the code printed."""
+"""Reads Jupyter notebooks into headings and blocks: text, code and output."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from turnwise.documents.blocks import Builder
 from turnwise.documents.read_markdown import read_markdown
 from turnwise.errors import UnreadableDocument
 
-LONGEST_OUTPUT = 2000  # characters of what a cell printed
-_COLOUR = re.compile("\x1b\\[[\\d;]*[A-Za-z]")
+MAX_OUTPUT_CHARS = 2000  # of one output
+_ANSI_COLOUR = re.compile("\x1b\\[[\\d;]*[A-Za-z]")
 
 
 def read_ipynb(text: str, name: str, builder: Builder) -> str:
-    """Put the cells into the builder. Gives the title: the first main heading, else ""."""
+    """Read the cells into the builder. Returns the first main heading, or ""."""
     try:
         notebook = json.loads(text)
         cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
@@ -28,8 +28,8 @@ def read_ipynb(text: str, name: str, builder: Builder) -> str:
         elif cell.get("cell_type") == "code":
             builder.block(source, code=True)
             for output in cell.get("outputs", ()):
-                printed = _COLOUR.sub("", _output(output)).strip()
-                builder.block(f"Output:\n{printed[:LONGEST_OUTPUT]}" if printed else "", code=True, tight=True)
+                printed = _ANSI_COLOUR.sub("", _output(output)).strip()
+                builder.block(f"Output:\n{printed[:MAX_OUTPUT_CHARS]}" if printed else "", code=True, tight=True)
         else:
             builder.block(source)
     return builder.main_heading

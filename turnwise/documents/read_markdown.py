@@ -1,4 +1,4 @@
-"""Markdown, read into headings and blocks."""
+"""Reads Markdown into headings and blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from turnwise.documents.blocks import Builder, iso_date
 from turnwise.documents.read_html import read_html
-from turnwise.documents.unseen import hiding, writes_white
+from turnwise.documents.unseen import makes_text_white, reason_hidden
 from turnwise.text import is_field
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
@@ -21,12 +21,12 @@ _ELEMENT = re.compile(r"<(/?)([a-zA-Z][\w-]{0,30})((?:[^<>\"']|\"[^\"<]{0,2000}\
 _VOID = ("br", "img", "hr", "input", "meta", "link", "wbr")
 _HIDDEN = re.compile(r"(?:^|\s)hidden(?:$|[\s=/])", re.IGNORECASE)
 _STYLE = re.compile(r"\bstyle\s{0,3}=\s{0,3}(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
-MOST_OPEN = 1000  # elements of a name inside of one another
+MAX_OPEN_ELEMENTS = 1000  # of the same name, nested
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 def read_markdown(text: str, builder: Builder) -> str:
-    """Put the document into the builder. Gives its title: the first main heading, else the front matter's, else ""."""
+    """Read the document into the builder. Returns the first main heading, else the front matter's title, else ""."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front[1]) if front else None
@@ -35,35 +35,35 @@ def read_markdown(text: str, builder: Builder) -> str:
     if front:
         builder.hide("its front matter", front[1])
     parser, env = MarkdownIt("commonmark").enable("table"), dict[str, Any]()
-    veil = _Veil(builder)
+    tracker = _HiddenTracker(builder)
     for node in SyntaxTreeNode(parser.parse(text[front.end() :] if front else text, env)).children:
         if node.type == "html_block":
-            veil.pass_tags(node.content)
-        if veil.is_drawn:
-            builder.hide(veil.why, _text(node, builder))
+            tracker.read_tags(node.content)
+        if tracker.is_hidden:
+            builder.hide(tracker.why, _text(node, builder))
         else:
-            _read(node, builder)
+            _add_node(node, builder)
     for name, reference in env.get("references", {}).items():
         builder.hide("a link that is not shown", f"{name} {reference['title']}" if reference["title"] else "")
     return builder.main_heading or (titled[1].strip("\"'") if titled else "")
 
 
-class _Veil:
-    """Follows the tags of HTML in Markdown: what stands between one that hides and its end is not seen."""
+class _HiddenTracker:
+    """Follows HTML tags in Markdown: everything up to the end of a hidden element is hidden."""
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._open: list[tuple[str, str]] = []  # elements from the one that hides on, with why
+        self._open: list[tuple[str, str]] = []  # the hidden element and those of its name inside it, with the reason
 
     @property
-    def is_drawn(self) -> bool:
+    def is_hidden(self) -> bool:
         return bool(self._open)
 
     @property
     def why(self) -> str:
         return self._open[0][1]
 
-    def pass_tags(self, html: str) -> None:
+    def read_tags(self, html: str) -> None:
         for closing, name, attributes in _ELEMENT.findall(html):
             name = name.lower()
             if closing:
@@ -72,21 +72,21 @@ class _Veil:
             elif name in _VOID or attributes.endswith("/"):
                 continue
             elif self._open:
-                if name == self._open[-1][0] and len(self._open) < MOST_OPEN:
+                if name == self._open[-1][0] and len(self._open) < MAX_OPEN_ELEMENTS:
                     self._open.append((name, ""))
-            elif why := _hiding(attributes):
+            elif why := _reason_hidden(attributes):
                 self._open.append((name, why))
 
 
-def _hiding(attributes: str) -> str:
+def _reason_hidden(attributes: str) -> str:
     if _HIDDEN.search(attributes):
         return "text that is not displayed"
     styled = _STYLE.search(attributes)
     style = (styled[1] or styled[2] or styled[3] or "") if styled else ""
-    return hiding(style) or ("white text" if writes_white(style) else "")
+    return reason_hidden(style) or ("white text" if makes_text_white(style) else "")
 
 
-def _read(node: SyntaxTreeNode, builder: Builder) -> None:
+def _add_node(node: SyntaxTreeNode, builder: Builder) -> None:
     if node.type == "heading":
         builder.heading(int(node.tag[1]), _text(node, builder))
     elif node.type == "html_block":
@@ -121,9 +121,9 @@ def _rows(node: SyntaxTreeNode, builder: Builder) -> Iterator[list[str]]:
 
 
 def _text(node: SyntaxTreeNode, builder: Builder) -> str:
-    """What a reader sees of a block: its words, without the marks."""
+    """The visible text of a block, without markup."""
     if node.type == "inline":
-        return _seen(node, builder)
+        return _visible_text(node, builder)
     if node.type in ("bullet_list", "ordered_list", "table"):
         return "\n".join(_lines(node, builder))
     if not node.children:
@@ -131,18 +131,19 @@ def _text(node: SyntaxTreeNode, builder: Builder) -> str:
     return "\n".join(_text(child, builder) for child in node.children)
 
 
-def _seen(line: SyntaxTreeNode, builder: Builder) -> str:
-    """The words of a paragraph; those between tags that hide them are kept apart, and so are comments. Its lines become
-    one, unless each reads "name: value"."""
-    veil, lines = _Veil(builder), [""]
+def _visible_text(line: SyntaxTreeNode, builder: Builder) -> str:
+    """The visible text of a paragraph; hidden elements and comments are kept as hidden text.
+
+    Its lines are joined into one, unless each reads "name: value"."""
+    tracker, lines = _HiddenTracker(builder), [""]
     hidden: dict[str, list[str]] = {}
     for child in line.children:
         if child.type == "html_inline":
             if child.content.startswith("<!--"):
                 builder.hide("an HTML comment", child.content[4:].removesuffix("-->"))
-            veil.pass_tags(child.content)
-        if veil.is_drawn:
-            hidden.setdefault(veil.why, []).append(_inline(child))
+            tracker.read_tags(child.content)
+        if tracker.is_hidden:
+            hidden.setdefault(tracker.why, []).append(_inline(child))
         elif child.type == "softbreak":
             lines.append("")
         else:

@@ -1,4 +1,4 @@
-"""OpenDocument texts, read into headings and blocks."""
+"""Reads OpenDocument texts into headings and blocks."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ from xml.etree.ElementTree import Element
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title, iso_date
 
-_NEVER_SEEN = ("text:hidden-text", "text:hidden-paragraph")
-_STYLED = ("text:span", "text:p", "text:h", *_NEVER_SEEN)
+_HIDDEN_TAGS = ("text:hidden-text", "text:hidden-paragraph")
+_STYLED_TAGS = ("text:span", "text:p", "text:h", *_HIDDEN_TAGS)
 _NAME = re.compile(r"\{urn:oasis:names:tc:opendocument:xmlns:(\w+):[\d.]+\}(\S+)")
 
 
 def read_odt(data: bytes, name: str, builder: Builder) -> str:
-    """Put the document into the builder. Gives its title: the properties', else the first main heading, else ""."""
+    """Read the document into the builder. Returns the title in its properties, else the first main heading, else ""."""
     with open_archive(data, name) as archive:
         content = ElementTree.fromstring(archive.read("content.xml"))
-        about = (
+        metadata = (
             ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else Element("none")
         )
-    _hide(content, builder)
+    _extract_hidden(content, builder)
     for body in content.iter():
         if _tag(body) == "office:text":
-            _read(body, builder)
+            _add_blocks(body, builder)
     dc = "{http://purl.org/dc/elements/1.1/}"
-    builder.date = iso_date(about.findtext(f".//{dc}date") or "")
-    return as_title(about.findtext(f".//{dc}title") or "") or builder.main_heading
+    builder.date = iso_date(metadata.findtext(f".//{dc}date") or "")
+    return as_title(metadata.findtext(f".//{dc}title") or "") or builder.main_heading
 
 
-def _hide(content: Element, builder: Builder) -> None:
-    """Take out of a document what its readers do not see, and keep it apart: comments, and hidden text."""
+def _extract_hidden(content: Element, builder: Builder) -> None:
+    """Move comments and hidden text out of the document, into the builder's hidden text."""
     hidden = {
-        _named(style, "name")
+        _attribute(style, "name")
         for style in content.iter()
-        if _tag(style) == "style:style" and any(_named(each, "display") == "none" for each in style)
+        if _tag(style) == "style:style" and any(_attribute(each, "display") == "none" for each in style)
     }
     for parent in list(content.iter()):
         for place, node in reversed(list(enumerate(parent))):
             tag = _tag(node)
             comment = tag in ("office:annotation", "text:note-comment")
-            if not comment and not (tag in _STYLED and (_named(node, "style-name") in hidden or tag in _NEVER_SEEN)):
+            if not comment and not (
+                tag in _STYLED_TAGS and (_attribute(node, "style-name") in hidden or tag in _HIDDEN_TAGS)
+            ):
                 continue
             builder.hide("a comment" if comment else "hidden text", _text(node))
             parent.remove(node)
@@ -52,12 +54,12 @@ def _hide(content: Element, builder: Builder) -> None:
                 parent.text = (parent.text or "") + (node.tail or "")
 
 
-def _named(node: Element, name: str) -> str:
-    """An attribute by its name, of any namespace."""
+def _attribute(node: Element, name: str) -> str:
+    """An attribute by its name, in any namespace."""
     return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")
 
 
-def _read(body: Element, builder: Builder) -> None:
+def _add_blocks(body: Element, builder: Builder) -> None:
     for node in body:
         match _tag(node):
             case "text:h":
@@ -71,7 +73,7 @@ def _read(body: Element, builder: Builder) -> None:
                 rows = (row for row in node.iter() if _tag(row) == "table:table-row")
                 builder.table([_text(cell) for cell in row if _tag(cell) == "table:table-cell"] for row in rows)
             case "text:section":
-                _read(node, builder)
+                _add_blocks(node, builder)
             case "text:p":
                 builder.block(_text(node))
 

@@ -1,4 +1,4 @@
-"""PowerPoint files, read into headings and blocks: a slide is a page."""
+"""Reads PowerPoint files into headings and blocks; a slide is a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwise.documents.read_docx import hide_properties
 
 
 def read_pptx(data: bytes, name: str, builder: Builder) -> str:
-    """Put the slides into the builder, with their notes. Gives the title: the properties', else the first slide's."""
+    """Read slides and notes into the builder. Returns the title in the properties, else of the first slide."""
     open_archive(data, name).close()
     presentation = pptx.Presentation(io.BytesIO(data))
     for number, slide in enumerate(presentation.slides, 1):
@@ -22,16 +22,16 @@ def read_pptx(data: bytes, name: str, builder: Builder) -> str:
         heading = (_text(title) if title is not None else "") or f"Slide {number}"
         notes = _notes(slide)
         shapes = [each for each in _shapes(slide.shapes) if title is None or each.shape_id != title.shape_id]
-        beside = [each for each in shapes if _is_beside(each, presentation)]
-        for shape in beside:
+        off_slide = [each for each in shapes if _is_off_slide(each, presentation)]
+        for shape in off_slide:
             builder.hide("text outside of the slide", shape.text_frame.text if shape.has_text_frame else "")
-        shapes = [each for each in shapes if each not in beside]
-        if notes or any(_holds_text(shape) for shape in shapes):
+        shapes = [each for each in shapes if each not in off_slide]
+        if notes or any(_has_text(shape) for shape in shapes):
             builder.heading(1, heading)
-        elif title is not None:  # all there is
+        elif title is not None:  # the only text on the slide
             builder.block(_text(title), page=number)
         for shape in shapes:
-            _put(shape, number, builder)
+            _add_shape(shape, number, builder)
         builder.block(f"Notes: {notes}" if notes else "", page=number)
     properties = presentation.core_properties
     hide_properties(properties, builder)
@@ -41,7 +41,7 @@ def read_pptx(data: bytes, name: str, builder: Builder) -> str:
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:
-    """The shapes of a slide, those in groups too."""
+    """The shapes of a slide, including those in groups."""
     waiting = list(shapes)[::-1]
     while waiting:
         shape = waiting.pop()
@@ -51,15 +51,15 @@ def _shapes(shapes: Any) -> Iterator[Any]:
             yield shape
 
 
-def _is_beside(shape: Any, presentation: Any) -> bool:
-    """Whether a shape lies outside of its slide. One in a group is measured by that, so it is taken to be on it."""
+def _is_off_slide(shape: Any, presentation: Any) -> bool:
+    """Whether a shape lies outside its slide. Shapes in groups have relative positions, so they count as on it."""
     if None in (shape.left, shape.top, shape.width, shape.height) or shape._element.getparent().tag.endswith("grpSp"):
         return False
     across = shape.left + shape.width <= 0 or shape.left >= presentation.slide_width
     return bool(across or shape.top + shape.height <= 0 or shape.top >= presentation.slide_height)
 
 
-def _put(shape: Any, page: int, builder: Builder) -> None:
+def _add_shape(shape: Any, page: int, builder: Builder) -> None:
     if getattr(shape, "has_table", False):
         builder.table(([cell.text for cell in row.cells] for row in shape.table.rows), page)
         return
@@ -72,7 +72,7 @@ def _put(shape: Any, page: int, builder: Builder) -> None:
         builder.block(marked, page, tight=number > 0)
 
 
-def _holds_text(shape: Any) -> bool:
+def _has_text(shape: Any) -> bool:
     return getattr(shape, "has_table", False) or (shape.has_text_frame and bool(shape.text_frame.text.strip()))
 
 

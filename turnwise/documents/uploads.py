@@ -1,4 +1,4 @@
-"""Documents that were sent, not found: what they are called, and under which source an index keeps them."""
+"""Uploaded documents: their names, and the sources under which an index stores them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from urllib.parse import quote
 from turnwise.documents.files import storable
 
 UPLOAD = "upload:"
-LONGEST_NAME = 200  # characters
+MAX_NAME_CHARS = 200
 
-_UNSEEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # these turn the direction of what is shown
+_DIRECTION_MARKS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def upload_name(name: str) -> str:
-    """The name of a file as it may be kept and shown: without the folders it was in, and with nothing unseen in it."""
+    """A file name that is safe to store and show: without folders and invisible characters."""
     last = re.split(r"[/\\]", storable(name))[-1]
-    seen = "".join(c for c in _UNSEEN.sub("", last) if unicodedata.category(c) not in ("Cc", "Zl", "Zp")).strip()
-    stem, dot, ending = seen.rpartition(".")
-    return f"{stem[: LONGEST_NAME - len(ending) - 1]}{dot}{ending}" if dot and len(ending) < 20 else seen[:LONGEST_NAME]
+    visible = "".join(
+        c for c in _DIRECTION_MARKS.sub("", last) if unicodedata.category(c) not in ("Cc", "Zl", "Zp")
+    ).strip()
+    stem, dot, ending = visible.rpartition(".")
+    return (
+        f"{stem[: MAX_NAME_CHARS - len(ending) - 1]}{dot}{ending}"
+        if dot and len(ending) < 20
+        else visible[:MAX_NAME_CHARS]
+    )
 
 
 def upload_source(name: str, tenant: str = "", attached: str = "") -> str:
-    """The source of a document that was sent, which is no other's: those of a tenant or a conversation say so."""
+    """The source of an uploaded document, unique to its tenant and conversation if given."""
     if not tenant and not attached:
         return UPLOAD + upload_name(name)
     return f"{UPLOAD}{quote(storable(tenant), safe='')}/{quote(storable(attached), safe='')}/{upload_name(name)}"

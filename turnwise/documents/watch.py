@@ -1,4 +1,4 @@
-"""A library kept up to date with folders, by looking at them again and again: that works on every disk and system."""
+"""Keeps a library up to date with folders by polling, which works on every file system."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from turnwise.documents.files import files_below, real_path, source_of
 from turnwise.documents.ingest import Shelf, add, remove
 from turnwise.types import AddReport, Index, Inspector
 
-EVERY = 2.0  # seconds between two looks
-LEISURE = 10  # times as long as a look takes: large folders are looked at less often
+EVERY = 2.0  # seconds between two scans
+MIN_INTERVAL_FACTOR = 10  # wait at least this many times the duration of a scan: large folders are scanned less often
 
-Stamp = tuple[int, int, int]  # when it was changed, how long it is, and which file it is
+Stamp = tuple[int, int, int]  # modification time, size and inode
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was found at one look: the files that were read again, what became of them, and those taken out."""
+    """The result of one scan: the files read again with a report, and the documents removed."""
 
     read: tuple[str, ...]
     report: AddReport
@@ -30,39 +30,40 @@ class Change:
 
 
 class Watched:
-    """The files of some folders. Each look gives what has changed since it was last given."""
+    """The files of some folders. Each `look` returns the changes since the last one."""
 
     def __init__(self, sources: Sequence[Path | str]) -> None:
         self._sources = [real_path(source) for source in sources]
         self._folders = [source for source in self._sources if os.path.isdir(source)]
-        self._were = self._identities()
-        self._given = self._before = self._stamps()
+        self._identities_before = self._identities()
+        self._reported = self._before = self._stamps()
 
     def look(self) -> tuple[list[Path], list[Path]]:
-        """The files that are new or have changed, and those that have gone. A file that is being written counts when
-        two looks found it the same; one that is being replaced has not gone."""
+        """Return the new or changed files, and the deleted ones.
+
+        In case a file is being written or replaced, two looks in a row must find the same state, or miss the file."""
         now = self._stamps()
         settled = [path for path, stamp in now.items() if self._before.get(path) == stamp]
-        changed = [path for path in settled if self._given.get(path) != now[path]]
-        gone = [path for path in self._given if path not in now and path not in self._before]
-        if self._identities() != self._were:  # a folder has been moved, or its disk taken away
+        changed = [path for path in settled if self._reported.get(path) != now[path]]
+        gone = [path for path in self._reported if path not in now and path not in self._before]
+        if self._identities() != self._identities_before:  # a folder was moved, or its disk was unmounted
             gone = []
-        self._given = {path: stamp for path, stamp in self._given.items() if path not in gone}
-        self._given |= {path: now[path] for path in changed}
+        self._reported = {path: stamp for path, stamp in self._reported.items() if path not in gone}
+        self._reported |= {path: now[path] for path in changed}
         self._before = now
         return changed, gone
 
     def bibliographies(self) -> list[Path]:
-        return [path for path in self._given if path.suffix.lower() in BIBLIOGRAPHIES]
+        return [path for path in self._reported if path.suffix.lower() in BIBLIOGRAPHIES]
 
     def _stamps(self) -> dict[Path, Stamp]:
         stamps = {}
         for path in files_below(self._sources):
             try:
-                found = path.stat()
+                status = path.stat()
             except OSError:
-                continue  # it has gone since
-            stamps[path] = (found.st_mtime_ns, found.st_size, found.st_ino)
+                continue  # deleted meanwhile
+            stamps[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
         return stamps
 
     def _identities(self) -> list[tuple[int, int] | None]:
@@ -77,16 +78,16 @@ def watch(
     stop: threading.Event | None = None,
     inspector: Inspector | None = None,
 ) -> Iterator[Change]:
-    """Bring the index up to date with what is watched, until `stop` is set. Gives each change once it is in."""
+    """Keep the index up to date with the watched files until `stop` is set. Yields each change once it is stored."""
     stop = stop or threading.Event()
-    looking = 0.0
-    while not stop.wait(max(every, LEISURE * looking)):
+    duration = 0.0
+    while not stop.wait(max(every, MIN_INTERVAL_FACTOR * duration)):
         begun = time.monotonic()
         changed, gone = watched.look()
-        looking = time.monotonic() - begun
+        duration = time.monotonic() - begun
         if not changed and not gone:
             continue
-        # What a bibliography says of a file belongs to it.
+        # Bibliographies are added again too, because their metadata belongs to the changed files.
         report = add(index, [*changed, *watched.bibliographies()] if changed else [], shelf=shelf, inspector=inspector)
         removed = [source_of(path) for path in gone if remove(index, source_of(path))]
         yield Change(tuple(source_of(path) for path in changed), report, tuple(removed))
@@ -94,7 +95,7 @@ def watch(
 
 def _identity(folder: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

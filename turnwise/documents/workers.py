@@ -1,4 +1,4 @@
-"""Reading in processes of their own, so that no file can take the library down: each has a limit of time and memory."""
+"""Reads documents in separate processes with time and memory limits, so that no file can crash the library."""
 
 from __future__ import annotations
 
@@ -19,56 +19,60 @@ from turnwise.documents.parse import is_pure, parse_bytes
 from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Chunk, Hidden
 
-SECONDS = 120  # of computing, for one document
-LONGEST = 360.0  # seconds on the clock: the machine may have other work
-MEMORY = 2 * 1024**3  # bytes
-MOST_WORKERS = 4
-SMALL = 64 * 1024  # bytes of a file that is read in our own process, if its reader is Python code
-FEW = 512 * 1024  # bytes of such files altogether: from there on it pays to start a worker
+CPU_SECONDS = 120  # for one document
+TIMEOUT_SECONDS = 360.0  # wall clock; longer, because the machine may be busy
+MEMORY_BYTES = 2 * 1024**3
+MAX_WORKERS = 4
+SMALL_FILE_BYTES = 64 * 1024  # a smaller file is read in our own process if its reader is pure Python
+MAX_LOCAL_BYTES = 512 * 1024  # of such files in total: beyond that, starting a worker pays off
 
-LONGEST_MESSAGE = 1 << 30  # bytes
-_HINT = "It may be damaged or made to do harm. All others were read."
+MAX_MESSAGE_BYTES = 1 << 30
+_HINT = "It may be damaged or malicious. The other documents were read."
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A document that was read and cut into passages."""
+class ReadDocument:
+    """A document that was read and split into passages."""
 
     title: str
     date: str
     chunks: tuple[Chunk, ...]
-    hidden: tuple[Hidden, ...] = ()  # what its readers do not see
+    hidden: tuple[Hidden, ...] = ()  # text that people do not see
 
 
-def read_document(name: str, data: bytes) -> Read:
-    """Read a document and cut it into passages, here and now."""
+def read_document(name: str, data: bytes) -> ReadDocument:
+    """Read a document and split it into passages, in this process."""
     parsed = parse_bytes(name, data)
-    return Read(parsed.title, parsed.date, tuple(chunk(parsed)), parsed.hidden)
+    return ReadDocument(parsed.title, parsed.date, tuple(chunk(parsed)), parsed.hidden)
 
 
 class Workers:
-    """A few processes that read documents, started when there is work for them."""
+    """A few processes that read documents, started when needed."""
 
     def __init__(
-        self, seconds: int = SECONDS, longest: float = LONGEST, memory: int = MEMORY, prelude: str = ""
+        self,
+        seconds: int = CPU_SECONDS,
+        timeout: float = TIMEOUT_SECONDS,
+        memory: int = MEMORY_BYTES,
+        prelude: str = "",
     ) -> None:
         self._seconds = seconds
-        self._longest = longest
+        self._timeout = timeout
         self._memory = memory
         self._prelude = prelude  # code that a worker runs first
-        self._threads = ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_WORKERS), "turnwise-reading")
+        self._threads = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_WORKERS), "turnwise-reading")
         self._local = threading.local()
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._read_here = 0
+        self._local_bytes = 0
         self._closed = False
 
-    def read(self, name: str, data: bytes) -> Future[Read]:
-        """A document to be. A small one of a harmless kind is read at once: a worker takes longer to start."""
-        if is_pure(name) and len(data) <= SMALL and self._read_here + len(data) <= FEW:
-            self._read_here += len(data)
-            return done(lambda: read_document(name, data))
+    def read(self, name: str, data: bytes) -> Future[ReadDocument]:
+        """Read a document. A small one of a harmless kind is read here, because starting a worker takes longer."""
+        if is_pure(name) and len(data) <= SMALL_FILE_BYTES and self._local_bytes + len(data) <= MAX_LOCAL_BYTES:
+            self._local_bytes += len(data)
+            return run_now(lambda: read_document(name, data))
         return self._threads.submit(self._ask, name, data)
 
     def close(self) -> None:
@@ -77,7 +81,7 @@ class Workers:
             process.kill()
         self._threads.shutdown(cancel_futures=True)
         for process in self._processes:
-            _end(process)
+            _reap(process)
 
     def __enter__(self) -> Workers:
         return self
@@ -85,26 +89,26 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, name: str, data: bytes) -> Read:
-        """Have the worker of this thread read a document. One that runs over its time is killed, and replaced."""
+    def _ask(self, name: str, data: bytes) -> ReadDocument:
+        """Let this thread's worker read a document. A worker that takes too long is killed and replaced."""
         try:
             process = self._process()
         except OSError as error:
             raise UnreadableDocument(
-                f"{name} cannot be read: no process can be started: {error}", "Try again."
+                f"{name} cannot be read, because no process can be started: {error}", "Try again."
             ) from error
         late = threading.Event()
-        timer = threading.Timer(self._longest, _stop, (process, late))
+        timer = threading.Timer(self._timeout, _kill_late, (process, late))
         timer.daemon = True
         timer.start()
         try:
             assert process.stdin is not None
             assert process.stdout is not None
             _send(process.stdin, json.dumps(name).encode(), data)
-            return _told(json.loads(_receive(process.stdout)))
+            return _parse_result(json.loads(_receive(process.stdout)))
         except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
             process.kill()
-            raise self._died(name, process.wait(), late.is_set()) from error
+            raise self._failure(name, process.wait(), late.is_set()) from error
         finally:
             timer.cancel()
 
@@ -113,22 +117,22 @@ class Workers:
         if process is None or process.poll() is not None:
             if process is not None:
                 self._processes.remove(process)
-                _end(process)
+                _reap(process)
             process = self._local.process = _start(self._seconds, self._memory, self._prelude)
             self._processes.append(process)
             if self._closed:  # while it was starting
                 process.kill()
         return process
 
-    def _died(self, name: str, status: int, late: bool) -> DocumentError:
+    def _failure(self, name: str, status: int, late: bool) -> DocumentError:
         if late or status == -getattr(signal, "SIGXCPU", 0):
-            seconds = self._longest if late else self._seconds
+            seconds = self._timeout if late else self._seconds
             return UnreadableDocument(f"{name} takes longer than {seconds:g} seconds to read.", _HINT)
-        return UnreadableDocument(f"{name} broke the program that reads it (status {status}).", _HINT)
+        return UnreadableDocument(f"{name} crashed the process that reads it (status {status}).", _HINT)
 
 
-def done(work: Callable[[], T]) -> Future[T]:
-    """The outcome of some work, done here and now, as a future."""
+def run_now(work: Callable[[], T]) -> Future[T]:
+    """Run some work right away and return its outcome as a future."""
     future: Future[T] = Future()
     try:
         future.set_result(work())
@@ -141,8 +145,8 @@ def done(work: Callable[[], T]) -> Future[T]:
 
 
 def _start(seconds: int, memory: int, prelude: str) -> subprocess.Popen[bytes]:
-    """Start a worker with our paths of modules, and with nothing else of ours: neither the main module, which may be a
-    script that would run again, nor the folder we are in, where a document may be named like a module."""
+    """Start a worker with our module path and nothing else: not the main module, which may be a script that would run
+    again, nor the current folder, where a document may be named like a module."""
     paths = [os.path.abspath(path) for path in sys.path if path]
     code = (
         f"import sys; sys.path[:] = {paths!r}; {prelude}\n"
@@ -153,11 +157,11 @@ def _start(seconds: int, memory: int, prelude: str) -> subprocess.Popen[bytes]:
 
 
 def work(seconds: int, memory: int) -> None:
-    """What a worker does: read what it is given, one document after the other, until the pipe is closed. It answers in
-    JSON, which cannot make our process run anything, whatever has become of the worker."""
+    """The main loop of a worker: read documents one by one until the pipe is closed. It replies in JSON, which cannot
+    make the parent run anything, even if the worker is compromised."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us
     inlet, outlet = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # keep what a library prints out of the replies
     _limit_memory(memory)
     while True:
         try:
@@ -182,18 +186,18 @@ def _answer(name: str, data: bytes, memory: int) -> dict[str, Any]:
     return {"title": read.title, "date": read.date, "chunks": chunks, "hidden": hidden}
 
 
-def _told(answer: dict[str, Any]) -> Read:
+def _parse_result(answer: dict[str, Any]) -> ReadDocument:
     if "error" in answer:
-        told = answer["error"]
-        kind = getattr(turnwise.errors, told["code"], UnreadableDocument)
-        raise (kind if issubclass(kind, DocumentError) else UnreadableDocument)(told["message"], told["hint"])
+        details = answer["error"]
+        kind = getattr(turnwise.errors, details["code"], UnreadableDocument)
+        raise (kind if issubclass(kind, DocumentError) else UnreadableDocument)(details["message"], details["hint"])
     chunks = tuple(_chunk(*each) for each in answer["chunks"])
     hidden = tuple(Hidden(str(where), str(text)) for where, text in answer["hidden"])
-    return Read(str(answer["title"]), str(answer["date"]), chunks, hidden)
+    return ReadDocument(str(answer["title"]), str(answer["date"]), chunks, hidden)
 
 
 def _chunk(text: str, heading: str, page: int | None, start: int, end: int) -> Chunk:
-    """A passage of an answer, of which nothing is taken for granted."""
+    """A passage from a worker's reply, whose types are not trusted."""
     return Chunk(str(text), str(heading), None if page is None else int(page), int(start), int(end))
 
 
@@ -209,28 +213,28 @@ def _receive(pipe: IO[bytes]) -> bytes:
     if len(length) < 8:
         raise EOFError
     size = int.from_bytes(length, "big")
-    message = pipe.read(size) if size <= LONGEST_MESSAGE else b""
+    message = pipe.read(size) if size <= MAX_MESSAGE_BYTES else b""
     if len(message) < size:
         raise EOFError
     return message
 
 
-def _stop(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+def _kill_late(process: subprocess.Popen[bytes], late: threading.Event) -> None:
     late.set()
     process.kill()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             try:
                 pipe.close()
             except OSError:
-                continue  # it had left before all was written
+                continue  # the worker exited before everything was written
     process.wait()
 
 
-# --- limits, where the system has them -------------------------------------------------------------------------------
+# --- limits, if the system supports them -----------------------------------------------------------------------------
 
 
 def _limit_memory(memory: int) -> None:
@@ -244,7 +248,7 @@ def _limit_memory(memory: int) -> None:
 
 
 def _limit_time(seconds: int) -> None:
-    """So many seconds of computing from now on; then the system ends us."""
+    """Limit the CPU time from now on; after that the system ends this process."""
     try:
         import resource
 

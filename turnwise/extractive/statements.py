@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.text import asks, content_stems, ends, is_field, said_stems, sentences, without_citations, words
+from turnwise.text import asks, content_stems, ends, is_field, message_stems, sentences, without_citations, words
 from turnwise.types import Evidence
 
 ANSWERS = 0.29  # score from which a sentence counts as an answer
@@ -271,11 +271,11 @@ def units(text: str) -> list[str]:
 def stems_of(text: str) -> frozenset[str]:
     """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
     if not UNSPACED.search(text):
-        said = frozenset(_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(said_stems(text)))
+        said = frozenset(_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(message_stems(text)))
         return said | {"weekend"} if said & {"saturday", "sunday"} else said
     runs = UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
-    return said_stems(UNSPACED.sub(" ", text)).union("".join(runs), pairs)
+    return message_stems(UNSPACED.sub(" ", text)).union("".join(runs), pairs)
 
 
 def asked_stems(question: str) -> set[str]:

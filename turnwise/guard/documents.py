@@ -11,7 +11,7 @@ from turnwise.errors import LibraryError
 from turnwise.guard import planted
 from turnwise.guard.planted import Detect
 from turnwise.guard.verdict import Case, Fails, Finding, Span
-from turnwise.text import headed, one_line
+from turnwise.text import one_line, with_heading
 from turnwise.types import EVERYTHING, LIBRARY, Filter, Flag, Hit, Index, IndexFlags, Passage, Reach, SearchQuery
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class InstructionRail:
         unchecked = [each for each in passages if each.id > 0 and (each.flag is None or each.flag.by != self.by)]
         if not unchecked:
             return list(passages)
-        flags = self.inspect([headed(each.heading, each.text) for each in unchecked])
+        flags = self.inspect([with_heading(each.heading, each.text) for each in unchecked])
         new_flags = {each.id: flag for each, flag in zip(unchecked, flags, strict=True)}
         try:
             index.put_flags(new_flags)

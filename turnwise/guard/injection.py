@@ -13,7 +13,7 @@ from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import is_plainly_innocent, without_mentions
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
-from turnwise.text import standing_at
+from turnwise.text import positions_of
 from turnwise.types import Embedder, Message
 
 MAX_VIEWS = 6  # forms of a message that the classifier reads: as it is, and with disguises undone
@@ -81,7 +81,7 @@ class _Rule(NamedTuple):
 
     def search(self, text: str, lower: str) -> re.Match[str] | None:
         """The first match. For speed, only the text around the needed words is searched."""
-        places = sorted({place for word in self.needs for place in standing_at(lower, word)})
+        places = sorted({place for word in self.needs for place in positions_of(lower, word)})
         if len(lower) != len(text):  # a letter is longer in lower case, so the positions differ
             return self.pattern.search(text) if places else None
         start = end = -1

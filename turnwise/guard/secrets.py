@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.guard.folding import long_runs
 from turnwise.guard.pii import normalize
 from turnwise.guard.verdict import Span
-from turnwise.text import standing_at
+from turnwise.text import positions_of
 
 Runs = Sequence[tuple[int, int]]
 
@@ -162,7 +162,7 @@ def _assignments(text: str) -> Iterator[re.Match[str]]:
         yield from _ASSIGNED.finditer(text)
         return
     end = 0
-    for place in sorted({place for name in _ASSIGNED_STARTS for place in standing_at(lower, name)}):
+    for place in sorted({place for name in _ASSIGNED_STARTS for place in positions_of(lower, name)}):
         if place >= end and (found := _ASSIGNED.match(text, place)):
             end = found.end()
             yield found

@@ -45,7 +45,7 @@ from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
 from turnwise.postgres import storable
 from turnwise.sqlite import Database, reported
-from turnwise.text import headed, words
+from turnwise.text import with_heading, words
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,
@@ -136,7 +136,7 @@ class EmbeddedIndex:
             *values,
             limit,
         )
-        return [(row["id"], headed(row["heading"], row["text"])) for row in rows]
+        return [(row["id"], with_heading(row["heading"], row["text"])) for row in rows]
 
     def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
         """The number of passages that no check has read, by the source of their document: all documents, or these."""

@@ -63,7 +63,7 @@ from turnwise.index.shared import (
 from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.words import embedded_text, holds, indexed_words
 from turnwise.postgres import Database, storable
-from turnwise.text import headed, words
+from turnwise.text import with_heading, words
 from turnwise.types import (
     LIBRARY,
     Chunk,
@@ -156,7 +156,7 @@ class PostgresIndex:
             rows = self._database.rows(rest, after, by, limit)
         else:
             rows = self._database.rows(select.format("flag IS NULL"), after, limit)
-        return [(row["id"], headed(row["heading"], row["text"])) for row in rows]
+        return [(row["id"], with_heading(row["heading"], row["text"])) for row in rows]
 
     def unchecked_in(self, sources: Iterable[str] | None = None) -> dict[str, int]:
         """The number of passages that no check has read, by the source of their document: all documents, or these."""

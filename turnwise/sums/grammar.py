@@ -1,7 +1,7 @@
-"""The grammar of sums: from a text to a tree. Nothing is evaluated here.
+"""The grammar of sums: parses text into a tree. Nothing is evaluated here.
 
-A sum is a tree of operations over numbers, each with its unit as it was written; "that" stands for a number of the
-conversation. Texts, nesting and numbers have a greatest length, so that reading takes a bounded time.
+A sum is a tree of operations on numbers, each with its unit as written; "that" is a number from the conversation.
+The length of a text, the nesting and the size of numbers are limited, so that parsing time is bounded.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-LONGEST = 300  # characters of a sum
-DIGITS = 60  # of a number
-POWER = 4000  # of ten in a number: more than can be worked out, and as much as can be written
-MOST = 120  # numbers, signs and words of a sum
-DEEPEST = 40  # brackets within brackets
-COMMA = ("de", "fr", "es", "pt")  # the languages that write 0,5
+MAX_SUM_CHARS = 300
+MAX_DIGITS = 60  # of a number
+MAX_POWER_OF_TEN = 4000  # in 1e4000: more than can be evaluated, but still cheap to hold
+MAX_TOKENS = 120  # numbers, signs and words of a sum
+MAX_DEPTH = 40  # nested brackets
+DECIMAL_COMMA_LANGUAGES = ("de", "fr", "es", "pt")  # they write 0,5
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     value: Fraction
-    unit: str = ""  # as it was written: "km/h", "$"
+    unit: str = ""  # as written: "km/h", "$"
     name: str = ""  # "half"
 
 
 @dataclass(frozen=True, slots=True)
 class That:
-    """A number of the conversation."""
+    """A number from the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`name` is a sign (+ - * / ^ % ! √ ∛ mod of), or: neg, to (another unit, `unit`), share (how many per cent the
-    first is of the second), change (from the first to the second, in per cent)."""
+    """`name` is a sign (+ - * / ^ % ! √ ∛ mod of), or: neg, to (convert to `unit`), share (the first as a percentage of
+    the second), change (from the first to the second, in per cent)."""
 
     name: str
     parts: tuple[Node, ...]
@@ -58,13 +58,13 @@ def nodes(tree: Node) -> Iterator[Node]:
 
 
 class NoSum(ValueError):
-    """These words are no sum."""
+    """The text is not a sum."""
 
 
 # --- the words ----------------------------------------------------------------------------------------------------
 
 _TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
-_SHORT = 3  # letters of what may be a symbol of a unit
+_MAX_SYMBOL_CHARS = 3  # of a unit symbol, where case matters
 
 
 def _by_word(table: str) -> dict[str, str]:
@@ -80,22 +80,22 @@ _POWER = re.compile(r"\^([23])(?!\d)")
 _SQUARE = re.compile(r"(square|sq\.?|cubic|cu\.?)\s", re.I)
 
 
-def _either(words: Sequence[str], flags: int = re.I) -> re.Pattern[str]:
-    """The longest of some words that stands here, as a whole word where it is of letters that leave spaces."""
+def _longest_of(words: Sequence[str], flags: int = re.I) -> re.Pattern[str]:
+    """A pattern for the longest of these words, matched as a whole word if its script puts spaces between words."""
     ordered = sorted(words, key=lambda word: -len(word))
     ends = (re.escape(word) + (r"(?![^\W\d_])" if re.search(r"[A-Za-zÀ-ÿ]$", word) else "") for word in ordered)
     return re.compile("|".join(ends), flags)
 
 
-_WORD = _either([*WORDS])
-_FRACTION = _either([*FRACTIONS])
-_SCALE = _either([*SCALES])
-_CURRENCY = _either([*CURRENCIES])
-_UNIT = _either([*UNITS], 0)
-_UNIT_WORD = _either([word for word in UNITS if len(word) > _SHORT])
+_WORD = _longest_of([*WORDS])
+_FRACTION = _longest_of([*FRACTIONS])
+_SCALE = _longest_of([*SCALES])
+_CURRENCY = _longest_of([*CURRENCIES])
+_UNIT = _longest_of([*UNITS], 0)
+_UNIT_WORD = _longest_of([word for word in UNITS if len(word) > _MAX_SYMBOL_CHARS])
 _SYMBOL = re.compile(r"[A-Za-z]{2,3}(?!\w)")
 _OTHER_UNIT = re.compile(r"[A-Za-zμ]{2,30}(?!\w)")
-_CONVERTED = re.compile(r"[A-Za-zμ]{2,30}(?= (?:to|in|into) )")
+_UNIT_BEFORE_TO = re.compile(r"[A-Za-zμ]{2,30}(?= (?:to|in|into) )")
 
 _NUMBER = re.compile(r"(?:\d{1,3}(?:[ '’]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,]*\d|\d|[.,]\d+)(?:[eE][+-]?\d+)?")
 _PLAIN = re.compile(r"0|[1-9]\d*")
@@ -103,20 +103,21 @@ _SIGNS = str.maketrans({"²": "^2", "³": "^3", "−": "-", "–": "-", "—": "
 _VULGAR = re.compile(r"(\d{0,9})\s?([½⅓⅔¼¾⅕⅛])")
 
 
-def tidied(text: str) -> str:
-    """A text on one line, with one kind of each sign, without those that end a sentence."""
+def normalize(text: str) -> str:
+    """The text on one line, with one variant of each sign and without end punctuation."""
     text = _VULGAR.sub(
         lambda found: f"({found[1] or 0}+{Fraction(unicodedata.numeric(found[2])).limit_denominator(9)})", text
     )
     return " ".join(unicodedata.normalize("NFKC", text.translate(_SIGNS)).split()).strip(" ?¿¡.=。、：:;")
 
 
-def to_number(written: str, code: str = "en") -> Fraction | None:
-    """What a number says in a language: 1,500 is more in English than in German. None for a version or an address."""
-    digits, _, power = re.sub("[ '’]", "", written).lower().partition("e")
-    if len(digits) > DIGITS or len(power) > 4:
+def to_number(text: str, code: str = "en") -> Fraction | None:
+    """The value of a number as written in a language: 1,500 is more in English than in German. None for a version or an
+    address."""
+    digits, _, power = re.sub("[ '’]", "", text).lower().partition("e")
+    if len(digits) > MAX_DIGITS or len(power) > 4:
         return None
-    thousands = "." if code in COMMA else ","
+    thousands = "." if code in DECIMAL_COMMA_LANGUAGES else ","
     marks = re.findall("[.,]", digits)
     decimal = ""
     if len(set(marks)) == 2:
@@ -128,7 +129,9 @@ def to_number(written: str, code: str = "en") -> Fraction | None:
     whole = re.sub("[.,]", "", whole) if grouped else whole or "0"
     if not _PLAIN.fullmatch(whole):
         return None
-    return Fraction(int(whole + part), 10 ** len(part)) * Fraction(10) ** max(-POWER, min(POWER, int(power or 0)))
+    return Fraction(int(whole + part), 10 ** len(part)) * Fraction(10) ** max(
+        -MAX_POWER_OF_TEN, min(MAX_POWER_OF_TEN, int(power or 0))
+    )
 
 
 # --- the grammar --------------------------------------------------------------------------------------------------
@@ -139,17 +142,21 @@ class _Token:
     kind: str  # number, or a key of the words
     number: Number | None = None
     unit: str = ""  # after "to"
-    tight: bool = False  # a sign without a space on either side: 24/7, 555-1234, 4x4
+    tight: bool = False  # a sign without spaces around it: 24/7, 555-1234, 4x4
 
 
-def unit_name(written: str) -> str:
-    """What the library of units calls a unit ("km/h": "kilometer/hour"); empty where a part of it is not known."""
+def unit_name(text: str) -> str:
+    """Pint's name for a unit ("km/h": "kilometer/hour"), or "" if a part of it is unknown."""
     names = []
-    for place, part in enumerate(_OVER.split(written)):
+    for place, part in enumerate(_OVER.split(text)):
         squared = _SQUARE.match(part)
         power = _POWER.search(part)
         atom = part[squared.end() :] if squared else _POWER.sub("", part)
-        name = UNITS.get(atom) or UNITS.get(atom.lower() if len(atom) > _SHORT else atom) or _lower(atom)
+        name = (
+            UNITS.get(atom)
+            or UNITS.get(atom.lower() if len(atom) > _MAX_SYMBOL_CHARS else atom)
+            or _unit_in_any_case(atom)
+        )
         if not name:
             return ""
         exponent = power[1] if power else {"s": "2", "c": "3"}[squared[1][0].lower()] if squared else ""
@@ -157,20 +164,20 @@ def unit_name(written: str) -> str:
     return "".join(names)
 
 
-def _lower(atom: str) -> str:
-    """The unit that KM or Kg means, where one only can be meant."""
+def _unit_in_any_case(atom: str) -> str:
+    """The unit that KM or Kg means, or "" if it could be several."""
     meant = {name for spoken, name in UNITS.items() if len(atom) > 1 and spoken.lower() == atom.lower()}
     return meant.pop() if len(meant) == 1 else ""
 
 
-def _unit_at(text: str, at: int) -> int:
-    """Where the unit that begins here ends; `at` where none does. A slash that no unit follows divides."""
+def _unit_end(text: str, at: int) -> int:
+    """The end of the unit that begins at `at`, or `at` if there is none. A slash without a unit after it divides."""
     end = begin = at
     while True:
         squared = _SQUARE.match(text, begin)
         begin = squared.end() if squared else begin
         found = _UNIT.match(text, begin) or _UNIT_WORD.match(text, begin) or _SYMBOL.match(text, begin)
-        if found is None or not (found[0] in UNITS or found[0].lower() in UNITS or _lower(found[0])):
+        if found is None or not (found[0] in UNITS or found[0].lower() in UNITS or _unit_in_any_case(found[0])):
             return end
         power = _POWER.match(text, found.end())
         end = power.end() if power else found.end()
@@ -181,7 +188,7 @@ def _unit_at(text: str, at: int) -> int:
 
 
 def _meaning(table: Mapping[str, T], found: re.Match[str]) -> T:
-    """What a word means; a pattern finds some in letters that are not its own (ı for i)."""
+    """Look up a matched word. Case-insensitive patterns also match other letters (ı for i): such a word is refused."""
     meaning = table.get(found[0].lower())
     if meaning is None:
         raise NoSum(found[0])
@@ -189,13 +196,13 @@ def _meaning(table: Mapping[str, T], found: re.Match[str]) -> T:
 
 
 class Tokens:
-    """The tokens of a text, from left to right."""
+    """Splits a text into tokens, from left to right."""
 
     def __init__(self, text: str, code: str) -> None:
         self._text, self._code, self._at = text, code, 0
-        self.found: list[_Token] = []
+        self.tokens: list[_Token] = []
         while self._at < len(text):
-            if len(self.found) > MOST:
+            if len(self.tokens) > MAX_TOKENS:
                 raise NoSum("too long")
             if text[self._at] == " ":
                 self._at += 1
@@ -213,7 +220,7 @@ class Tokens:
             self._number(number)
         elif fraction := _FRACTION.match(text, at):
             value = _meaning(FRACTIONS, fraction)
-            self.found += [_Token("number", Number(value, name=_NAMES[value])), _Token("of")]
+            self.tokens += [_Token("number", Number(value, name=_NAMES[value])), _Token("of")]
             self._at = fraction.end()
         elif word := _WORD.match(text, at):
             self._word(word)
@@ -228,52 +235,52 @@ class Tokens:
         if scale := _SCALE.match(self._text, end + (self._text[end : end + 1] == " ")):
             value, end = value * _meaning(SCALES, scale), scale.end()
         self._at = end
-        self.found.append(_Token("number", Number(value, currency or self._unit())))
+        self.tokens.append(_Token("number", Number(value, currency or self._unit())))
 
     def _unit(self) -> str:
-        """The unit or the currency behind a number; "in" is one only where no other unit follows it."""
+        """The unit or currency after a number; "in" is inches only if no other unit follows it."""
         text = self._text
         begin = self._at + (text[self._at : self._at + 1] == " ")
         if currency := _CURRENCY.match(text, begin):
             self._at = currency.end()
             return _meaning(CURRENCIES, currency)
-        end = _unit_at(text, begin)
-        written = text[begin:end]
-        if not written and (other := _CONVERTED.match(text, begin)) and other[0].lower() not in WORDS:
-            written, end = other[0], other.end()
+        end = _unit_end(text, begin)
+        unit = text[begin:end]
+        if not unit and (other := _UNIT_BEFORE_TO.match(text, begin)) and other[0].lower() not in WORDS:
+            unit, end = other[0], other.end()
         after = end + (text[end : end + 1] == " ")
-        if written == "in" and _unit_at(text, after) > after and not re.match(r"(?:in|to)\b", text[after:]):
+        if unit == "in" and _unit_end(text, after) > after and not re.match(r"(?:in|to)\b", text[after:]):
             return ""
         self._at = end
-        return written
+        return unit
 
     def _word(self, word: re.Match[str]) -> None:
         text, kind = self._text, _meaning(WORDS, word)
         self._at = word.end()
-        before, behind = text[word.start() - 1 : word.start()], text[word.end() : word.end() + 1]
+        before, after = text[word.start() - 1 : word.start()], text[word.end() : word.end() + 1]
         if not kind:  # an article
             return
         if kind == "of that":
-            self.found += [_Token("of"), _Token("that")]
+            self.tokens += [_Token("of"), _Token("that")]
         elif kind in ("to", "one"):
-            begin = self._at + (behind == " ")
-            end = _unit_at(text, begin)
+            begin = self._at + (after == " ")
+            end = _unit_end(text, begin)
             if kind == "to" and end == begin:
                 other = _OTHER_UNIT.fullmatch(text, begin)
                 end = other.end() if other else begin
             if end == begin:
                 raise NoSum(text)
             self._at = end
-            written = text[begin:end]
-            one = Number(Fraction(1), written)
-            self.found.append(_Token("to", unit=written) if kind == "to" else _Token("number", one))
+            unit = text[begin:end]
+            one = Number(Fraction(1), unit)
+            self.tokens.append(_Token("to", unit=unit) if kind == "to" else _Token("number", one))
         else:
-            tight = word[0] in "-/x" and " " not in (before, behind) and before not in ("", ")", "(")
-            self.found.append(_Token(kind, tight=tight))
+            tight = word[0] in "-/x" and " " not in (before, after) and before not in ("", ")", "(")
+            self.tokens.append(_Token(kind, tight=tight))
 
 
 class _Parser:
-    """A tree of the tokens: signs bind as in school, "15 % of 80" as a product."""
+    """Builds a tree from tokens with the usual precedence; "15 % of 80" binds like a product."""
 
     def __init__(self, tokens: Sequence[_Token]) -> None:
         self._tokens, self._at, self._depth = tokens, 0, 0
@@ -313,7 +320,7 @@ class _Parser:
 
     def _signed(self) -> Node:
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             raise NoSum("too deep")
         if self._take("-"):
             tree: Node = Operation("neg", (self._signed(),))
@@ -337,10 +344,10 @@ class _Parser:
         if self._take("that"):
             return That()
         if self._take("number"):
-            tree: Node = self._read()
+            tree: Node = self._last_number()
             while isinstance(tree, Number | Operation) and self._peek() == "number" and self._follows_on():
                 self._at += 1
-                tree = Operation("+", (tree, self._read()))  # 5 ft 3 in
+                tree = Operation("+", (tree, self._last_number()))  # 5 ft 3 in
             return tree
         if sign := self._take("√", "∛"):
             return Operation(sign, (self._signed(),))
@@ -352,7 +359,7 @@ class _Parser:
                 return tree
         raise NoSum("no number")
 
-    def _read(self) -> Number:
+    def _last_number(self) -> Number:
         number = self._tokens[self._at - 1].number
         assert number is not None
         return number
@@ -363,7 +370,7 @@ class _Parser:
 
 
 def _is_share(tree: Node) -> bool:
-    """Whether a tree is a part of something: 15 %, 3/4, half."""
+    """Whether a tree is a fraction of something: 15 %, 3/4, half."""
     if isinstance(tree, Number):
         return bool(tree.name)
     return isinstance(tree, Operation) and (
@@ -371,27 +378,27 @@ def _is_share(tree: Node) -> bool:
     )
 
 
-def parsed(text: str, code: str = "en") -> Node:
-    """The tree of a sum, written in signs or in words. Raises NoSum."""
-    text = tidied(text) if len(text) <= LONGEST else ""
+def parse_sum(text: str, code: str = "en") -> Node:
+    """Parse a sum written in signs or words. Raises NoSum."""
+    text = normalize(text) if len(text) <= MAX_SUM_CHARS else ""
     if not text:
         raise NoSum("empty, or too long")
     for pattern, name in FORMS:
         if found := pattern.fullmatch(text):
-            parts = tuple(parsed(part, code) for group, part in sorted(found.groupdict().items()) if group in "ab")
-            second = _SECOND.get(name)
+            parts = tuple(parse_sum(part, code) for group, part in sorted(found.groupdict().items()) if group in "ab")
+            verb = _VERB_OPERATIONS.get(name)
             unit = found["unit"] if name == "to" else ""
-            return Operation(second[0], (*parts, second[1])) if second else Operation(name, parts, unit)
-    if (listed := LISTED.fullmatch(text)) and len(items := _ITEMS.split(listed["items"])) > 1:
-        parts = tuple(parsed(item, code) for item in items)
+            return Operation(verb[0], (*parts, verb[1])) if verb else Operation(name, parts, unit)
+    if (listed := LIST_FORM.fullmatch(text)) and len(items := _ITEMS.split(listed["items"])) > 1:
+        parts = tuple(parse_sum(item, code) for item in items)
         sign = "*" if listed["what"].lower() == "product" else "+"
         whole = reduce(lambda one, other: Operation(sign, (one, other)), parts)
         mean = listed["what"].lower() in ("average", "mean")
         return Operation("/", (whole, Number(Fraction(len(parts))))) if mean else whole
-    return _Parser(Tokens(text, code).found).whole()
+    return _Parser(Tokens(text, code).tokens).whole()
 
 
-_SECOND = {
+_VERB_OPERATIONS = {
     "double": ("*", Number(Fraction(2))),
     "triple": ("*", Number(Fraction(3))),
     "halve": ("/", Number(Fraction(2))),
@@ -430,5 +437,5 @@ FORMS = tuple(
         (r"how many (?P<unit>[^\d]{1,30}?) (?:are there in|are in|is|are|in|make(?: up)?) (?P<a>.+)", "to"),
     )
 )
-LISTED = re.compile(r"(?:the )?(?P<what>sum|total|product|average|mean) of (?P<items>.+)", re.I)
+LIST_FORM = re.compile(r"(?:the )?(?P<what>sum|total|product|average|mean) of (?P<items>.+)", re.I)
 _ITEMS = re.compile(r",? and |, ", re.I)

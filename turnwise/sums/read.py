@@ -1,4 +1,4 @@
-"""Messages that are sums, and nothing else."""
+"""Recognises messages that are a sum and nothing else."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from turnwise.english import NUMBER_WORDS
 from turnwise.sums.grammar import (
     FORMS,
-    LISTED,
-    LONGEST,
+    LIST_FORM,
+    MAX_SUM_CHARS,
     Node,
     NoSum,
     Number,
@@ -17,17 +18,17 @@ from turnwise.sums.grammar import (
     That,
     Tokens,
     nodes,
-    parsed,
-    tidied,
+    normalize,
+    parse_sum,
     unit_name,
 )
 
-_LEAD = re.compile(
+_LEADING_WORDS = re.compile(
     r"\A(?:(?:so|and|then|now|ok|okay|but|please|hey|also|can you|could you|und|dann|et|alors|y|e|entonces|então|"
     r"那|那么|では|じゃあ|what about|how about|was ist mit)\b[ ,]*|请|請)+",
     re.I,
 )
-_ASKS = re.compile(
+_QUESTION_START = re.compile(
     r"(?P<sure>(?:how much (?:is|are|does)|calculate|compute|work out|evaluate|solve|convert|"
     r"wie ?viele? (?:ist|sind|macht|ergibt)|berechne|rechne|rechne aus|"
     r"combien (?:font|fait|est)|calcule[rz]?|quel est le résultat de|convertis|"
@@ -37,13 +38,13 @@ _ASKS = re.compile(
     r"wie ?viel(?= prozent)|qu(?:el|e) est|(?:qué|cuál) es|qual é|o que é|is(?= [^=]*\d\s?=)) ",
     re.I,
 )
-_END = re.compile(
+_TRAILING_WORDS = re.compile(
     r"(?: (?:equal|equals|make|please|in total|bitte|exactly|zusammen|then|instead))+$"
     r"|(?:等于|等於|是)(?:多少|几|幾|什么)?$|(?:は|って)?(?:いくつ|いくら|何|なに)?(?:ですか|になりますか|でしょうか)?$",
     re.I,
 )
-_CLAIMED = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # "2 + 2 = 5?": what it is said to be
-_NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
+_CLAIMED_RESULT = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # the claimed result in "2 + 2 = 5?"
+_NUMBERS = NUMBER_WORDS[1:]  # "for two", but not "for one"
 _SEVERAL = (
     rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
     r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
@@ -53,11 +54,11 @@ _FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
     rf"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?{_SEVERAL}?\W*",
     re.I,
 )
-SEVERAL = re.compile(rf"(?:(?:so|and),? )?(?:how much )?{_SEVERAL}\W*", re.I)  # a sum after a price alone
+FOR_SEVERAL = re.compile(rf"(?:(?:so|and),? )?(?:how much )?{_SEVERAL}\W*", re.I)  # only after a price
 _REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")
-_BY_ZERO = re.compile(r"\d+/0+")  # no date, and no name
-# How a message begins that goes on from the last answer: "times 3", "in miles"
-_GOES_ON = re.compile(
+_BY_ZERO = re.compile(r"\d+/0+")  # cannot be a date or a name
+# The beginning of a message that continues from the last answer: "times 3", "in miles"
+_CONTINUES = re.compile(
     r"[*/^]|\+ |(?:plus|minus|times|multiplied by|divided by|squared|cubed|to the power of|mal|geteilt durch|fois|"
     r"moins|divisé par|menos|más|mais|vezes|por|dividido (?:por|entre))\b|[乘加减減掛割足引]|除以|"
     r"(?:in|to|into|en|em) (?=\S)",
@@ -67,32 +68,35 @@ _GOES_ON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A message that is a sum. `bare`: it goes on from the last answer and names nothing of it ("and times 3?")."""
+    """A message that is a sum. `bare`: it continues from the last answer without a "that" ("and times 3?")."""
 
     tree: Node
     bare: bool = False
 
     @property
-    def leans(self) -> bool:
+    def refers_back(self) -> bool:
         return any(isinstance(node, That) for node in nodes(self.tree))
 
 
 @lru_cache(maxsize=1024)
 def read_sum(message: str, code: str = "en") -> Sum | None:
-    """A sum and nothing else: "2 + 2", "what is 15 % of 80?", "convert 3 miles to km", "double it". Not a question that
-    only holds numbers, nor a date, a range of years, a version or a telephone number."""
-    if len(message) > LONGEST:
+    """Parse a message that is a sum and nothing else: "2 + 2", "what is 15 % of 80?", "3 miles to km", "double it".
+
+    Returns None for a question that merely contains numbers, a date, a range of years, a version or a phone number."""
+    if len(message) > MAX_SUM_CHARS:
         return None
-    text = _LEAD.sub("", tidied(message))
+    text = _LEADING_WORDS.sub("", normalize(message))
     if several := _FOR_SEVERAL.fullmatch(text):
         text = f"{number_of(several['number'])} times that"
-    asked = _ASKS.match(text)
-    rest = _CLAIMED.sub("", tidied(_END.sub("", text[asked.end() :] if asked else text)))
+    asked = _QUESTION_START.match(text)
+    rest = _CLAIMED_RESULT.sub("", normalize(_TRAILING_WORDS.sub("", text[asked.end() :] if asked else text)))
     if remainder := _REMAINDER.fullmatch(rest):
         rest = f"{remainder[1]} mod {remainder[2]}"
-    bare = not asked and bool(_GOES_ON.match(rest)) and not re.fullmatch(r"\w+ [A-Z]", rest)  # "in C" names a language
+    bare = (
+        not asked and bool(_CONTINUES.match(rest)) and not re.fullmatch(r"\w+ [A-Z]", rest)
+    )  # "in C" names a language
     try:
-        tree = parsed(f"that {rest}" if bare else rest, code)
+        tree = parse_sum(f"that {rest}" if bare else rest, code)
         sure = (asked and asked["sure"]) or _BY_ZERO.fullmatch(rest)
         tight = not sure and _only_tight(rest, code)
     except NoSum:
@@ -101,15 +105,15 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
 
 
 def number_of(text: str) -> int:
-    """A number in digits or as a word."""
+    """The value of a number in digits or as a word."""
     return _NUMBERS.index(text.lower()) + 2 if text.lower() in _NUMBERS else int(text)
 
 
 def _only_tight(text: str, code: str) -> bool:
-    """Whether its only signs are such as stand in a date or a name: 24/7, 555-1234, 4x4."""
-    if any(pattern.fullmatch(text) for pattern, _ in FORMS) or LISTED.fullmatch(text):
+    """Whether its only signs are of the kind found in a date or a name: 24/7, 555-1234, 4x4."""
+    if any(pattern.fullmatch(text) for pattern, _ in FORMS) or LIST_FORM.fullmatch(text):
         return False
-    tokens = Tokens(text, code).found
+    tokens = Tokens(text, code).tokens
     signs = [token for token in tokens if token.kind != "number"]
     units = any(token.number.unit for token in tokens if token.number)
     return bool(signs) and not units and all(token.tight for token in signs)
@@ -130,6 +134,6 @@ def _is_sum(tree: Node, asked: bool) -> bool:
 
 
 def _known_unit(tree: Operation) -> bool:
-    """Whether at least one side of a conversion is a unit that we know."""
-    given = [node.unit for node in nodes(tree) if isinstance(node, Number)]
-    return bool(unit_name(tree.unit)) or any(unit_name(unit) for unit in given if unit)
+    """Whether at least one side of a conversion is a known unit."""
+    units = [node.unit for node in nodes(tree) if isinstance(node, Number)]
+    return bool(unit_name(tree.unit)) or any(unit_name(unit) for unit in units if unit)

@@ -1,4 +1,4 @@
-"""The calculator: exact sums, percentages and units, also of the number that the last answer gave. Never `eval`."""
+"""The calculator: exact sums, percentages and unit conversions, also with a number from the last answer. No `eval`."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parsed, unit_name
-from turnwise.sums.read import SEVERAL, Sum, number_of, read_sum
+from turnwise.english import MONTHS
+from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parse_sum, unit_name
+from turnwise.sums.read import FOR_SEVERAL, Sum, number_of, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
-from turnwise.tools.values import CannotCalculate, evaluated, symbol
-from turnwise.tools.writing import LONG, SAYS, is_rounded, places_of, result_of, sentence, written
+from turnwise.tools.values import CannotCalculate, evaluate, symbol
+from turnwise.tools.writing import (
+    MAX_WRITTEN_DIGITS,
+    TEXTS,
+    format_result,
+    format_sum,
+    is_rounded,
+    places_of,
+    result_sentence,
+)
 from turnwise.types import Message, StepResult
 
-LOOKED_BACK = 20  # sums that go on from one another
-ASKED = 5  # numbers among which the user may choose
-CHOICE = 4  # words of a message that chooses one
-LOOKED_AT = 4000  # characters of an answer that are looked through for numbers
+MAX_CHAINED_SUMS = 20  # "times 3", "and halve it": how many earlier sums one may build on
+MAX_OFFERED_NUMBERS = 5  # when we ask which number is meant
+MAX_CHOICE_WORDS = 4  # in a reply to that question
+MAX_ANSWER_CHARS = 4000  # searched for numbers
 
 Language = Callable[[str, Iterable[str]], str]
-_LETTER = re.compile(r"\b[^\W\d_]\b|\d[A-Za-z\d]*")  # a number or a unit, which tell no language
+_NUMBER_OR_LETTER = re.compile(r"\b[^\W\d_]\b|\d[A-Za-z\d]*")  # numbers and units say nothing about the language
 
 
 class Calculator:
-    """A tool for sums. `language` tells that of a message, for 0,5 or 0.5; without it all is read as English."""
+    """A tool for sums. `language` detects the language of a message, because 0,5 and 0.5 depend on it; without it every
+    message is read as English."""
 
     name = "calculator"
     about = "Works out a sum, a percentage or a conversion of units exactly, such as 15 % of 80 or 3 miles in km."
@@ -34,90 +44,95 @@ class Calculator:
         self._language = language
 
     async def read(self, question: str, history: Sequence[Message]) -> str:
-        """The sum that a message asks for, with the numbers of the conversation put in; empty where it asks for none.
+        """Return the sum a message asks for, with numbers from the conversation filled in, or "" if there is none.
 
-        After a semicolon stand what the number was taken from, and the language where that is not English."""
+        After it, separated by semicolons: what a number was taken from, and the language if it is not English."""
         return await asyncio.to_thread(self._read, question, history)
 
     async def run(self, given: str) -> StepResult:
-        return await asyncio.to_thread(calculated, given)
+        return await asyncio.to_thread(calculate, given)
 
     def _read(self, question: str, history: Sequence[Message]) -> str:
         try:
-            found = self._sum(question, history, LOOKED_BACK)
-        except CannotCalculate:  # what it goes on from has no result, as was said
+            found = self._sum(question, history, MAX_CHAINED_SUMS)
+        except CannotCalculate:  # it builds on a sum without a result, as the user already knows
             return ""
         if found is None:
             return ""
         tree, note = found
         code = self._code(question, history)
-        return "; ".join(filter(None, (written(tree), note, code if code in SAYS and code != "en" else "")))
+        return "; ".join(filter(None, (format_sum(tree), note, code if code in TEXTS and code != "en" else "")))
 
     def _code(self, question: str, history: Sequence[Message]) -> str:
         earlier = (each.content for each in reversed(history) if each.role == "user")
-        return self._language(_LETTER.sub(" ", question), earlier) if self._language else "en"
+        return self._language(_NUMBER_OR_LETTER.sub(" ", question), earlier) if self._language else "en"
 
     def _sum(self, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
-        """The sum of a message without a "that", and what was taken for it."""
+        """The sum of a message with every "that" replaced, and what the number was taken from."""
         code = self._code(question, history)
         found = read_sum(question, code)
         if found is None:
-            worked_out = _per(question, history) or _for_several(question, history)
-            return worked_out or (self._chosen(question, history, left) if left else None)
-        return self._with_that(found, history, left) if found.leans else (found.tree, "")
+            scaled = _per_period(question, history) or _for_several(question, history)
+            return scaled or (self._with_choice(question, history, left) if left else None)
+        return self._with_that(found, history, left) if found.refers_back else (found.tree, "")
 
     def _with_that(self, found: Sum, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
-        before, answer = _last_exchange(history)
+        before, answer = _last_exchange_with_number(history)
         if answer is None:
             return None if found.bare else (found.tree, "")
         earlier = self._sum(history[before].content, history[:before], left - 1) if before >= 0 and left else None
         if earlier is not None and not any(isinstance(node, That) for node in nodes(earlier[0])):
-            return _put(found.tree, _result_of(earlier[0])), ""
-        candidates = numbers(history[answer].content, self._code("", history))
+            return _substitute(found.tree, _result_node(earlier[0])), ""
+        candidates = numbers_in(history[answer].content, self._code("", history))
         if isinstance(found.tree, Operation) and found.tree.name == "to":
             candidates = [each for each in candidates if isinstance(each[0], Number) and each[0].unit]
             if not candidates:
                 return None
         main = [each for each in candidates if each[1] == candidates[0][1]]
         chosen = candidates if len(candidates) == 1 else main if len(main) == 1 else []
-        if before >= 0 and _OF_MONEY.search(history[before].content[:LOOKED_AT]):
+        if before >= 0 and _ABOUT_MONEY.search(history[before].content[:MAX_ANSWER_CHARS]):
             prices = [each for each in candidates if _is_price(*each)]
             chosen = prices if len(prices) == 1 else chosen
         if chosen:
             number, stated = chosen[0]
-            return _put(found.tree, number), f"“{one_line(stated, 100).replace(';', ',')}”"
+            return _substitute(found.tree, number), f"“{one_line(stated, 100).replace(';', ',')}”"
         if found.bare and not candidates:
             return None
-        return found.tree, " or ".join(written(number) for number, _ in candidates[:ASKED])
+        return found.tree, " or ".join(format_sum(number) for number, _ in candidates[:MAX_OFFERED_NUMBERS])
 
-    def _chosen(self, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
-        """The last sum with the number that the user was asked for and now names."""
-        before, answer = _last_exchange(history)
-        if before < 0 or answer is None or "?" in question or len(words(question[:LOOKED_AT])) > CHOICE:
+    def _with_choice(self, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
+        """The last sum, completed with the number the user picks after we asked which one is meant."""
+        before, answer = _last_exchange_with_number(history)
+        if (
+            before < 0
+            or answer is None
+            or "?" in question
+            or len(words(question[:MAX_ANSWER_CHARS])) > MAX_CHOICE_WORDS
+        ):
             return None
-        named = numbers(question, self._code(question, history))
+        named = numbers_in(question, self._code(question, history))
         if len(named) != 1:
             return None
         last = self._sum(history[before].content, history[:before], left - 1)
         if last is None or not any(isinstance(node, That) for node in nodes(last[0])):
             return None
-        return _put(last[0], named[0][0]), ""
+        return _substitute(last[0], named[0][0]), ""
 
 
-def _per(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
-    """What the last answer says of one period, for another: "and how much is that a year?" of 940 euros a month."""
-    asked = _PER.fullmatch(question.strip())
-    answer = _last_exchange(history)[1] if asked else None
+def _per_period(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
+    """The last answer's rate for another period: "and how much is that a year?" after 940 euros a month."""
+    asked = _PER_PERIOD_QUESTION.fullmatch(question.strip())
+    answer = _last_exchange_with_number(history)[1] if asked else None
     if asked is None or answer is None:
         return None
-    said = numbers(history[answer].content)
+    stated_numbers = numbers_in(history[answer].content)
     rates = [
         (number, stated, factor)
-        for number, stated in said
+        for number, stated in stated_numbers
         if isinstance(number, Number)
-        and stated == said[0][1]
+        and stated == stated_numbers[0][1]
         and (period := _PERIOD.search(stated))
-        and (factor := _TIMES.get(((period[1] or period[2]).lower(), asked[1].lower())))
+        and (factor := _PERIOD_FACTORS.get(((period[1] or period[2]).lower(), asked[1].lower())))
     ]
     prices = [each for each in rates if _is_price(each[0], each[1])] or rates
     if len(prices) != 1:
@@ -128,13 +143,18 @@ def _per(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
 
 
 def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
-    """The price that was asked for, so many times: "for 4 people?" """
-    asked = SEVERAL.fullmatch(question.strip())
-    before, answer = _last_exchange(history) if asked else (-1, None)
-    if asked is None or answer is None or before < 0 or not _OF_MONEY.search(history[before].content[:LOOKED_AT]):
+    """The price in the last answer, multiplied: "for 4 people?" """
+    asked = FOR_SEVERAL.fullmatch(question.strip())
+    before, answer = _last_exchange_with_number(history) if asked else (-1, None)
+    if (
+        asked is None
+        or answer is None
+        or before < 0
+        or not _ABOUT_MONEY.search(history[before].content[:MAX_ANSWER_CHARS])
+    ):
         return None
-    prices = [each for each in numbers(history[answer].content) if _is_price(*each)]
-    if len(prices) != 1 or not _PEOPLE.search(question) or _GROUP.search(prices[0][1]):
+    prices = [each for each in numbers_in(history[answer].content) if _is_price(*each)]
+    if len(prices) != 1 or not _PEOPLE.search(question) or _PRICE_GROUP.search(prices[0][1]):
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
@@ -142,75 +162,76 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
 
 
 def _is_price(number: Node, stated: str) -> bool:
-    """Whether a number that a sentence states is an amount of money, by its unit or what the field is called."""
+    """Whether a number in a sentence is an amount of money, judged by its unit or its field name."""
     if not isinstance(number, Number):
         return False
-    amount = re.escape(written(replace(number, unit="")))
+    amount = re.escape(format_sum(replace(number, unit="")))
     field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b[^:;]{{0,20}}: ?{amount}\b"
     return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
 
 
-def _last_exchange(history: Sequence[Message]) -> tuple[int, int | None]:
-    """The places of the last answer that holds a number, and of the message that it answered (-1 where there is none);
-    courtesies in between are passed over, within reason."""
+def _last_exchange_with_number(history: Sequence[Message]) -> tuple[int, int | None]:
+    """Return the position of the user message (-1 if missing) and of the last answer that contains a number.
+
+    Looks at the last three answers, so that a "thanks" in between does not matter."""
     answers = [place for place in range(len(history)) if history[place].role == "assistant"][-3:]
-    held = [place for place in answers if re.search(r"\d", without_citations(history[place].content))]
-    answer = (held or answers)[-1] if answers else None
+    with_number = [place for place in answers if re.search(r"\d", without_citations(history[place].content))]
+    answer = (with_number or answers)[-1] if answers else None
     if answer is None:
         return -1, None
     return answer - 1 if answer and history[answer - 1].role == "user" else -1, answer
 
 
-def _result_of(tree: Node) -> Node:
-    """What the next sum goes on from: the result where it can be written exactly, else the sum itself."""
-    value = evaluated(tree)
+def _result_node(tree: Node) -> Node:
+    """What the next sum builds on: the result if it can be written exactly, else the sum itself."""
+    value = evaluate(tree)
     sign = symbol(value.unit) if value.unit is not None else value.sign
-    short = places_of(value.amount) is not None and abs(value.amount) < 10**LONG
+    short = places_of(value.amount) is not None and abs(value.amount) < 10**MAX_WRITTEN_DIGITS
     if not (value.exact and short) or (value.unit is not None and not unit_name(sign)):
         return tree.parts[0] if isinstance(tree, Operation) and tree.name == "to" else tree
     number = Number(value.amount, "" if sign == "%" else sign)
     return Operation("%", (number,)) if sign == "%" else number
 
 
-def _put(tree: Node, number: Node) -> Node:
-    """The tree with a number in place of each "that"; twice 80 % is 160 %."""
+def _substitute(tree: Node, number: Node) -> Node:
+    """Replace each "that" in the tree with a number; twice 80 % is 160 %."""
     if isinstance(tree, That):
         return number
     if isinstance(tree, Operation):
         scaled = tree.name in ("*", "/") and isinstance(tree.parts[0], That) and isinstance(tree.parts[1], Number)
         if scaled and isinstance(number, Operation) and number.name == "%":
             return Operation("%", (Operation(tree.name, (number.parts[0], tree.parts[1])),))
-        return Operation(tree.name, tuple(_put(part, number) for part in tree.parts), tree.unit)
+        return Operation(tree.name, tuple(_substitute(part, number) for part in tree.parts), tree.unit)
     return tree
 
 
-# --- numbers of an answer -----------------------------------------------------------------------------------------
+# --- numbers in an answer -----------------------------------------------------------------------------------------
 
-_IN_TEXT = re.compile(
+_NUMBER_IN_TEXT = re.compile(
     r"(?<![\w.,/-])(?P<before>[$€£¥]\s?)?"
     r"(?P<number>\d{1,3}(?:[,. \u202f\xa0]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
     r"(?P<after>\s?(?:%|[€$£¥]|°[CF]|[A-Za-zÀ-ÿ]+(?: cent\b| celsius\b| fahrenheit\b)?(?:/[a-z]+)?|[\u4e00-\u9fff]))?"
     r"(?![\w/]|-\w|[.,]\d)"
 )
-# What was asked, or a number was taken from, in words of our own: it is not what is said.
-_NOT_SAID = re.compile(r"\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”")
-_CURRENCY = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # of a field
+# Our own wording around a quoted question or source: the numbers in it are not part of the answer.
+_QUOTED_BY_US = re.compile(r"\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”")
+_CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
 _SIGNS = {"eur": "€", "usd": "$", "gbp": "£"}
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
-_OF_MONEY = re.compile(
+_ABOUT_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
-_PER = re.compile(
+_PER_PERIOD_QUESTION = re.compile(
     r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) (?:that|it|this) "
     r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
     re.I,
 )
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
-_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
+_PRICE_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
 _PERIOD = re.compile(
     r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b|\b(week|month|quarter|year)ly\b", re.I
 )
-_TIMES = {  # how many times what a period costs, another does
+_PERIOD_FACTORS = {  # from one period to another
     ("day", "week"): Fraction(7),
     ("week", "year"): Fraction(52),
     ("month", "year"): Fraction(12),
@@ -221,65 +242,66 @@ _TIMES = {  # how many times what a period costs, another does
 }
 _DATE = re.compile(
     r"\b(?:\d{4}-\d{2}(?:-\d{2})?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|(?:\d{1,2}\.? )?"
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    rf"(?:{'|'.join(MONTHS).title()})"
     r"(?: \d{1,2},)?(?: \d{4})?)\b"
 )
 
 
-def numbers(text: str, code: str = "en") -> list[tuple[Node, str]]:
-    """The different numbers that a text states, each with its unit and its sentence; years only where there is nothing
-    else, and neither citations, dates, the numbers of a list nor those in names."""
+def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
+    """Return the distinct numbers in a text, each with its unit and the sentence it is in.
+
+    Years count only if there is nothing else. Citations, dates, list numbering and numbers in names are skipped."""
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
-    plain = _DATE.sub(" ", _ITEM.sub("", _NOT_SAID.sub(" ", without_citations(text[:LOOKED_AT]))))
+    plain = _DATE.sub(" ", _ITEM.sub("", _QUOTED_BY_US.sub(" ", without_citations(text[:MAX_ANSWER_CHARS]))))
     aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
-    plain = aside if re.search(r"\d", aside) else plain  # brackets hold asides, where a number stands outside
+    plain = aside if re.search(r"\d", aside) else plain  # skip asides in brackets if there is a number outside them
     for stated in sentences(plain):
-        for each in _IN_TEXT.finditer(stated):
+        for each in _NUMBER_IN_TEXT.finditer(stated):
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""
-            if not before and (field := _CURRENCY.search(stated, 0, each.start())):
+            if not before and (field := _CURRENCY_FIELD.search(stated, 0, each.start())):
                 before, after = _SIGNS[field[1].lower()], ""
-            if after.strip().lower() in ("pound", "pounds") and _OF_MONEY.search(stated):
+            if after.strip().lower() in ("pound", "pounds") and _ABOUT_MONEY.search(stated):
                 before, after = "£", ""
             for spelled in (before + amount + after, before + amount, amount):
                 try:
-                    tree = parsed(spelled, code)
+                    tree = parse_sum(spelled, code)
                 except NoSum:
                     continue
                 year = re.fullmatch(r"(?:1[5-9]|20)\d\d", amount) and isinstance(tree, Number) and not tree.unit
-                (years if year else found).setdefault(written(tree), (tree, stated))
+                (years if year else found).setdefault(format_sum(tree), (tree, stated))
                 break
     return list((found or years).values())
 
 
-# --- working it out -----------------------------------------------------------------------------------------------
+# --- calculating --------------------------------------------------------------------------------------------------
 
 
-def calculated(given: str) -> StepResult:
-    """What comes of a sum as `Calculator.read` writes it, or as a language model does."""
-    first, *notes = (part.strip() for part in given[:2000].split(";"))
-    code = notes.pop() if notes and notes[-1] in SAYS else "en"
+def calculate(text: str) -> StepResult:
+    """Work out a sum as written by `Calculator.read` or by a language model."""
+    first, *notes = (part.strip() for part in text[:2000].split(";"))
+    code = notes.pop() if notes and notes[-1] in TEXTS else "en"
     note = notes[0] if notes else ""
     try:
-        tree = _tree(first)
+        tree = _parse_any(first)
         if any(isinstance(node, That) for node in nodes(tree)):
-            return StepResult(_which(note, code), details={"sum": first})
-        value = evaluated(tree)
-        text = sentence(tree, value, code)
+            return StepResult(_which_number(note, code), details={"sum": first})
+        value = evaluate(tree)
+        sentence = result_sentence(tree, value, code)
     except NoSum:
         error = CannotCalculate("unread", sum=one_line(first, 60))
-        return _failed(error, first, code)
+        return _failure(error, first, code)
     except CannotCalculate as error:
-        return _failed(error, first, code)
-    details = {"sum": first, "result": result_of(tree, value, "en"), "exact": not is_rounded(value)}
+        return _failure(error, first, code)
+    details = {"sum": first, "result": format_result(tree, value, "en"), "exact": not is_rounded(value)}
     if note:
-        return StepResult(f"{text} ({SAYS[code]['from'].format(note=note)})", details={**details, "from": note})
-    return StepResult(text, details=details)
+        return StepResult(f"{sentence} ({TEXTS[code]['from'].format(note=note)})", details={**details, "from": note})
+    return StepResult(sentence, details=details)
 
 
-def _tree(text: str) -> Node:
+def _parse_any(text: str) -> Node:
     try:
-        return parsed(text)
+        return parse_sum(text)
     except NoSum:
         found = read_sum(text)
         if found is None:
@@ -287,11 +309,11 @@ def _tree(text: str) -> Node:
         return found.tree
 
 
-def _failed(error: CannotCalculate, read: str, code: str) -> StepResult:
-    said = SAYS[code][error.why].format(**error.values)
-    return StepResult(said, error=said, details={"sum": read})
+def _failure(error: CannotCalculate, sum_text: str, code: str) -> StepResult:
+    message = TEXTS[code][error.why].format(**error.values)
+    return StepResult(message, error=message, details={"sum": sum_text})
 
 
-def _which(note: str, code: str) -> str:
-    listed = ", ".join(written(parsed(each), code) for each in note.split(" or ") if note)
-    return SAYS[code]["which"].format(numbers=listed) if listed else SAYS[code]["none"]
+def _which_number(note: str, code: str) -> str:
+    choices = ", ".join(format_sum(parse_sum(each), code) for each in note.split(" or ") if note)
+    return TEXTS[code]["which"].format(numbers=choices) if choices else TEXTS[code]["none"]

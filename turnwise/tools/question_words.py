@@ -1,4 +1,4 @@
-"""What every word of a plain question is: an operation, a number, a date, or a name of the table that is asked."""
+"""Classifies every word of a plain question: an operation, a number, a date, or a name from the table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
+from turnwise.english import MONTHS, NUMBER_WORDS
 from turnwise.text import STOP_WORDS, stem
 from turnwise.tools.sources import Column, Table
 
@@ -67,28 +68,27 @@ SYNONYMS = [
         "salary wage pay",
     )
 ]
-_MONTHS = "january february march april may june july august september october november december".split()
-_NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+_NUMBERS = {word: number for number, word in enumerate(NUMBER_WORDS[:10], 1)}
 _TOKEN = re.compile(
     r"[\"“]([^\"”]{1,80})[\"”]|(?<!\w)'([^']{1,80})'(?!\w)|(\d{4}-\d\d-\d\d)|(\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?!\w)"
     r"|([^\W_]+)(?:['’]s?\b)?|(>=|<=|[<>=])"
 )
 CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
-_ROW_NAMES = ("order", "invoice", "ticket")  # of one: a column "orders" says how many
+_ROW_NAMES = ("order", "invoice", "ticket")  # singular, because a column "orders" is a count
 _NAME_LIKE = (("name",), ("titl",), ("label",))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a stretch of the question is."""
+    """A classified stretch of the question."""
 
-    kind: str  # a meaning of the table above, or table, column, value, quoted, number, period
+    kind: str  # a key of _MEANINGS, or: table, column, value, quoted, number, period, any year
     value: Any = None
-    said: str = ""
+    text: str = ""  # as written in the question
 
 
 def marks_of(question: str, table: Table) -> list[Mark] | None:
-    """What every stretch of the question is, the longest that fit; None where a word is nothing."""
+    """Classify the whole question, preferring the longest match; None if a word means nothing."""
     tokens = list(_tokens(question))
     marks: list[Mark] = []
     place = 0
@@ -126,43 +126,43 @@ def _tokens(question: str) -> Iterator[tuple[str, str]]:
 
 
 def _longest(run: list[str], table: Table, rest: list[str]) -> tuple[int, Mark | None]:
-    """The meaning of the longest beginning of these words, and how many words that is."""
+    """Match as many of the first words as possible. Returns how many, and their meaning."""
     names, lower = names_of(table), [word.lower() for word in run]
-    if lower[0] in _MONTHS and run[0] != "may":
-        month = f"{_MONTHS.index(lower[0]) + 1:02}"
+    if lower[0] in MONTHS and run[0] != "may":
+        month = f"{MONTHS.index(lower[0]) + 1:02}"
         if len(rest) > 1 and re.fullmatch(r"\d{4}", rest[1]):
             return 2, Mark("period", f"{rest[1]}-{month}", " ".join(rest[:2]))
         return 1, Mark("any year", month, run[0])
     for length in range(len(run), 0, -1):
-        said = " ".join(run[:length])
+        text = " ".join(run[:length])
         phrase = tuple(lower[:length])
         stemmed = tuple(map(stem, phrase))
         meaning = _PHRASES.get(phrase)
         if meaning and not _is_column_here(phrase, meaning, names, rest[length:]):
-            return length, Mark(meaning, None, said)
+            return length, Mark(meaning, None, text)
         kind, value = names.get(stemmed, ("", None))
         as_written = values_of(table).get(phrase)
-        if as_written and not (kind == "table" or (kind == "column" and value.name.lower() == said.lower())):
-            return length, Mark("value", as_written, said)
+        if as_written and not (kind == "table" or (kind == "column" and value.name.lower() == text.lower())):
+            return length, Mark("value", as_written, text)
         if kind:
-            return length, Mark(kind, value, said)
-    if column := _dated(lower[0], table):
+            return length, Mark(kind, value, text)
+    if column := _date_column(lower[0], table):
         return 1, Mark("column", column, run[0])
     return 1, None
 
 
-def _dated(word: str, table: Table) -> Column | None:
-    """The date that a verb names: "hired" is hire_date."""
+def _date_column(word: str, table: Table) -> Column | None:
+    """The date column a verb refers to: "hired" is hire_date."""
     if not word.endswith("ed"):
         return None
-    having = [column for column in table.columns if column.kind == "date" and stem(word) in split_name(column.name)]
-    return having[0] if len(having) == 1 else None
+    matching = [column for column in table.columns if column.kind == "date" and stem(word) in split_name(column.name)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _is_column_here(
     phrase: tuple[str, ...], meaning: str, names: dict[tuple[str, ...], tuple[str, Any]], after: list[str]
 ) -> bool:
-    """Whether an operation word ("total", "since") is rather the column of that name: it has nothing to work on."""
+    """Whether an operation word ("total", "since") means the column of that name, because nothing follows it."""
     if names.get(tuple(map(stem, phrase)), ("",))[0] != "column" or meaning in ("by", "or"):
         return False
     if meaning == "filler":
@@ -173,7 +173,7 @@ def _is_column_here(
 
 @lru_cache(maxsize=1024)
 def names_of(table: Table) -> dict[tuple[str, ...], tuple[str, Any]]:
-    """What can be named in a table, by the stems of its words. Whole names outrank values, and those parts of names."""
+    """The names in a table by their stems. Whole names take precedence over values, and values over parts of names."""
     names: dict[tuple[str, ...], tuple[str, Any]] = {}
     split = {column.name: split_name(column.name) for column in table.columns}
     title = split_name(table.name)
@@ -184,24 +184,25 @@ def names_of(table: Table) -> dict[tuple[str, ...], tuple[str, Any]]:
         phrase = tuple(map(stem, written))
         if names.get(phrase, ("value",))[0] == "value":
             names.setdefault(phrase, ("value", []))[1].extend(found)
-    if head := [part for part in title if not part.isdigit()][-1:]:  # of sales_2023, "sales"
+    if head := [part for part in title if not part.isdigit()][-1:]:  # "sales" for sales_2023
         names.setdefault(tuple(head), ("table", None))
-    for part in {part for parts in split.values() for part in _callable(parts) if len(part) > 2}:
-        having = [column for column in table.columns if part in _callable(split[column.name]) and not is_id(column)]
-        if len(having) == 1:
-            names.setdefault((part,), ("column", having[0]))
+    for part in {part for parts in split.values() for part in _calling_words(parts) if len(part) > 2}:
+        matching = [
+            column for column in table.columns if part in _calling_words(split[column.name]) and not is_id(column)
+        ]
+        if len(matching) == 1:
+            names.setdefault((part,), ("column", matching[0]))
     for group in SYNONYMS:
-        having = [column for column in table.columns if group & set(split[column.name])]
-        if len(having) == 1:
+        matching = [column for column in table.columns if group & set(split[column.name])]
+        if len(matching) == 1:
             for word in group:
-                names.setdefault((word,), ("column", having[0]))
+                names.setdefault((word,), ("column", matching[0]))
     return names
 
 
 @lru_cache(maxsize=1024)
 def values_of(table: Table) -> dict[tuple[str, ...], list[tuple[str, str]]]:
-    """The values of a table by their words as they are written, each with its column; words of every question are
-    none."""
+    """The values of a table by their words, each with its column; words common in any question are skipped."""
     found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for column in table.columns:
         for value in column.values:
@@ -217,16 +218,16 @@ def split_name(name: str) -> tuple[str, ...]:
     return tuple(stem(word.lower()) for word in re.findall(r"[^\W_]+", CAMEL.sub(" ", name)))
 
 
-def _callable(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a name that stand for it: the last ("unit_price" is a price), all where that is "name"."""
+def _calling_words(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The words by which a column can be called: the last one ("unit_price" is a price), or all if that is "name"."""
     return parts if parts[-1:] in _NAME_LIKE else parts[-1:]
 
 
 def is_id(column: Column) -> bool:
-    """Whether its numbers only tell rows apart."""
+    """Whether its numbers only identify rows."""
     return split_name(column.name)[-1:] in (("id",), ("key",), ("number",), ("no",)) or numbers_rows(column)
 
 
 def numbers_rows(column: Column) -> bool:
-    """Whether a column numbers what a row is: the orders are those of the column "order"."""
+    """Whether a column numbers the rows: "order" in a table of orders."""
     return column.kind == "number" and column.name.lower() in _ROW_NAMES

@@ -1,7 +1,8 @@
-"""Plain questions as queries, without a language model: counts, sums, averages, extremes, rankings, groups and filters.
+"""Turns plain questions into queries without a language model: counts, sums, averages, extremes, rankings, groups,
+filters.
 
-A question is read only as a whole: every word of it is an operation, a number, a date, a function word, or the name of
-a table, a column or a value. One other word, and the question is not about the data, as far as we can tell.
+Every word of a question must be an operation, a number, a date, a function word, or the name of a table, a column or a
+value. With any other word, we assume that the question is not about the data.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from turnwise.text import is_content, stem, words
-from turnwise.tools.question_sql import Condition, Op, Reading, as_sql, quoted_name, quoted_text
+from turnwise.tools.question_sql import Condition, Op, ParsedQuestion, as_sql, quoted_name, quoted_text
 from turnwise.tools.question_words import (
     COMPARISONS,
     SYNONYMS,
@@ -26,22 +27,22 @@ from turnwise.tools.question_words import (
 )
 from turnwise.tools.sources import Column, Table
 
-SHOWN = 5  # rows of a ranking that names no number
-LONGEST_QUESTION = 300  # characters
-RECENT = 4  # messages of the user that a question may lean on
+DEFAULT_RANKING_ROWS = 5  # for "top products" without a number
+MAX_QUESTION_CHARS = 300
+RECENT_MESSAGES = 4  # of the user, which a question may continue
 
 _AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "median": "median", "min": "min", "max": "max"}
 _EXTREMES: dict[str, Op] = {"DESC": "max", "ASC": "min"}
 _SUPERLATIVES = ("most", "least", "dearest", "cheapest", "latest", "earliest")
 _RATES = {stem(word) for word in "price cost rate rating score age percent percentage share ratio temperature".split()}
-_SUMS = re.compile(r"[%*/^+]")  # signs of a sum, which is not for a query
-_ADDED = re.compile(r"\s*\([^()]*\)(?=\W*$)")  # words that condensing a question put after it
-_LEANS = re.compile(
+_ARITHMETIC = re.compile(r"[%*/^+]")  # for the calculator, not a query
+_APPENDED = re.compile(r"\s*\([^()]*\)(?=\W*$)")  # words that condensing appended to a question
+_CONTINUES = re.compile(
     r"^(?:and|what about|how about|only|just|now|or|in|from|by|per|for|since|top|bottom|the (?:same|top|bottom))\b",
     re.I,
 )
-# After a count: those that were counted.
-_THESE = re.compile(
+# After a count: asks for the rows that were counted.
+_ASKS_FOR_COUNTED = re.compile(
     r"(?:and |so )?(?:(?:which|what|who)(?: ones?| are (?:they|these|those))?"
     r"|(?:list|show|name)(?: me)? (?:them|these|those)(?: all)?)(?:,? please)?\W*$",
     re.I,
@@ -49,68 +50,70 @@ _THESE = re.compile(
 
 
 def read_question(question: str, tables: Sequence[Table], asked: Sequence[str] = ()) -> str:
-    """The question as SQL (with standard quotes), empty where it is not one about these tables. `asked` are the user's
-    earlier messages: a question that gives only a group or a filter takes the rest from the last about the data, and
-    one that names nothing of a table follows only one that was about it."""
-    alone = _ADDED.sub("", question)
-    if asked and not touches(alone, tables) and _resolved(asked[-RECENT:], tables) is None:
+    """Return a question as SQL with standard quotes, or "" if it is not about these tables.
+
+    `asked` are the user's earlier messages: a question with only a group or a filter takes the rest from the last one
+    about the data, and one that names nothing from a table only counts after such a question."""
+    alone = _APPENDED.sub("", question)
+    if asked and not mentions(alone, tables) and _resolve(asked[-RECENT_MESSAGES:], tables) is None:
         return ""
-    reading = _resolved([*asked[-RECENT:], alone], tables)
-    if reading is None and not _LEANS.match(question):
-        reading = _read(question, tables)
-    return as_sql(reading) if reading and reading.op else ""
+    parsed = _resolve([*asked[-RECENT_MESSAGES:], alone], tables)
+    if parsed is None and not _CONTINUES.match(question):
+        parsed = _best_parse(question, tables)
+    return as_sql(parsed) if parsed and parsed.op else ""
 
 
-def touches(question: str, tables: Sequence[Table]) -> bool:
-    """Whether a question names anything of these tables."""
-    said = {stem(word) for word in words(question[:LONGEST_QUESTION]) if is_content(word)}
-    return any(set(phrase) & said for table in tables for phrase in names_of(table) if len(phrase) < 3)
+def mentions(question: str, tables: Sequence[Table]) -> bool:
+    """Whether a question names anything from these tables."""
+    question_stems = {stem(word) for word in words(question[:MAX_QUESTION_CHARS]) if is_content(word)}
+    return any(set(phrase) & question_stems for table in tables for phrase in names_of(table) if len(phrase) < 3)
 
 
-def _resolved(asked: Sequence[str], tables: Sequence[Table]) -> Reading | None:
-    """What the last of these messages asks, with what it leaves out taken from those right before it."""
-    reading = _read(asked[-1], tables)
-    if reading is not None and reading.op:
-        return reading
+def _resolve(asked: Sequence[str], tables: Sequence[Table]) -> ParsedQuestion | None:
+    """The last of these messages, completed from the ones right before it."""
+    parsed = _best_parse(asked[-1], tables)
+    if parsed is not None and parsed.op:
+        return parsed
     last = asked[-1].strip()
-    if len(asked) == 1 or not (_LEANS.match(last) or _THESE.match(last)):
+    if len(asked) == 1 or not (_CONTINUES.match(last) or _ASKS_FOR_COUNTED.match(last)):
         return None
-    base = _resolved(asked[:-1], tables)
-    if _THESE.match(last):
+    base = _resolve(asked[:-1], tables)
+    if _ASKS_FOR_COUNTED.match(last):
         counted = base and base.op == "count" and not base.groups
-        return Reading(base.table, "list", conditions=base.conditions) if base and counted else None
-    rest = _read(asked[-1], [base.table]) if base else None
-    return _merged(base, rest) if base and rest else None
+        return ParsedQuestion(base.table, "list", conditions=base.conditions) if base and counted else None
+    rest = _best_parse(asked[-1], [base.table]) if base else None
+    return _merge(base, rest) if base and rest else None
 
 
-def _read(question: str, tables: Sequence[Table]) -> Reading | None:
-    """The reading of the table that fits best; None where none does, or several do equally."""
-    if len(question) > LONGEST_QUESTION or _SUMS.search(question):
+def _best_parse(question: str, tables: Sequence[Table]) -> ParsedQuestion | None:
+    """Parse a question for the table that fits best; None if no table does, or several do equally."""
+    if len(question) > MAX_QUESTION_CHARS or _ARITHMETIC.search(question):
         return None
     marked = [(table, marks_of(question, table)) for table in tables]
-    readings = [reading for table, marks in marked if marks and (reading := _Reader(table, marks).read())]
-    best = max((_fit(reading) for reading in readings), default=None)
-    fitting = [reading for reading in readings if _fit(reading) == best]
+    candidates = [parsed for table, marks in marked if marks and (parsed := _Reader(table, marks).read())]
+    best = max((_fit(parsed) for parsed in candidates), default=None)
+    fitting = [parsed for parsed in candidates if _fit(parsed) == best]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fit(reading: Reading) -> tuple[bool, int, bool]:
-    return bool(reading.op), reading.certain, not reading.table.view
+def _fit(parsed: ParsedQuestion) -> tuple[bool, int, bool]:
+    return bool(parsed.op), parsed.exact_names, not parsed.table.view
 
 
-def _merged(base: Reading, rest: Reading) -> Reading | None:
-    """The earlier question with what the later one says in place of what it said of the same columns; None where that
-    makes no question. What is worked out anew is not ranked as before."""
-    if base.op == "list" and (rest.groups or rest.rank or rest.other):
+def _merge(base: ParsedQuestion, rest: ParsedQuestion) -> ParsedQuestion | None:
+    """The earlier question updated by the later one: conditions on the same columns are replaced.
+
+    Returns None if the two do not combine. A new group or operation drops the earlier ranking."""
+    if base.op == "list" and (rest.groups or rest.rank or rest.new_op):
         return None
     if rest.rank and not (rest.groups or base.groups):
         return None
-    if rest.other and (base.measure is None or base.op == "count" or base.measure.kind != "number"):
+    if rest.new_op and (base.measure is None or base.op == "count" or base.measure.kind != "number"):
         return None
-    given = {each.column for each in rest.conditions}
-    kept = tuple(each for each in base.conditions if each.column not in given)
-    merged = replace(base, op=rest.other or base.op, conditions=(*kept, *rest.conditions))
-    if rest.groups or rest.rank or rest.other:
+    replaced = {each.column for each in rest.conditions}
+    kept = tuple(each for each in base.conditions if each.column not in replaced)
+    merged = replace(base, op=rest.new_op or base.op, conditions=(*kept, *rest.conditions))
+    if rest.groups or rest.rank or rest.new_op:
         merged = replace(merged, groups=rest.groups or base.groups, rank=rest.rank, limit=rest.limit)
     return merged
 
@@ -120,7 +123,7 @@ def _merged(base: Reading, rest: Reading) -> Reading | None:
 
 @dataclass
 class _Reader:
-    """Reads the marks of one question, from left to right. Whatever does not fit together ends it with None."""
+    """Reads the marks of one question from left to right. The result is None if they do not fit together."""
 
     table: Table
     marks: list[Mark]
@@ -130,22 +133,22 @@ class _Reader:
     rank: Literal["", "DESC", "ASC"] = ""
     rank_place: int = -1
     limit: int | None = None
-    ranked: bool = False  # a top or a bottom
-    rows: int = -1  # where the table is named, or what its rows are
-    key: Column | None = None  # the column that numbers the rows, where they are named by it
+    ranked: bool = False  # "top", "bottom" or a number before a superlative
+    rows: int = -1  # the position of the word for the table or its rows
+    key: Column | None = None  # the column that numbers the rows, if the question names it
     order: str = ""
     by: list[Mark] = field(default_factory=list)
-    columns: list[tuple[int, Column, str]] = field(default_factory=list)  # place, column, as it was said
-    used: set[str] = field(default_factory=set)  # columns that conditions are about
+    columns: list[tuple[int, Column, str]] = field(default_factory=list)  # position, column, text
+    used: set[str] = field(default_factory=set)  # columns with a condition
     conditions: list[Condition] = field(default_factory=list)
-    certain: int = 0
+    exact_names: int = 0
 
-    def read(self) -> Reading | None:
+    def read(self) -> ParsedQuestion | None:
         try:
             place = 0
             while place < len(self.marks):
                 place += self._take(place)
-            return self._whole_reading()
+            return self._result()
         except _DoesNotFit:
             return None
 
@@ -153,7 +156,7 @@ class _Reader:
         return self.marks[place].kind if 0 <= place < len(self.marks) else ""
 
     def _take(self, place: int) -> int:
-        """Note what the mark says; how many marks that took."""
+        """Take in the mark at a position. Returns how many marks were consumed."""
         mark = self.marks[place]
         match mark.kind:
             case "count" | "sum" | "avg" | "median" | "min" | "max":
@@ -177,13 +180,13 @@ class _Reader:
                     raise _DoesNotFit
             case "table" | "rows":
                 self.rows = place
-                self.certain += 2 * (mark.kind == "table")
+                self.exact_names += 2 * (mark.kind == "table")
             case "column" if numbers_rows(mark.value) and self._kind(place + 1) != "number":
                 self.rows, self.key = place, mark.value
-                self.certain += 1
+                self.exact_names += 1
             case "column":
-                self.columns.append((place, mark.value, mark.said))
-                self.certain += split_name(mark.said) == split_name(mark.value.name)
+                self.columns.append((place, mark.value, mark.text))
+                self.exact_names += split_name(mark.text) == split_name(mark.value.name)
             case "value":
                 self._take_value(place)
             case "quoted":
@@ -212,13 +215,15 @@ class _Reader:
         self.rank = "DESC" if kind in ("most", "dearest", "latest", "top") else "ASC"
         self.rank_place = place
         if kind in ("dearest", "cheapest"):
-            self.columns.append((place, self._only(lambda column: column.kind == "number" and _is_rate(column)), ""))
+            self.columns.append(
+                (place, self._only_column(lambda column: column.kind == "number" and _is_rate(column)), "")
+            )
         if kind in ("latest", "earliest"):
-            self.columns.append((place, self._only(lambda column: column.kind == "date"), ""))
+            self.columns.append((place, self._only_column(lambda column: column.kind == "date"), ""))
         if kind in ("top", "bottom"):
             self.ranked = True
             numbered = self._kind(place + 1) == "number"
-            self.limit = self._whole(place + 1) if numbered else SHOWN
+            self.limit = self._row_count(place + 1) if numbered else DEFAULT_RANKING_ROWS
             return 2 if numbered else 1
         return 1
 
@@ -228,7 +233,7 @@ class _Reader:
             self._kind(end) in ("count", "sum", "avg") and self.rank
         ):
             mark = self.marks[end]
-            if mark.kind == "filler" and mark.said.lower() not in ("and", "the"):
+            if mark.kind == "filler" and mark.text.lower() not in ("and", "the"):
                 break
             if mark.kind in ("count", "sum", "avg") and self.rank and not self.op:
                 self.op, self.op_place = mark.kind, end
@@ -251,13 +256,13 @@ class _Reader:
             last, taken = self.marks[place + 3], 4
         of_dates = first.kind == "period" or sign in ("after", "since", "before", "until")
         years = sign == "between" and _is_year(first) and not self._is_number(place - 1)
-        if (of_dates or years) and self._dates():
+        if (of_dates or years) and self._has_dates():
             column = self._column_before(place, "date")
-            begin, end = _span(first.value)[0], _span(last.value)[1]
+            begin, end = _period_bounds(first.value)[0], _period_bounds(last.value)[1]
             name = quoted_name(column.name)
             bounds = {
-                "after": f"{name} >= '{_span(first.value)[1]}'",
-                ">": f"{name} >= '{_span(first.value)[1]}'",
+                "after": f"{name} >= '{_period_bounds(first.value)[1]}'",
+                ">": f"{name} >= '{_period_bounds(first.value)[1]}'",
                 "since": f"{name} >= '{begin}'",
                 ">=": f"{name} >= '{begin}'",
                 "before": f"{name} < '{begin}'",
@@ -299,31 +304,31 @@ class _Reader:
         )
 
     def _take_number(self, place: int) -> None:
-        """A number that no operation takes: how many of a ranking, what a column is, or when."""
+        """A number outside an operation: the length of a ranking, the value of a column, or a date."""
         mark = self.marks[place]
         if mark.kind == "number" and self._kind(place + 1) in _SUPERLATIVES:
-            self.limit, self.ranked = self._whole(place), True
+            self.limit, self.ranked = self._row_count(place), True
             return
         before = place - 1
-        while self._kind(before) == "filler" and self.marks[before].said.lower() in ("of", "is", "was", "a", "the"):
+        while self._kind(before) == "filler" and self.marks[before].text.lower() in ("of", "is", "was", "a", "the"):
             before -= 1
         if mark.kind == "number" and self._is_number(before):
             column = self.marks[before].value
             self._add(column, f"{quoted_name(column.name)} = {mark.value}")
-        elif (mark.kind == "period" or _is_year(mark)) and self._dates():
+        elif (mark.kind == "period" or _is_year(mark)) and self._has_dates():
             column = self._column_before(place, "date")
-            begin, end = _span(mark.value)
+            begin, end = _period_bounds(mark.value)
             self._add(column, f"{quoted_name(column.name)} >= '{begin}' AND {quoted_name(column.name)} < '{end}'")
-        elif mark.kind == "number" and (texts := self._written(mark.value, before)):
+        elif mark.kind == "number" and (texts := self._text_columns_with(mark.value, before)):
             self._add(texts[0], f"{quoted_name(texts[0].name)} = {quoted_text(mark.value)}")
         elif mark.kind == "number" and _is_year(mark):
-            column = self._only(lambda each: each.kind == "number" and split_name(each.name)[-1:] == ("year",))
+            column = self._only_column(lambda each: each.kind == "number" and split_name(each.name)[-1:] == ("year",))
             self._add(column, f"{quoted_name(column.name)} = {mark.value}")
         else:
             raise _DoesNotFit
 
-    def _written(self, number: str, before: int) -> list[Column]:
-        """The column of texts that a number stands in, such as a version: that before it, else the only one."""
+    def _text_columns_with(self, number: str, before: int) -> list[Column]:
+        """The text column with this number as a value, such as a version: the named one, else the only one."""
         having = [column for column in self.table.columns if number in column.values]
         named = self.marks[before].value if self._kind(before) == "column" else None
         return [named] if named in having else having if len(having) == 1 else []
@@ -332,7 +337,7 @@ class _Reader:
         self.used.add(column.name)
         self.conditions.append(Condition(column.name, sql))
 
-    def _whole(self, place: int) -> int:
+    def _row_count(self, place: int) -> int:
         number = self.marks[place].value
         if not number.isdigit() or not 0 < int(number) <= 1000:
             raise _DoesNotFit
@@ -345,15 +350,15 @@ class _Reader:
         return column
 
     def _column_before(self, place: int, kind: str | None) -> Column:
-        """The nearest column before that place that fits, else the only one of the table that does."""
+        """The nearest fitting column before a position, else the only fitting one in the table."""
         for _, column, _ in reversed([each for each in self.columns if each[0] < place]):
             if kind is None or column.kind == kind:
                 return column
         if kind is None:
             raise _DoesNotFit
-        return self._only(lambda column: column.kind == kind and not is_id(column))
+        return self._only_column(lambda column: column.kind == kind and not is_id(column))
 
-    def _only(self, fits: Callable[[Column], bool]) -> Column:
+    def _only_column(self, fits: Callable[[Column], bool]) -> Column:
         found = [column for column in self.table.columns if fits(column)]
         if len(found) != 1:
             raise _DoesNotFit
@@ -362,36 +367,38 @@ class _Reader:
     def _is_number(self, place: int) -> bool:
         return self._kind(place) == "column" and self.marks[place].value.kind == "number"
 
-    def _dates(self) -> bool:
+    def _has_dates(self) -> bool:
         return any(column.kind == "date" for column in self.table.columns)
 
-    def _dated(self) -> bool:
-        """Whether a condition is about a date that is named: "staff hired in 2021"."""
+    def _names_date(self) -> bool:
+        """Whether a named date column has a condition: "staff hired in 2021"."""
         return any(column.kind == "date" and column.name in self.used for _, column, _ in self.columns)
 
-    def _numbers_named(self) -> bool:
+    def _names_number(self) -> bool:
         return any(column.kind == "number" for _, column, _ in self.columns)
 
-    # --- what it comes to
+    # --- the result
 
-    def _whole_reading(self) -> Reading:
-        reading = Reading(self.table, conditions=tuple(self.conditions), order=self.order, certain=self.certain)
-        if not self.columns and self.rows < 0 and not self.asks and (rest := self._rest(reading)):
+    def _result(self) -> ParsedQuestion:
+        parsed = ParsedQuestion(
+            self.table, conditions=tuple(self.conditions), order=self.order, exact_names=self.exact_names
+        )
+        if not self.columns and self.rows < 0 and not self.asks and (rest := self._continuation(parsed)):
             return rest
         if self.rank:
-            return self._ranking(reading)
+            return self._ranking(parsed)
         if self.op:
-            return self._aggregate(reading)
-        reading = replace(reading, groups=self._groups())
+            return self._aggregate(parsed)
+        parsed = replace(parsed, groups=self._groups())
         if not self.columns and self.rows < 0 and self.asks not in ("list", "which") and (self.by or self.conditions):
-            return reading  # the rest of an earlier question
-        if reading.groups:
-            return self._added_up(reading)
-        return self._list(reading)
+            return parsed  # continues an earlier question
+        if parsed.groups:
+            return self._bare_measure(parsed)
+        return self._listing(parsed)
 
-    def _added_up(self, reading: Reading) -> Reading:
-        """A bare measure with a group, "revenue by region", is its sum; "sales by region" of a table of sales too, and
-        where that has no amounts, how many there are."""
+    def _bare_measure(self, parsed: ParsedQuestion) -> ParsedQuestion:
+        """A measure without an operation is summed: "revenue by region". "sales by region" of a sales table sums its
+        amounts or, if there are none, counts its rows."""
         named = [column for _, column, _ in self.columns if column.name not in self.used]
         if self.asks == "which" or len(named) > 1 or any(each.kind != "number" or is_id(each) for each in named):
             raise _DoesNotFit
@@ -399,15 +406,15 @@ class _Reader:
             raise _DoesNotFit
         numbers = [column for column in self.table.columns if column.kind == "number" and not is_id(column)]
         if not named and (self.key or not numbers):
-            return replace(reading, op="count", measure=self.key, said=self.marks[self.rows].said)
-        return replace(reading, op="sum", measure=named[0] if named else self._amount())
+            return replace(parsed, op="count", measure=self.key, counted_as=self.marks[self.rows].text)
+        return replace(parsed, op="sum", measure=named[0] if named else self._amount())
 
-    def _rest(self, reading: Reading) -> Reading | None:
-        """What is left of an earlier question that names no measure: "only the top 3", "and the average?"."""
+    def _continuation(self, parsed: ParsedQuestion) -> ParsedQuestion | None:
+        """A question that continues an earlier one and names no measure: "only the top 3", "and the average?"."""
         if self.ranked and not self.op and not self.by:
-            return replace(reading, rank=self.rank, limit=self.limit)
-        if self.op in _AGGREGATES and not self.rank and self._said_op() != "how much":
-            return replace(reading, other=_AGGREGATES[self.op], groups=self._groups())
+            return replace(parsed, rank=self.rank, limit=self.limit)
+        if self.op in _AGGREGATES and not self.rank and self._op_text() != "how much":
+            return replace(parsed, new_op=_AGGREGATES[self.op], groups=self._groups())
         return None
 
     def _groups(self) -> tuple[tuple[str, str], ...]:
@@ -424,33 +431,33 @@ class _Reader:
             raise _DoesNotFit
         return quoted_name(mark.value.name), ""
 
-    def _aggregate(self, reading: Reading) -> Reading:
+    def _aggregate(self, parsed: ParsedQuestion) -> ParsedQuestion:
         groups = self._groups()
-        if self.op == "sum" and self.key and not self._numbers_named() and self._said_op() != "how much":
+        if self.op == "sum" and self.key and not self._names_number() and self._op_text() != "how much":
             self.op = "count"  # "total orders"
         if self.op == "count":
-            measure, said = self._counted()
+            measure, noun = self._count_of()
             adds = measure is not None and measure.kind == "number" and not is_id(measure)
             if adds and measure is not None and _is_rate(measure):
                 raise _DoesNotFit
             op: Op = "sum" if adds else "count"
-            self._all_used(measure)
-            return replace(reading, op=op, measure=measure, said=said, groups=groups)
+            self._require_used(measure)
+            return replace(parsed, op=op, measure=measure, counted_as=noun, groups=groups)
         measure = self._measure(self.op_place, dates=self.op in ("min", "max"))
-        self._all_used(measure)
-        if self._said_op() == "how much" and _is_rate(measure):
-            return self._list(reading)
-        return replace(reading, op=_AGGREGATES[self.op], measure=measure, groups=groups)
+        self._require_used(measure)
+        if self._op_text() == "how much" and _is_rate(measure):
+            return self._listing(parsed)
+        return replace(parsed, op=_AGGREGATES[self.op], measure=measure, groups=groups)
 
-    def _said_op(self) -> str:
-        return self.marks[self.op_place].said.lower()
+    def _op_text(self) -> str:
+        return self.marks[self.op_place].text.lower()
 
-    def _counted(self) -> tuple[Column | None, str]:
-        """What is counted, and what it is called: rows, or the different values of a column."""
+    def _count_of(self) -> tuple[Column | None, str]:
+        """What to count (rows, or the distinct values of a column), and what the question calls it."""
         after = [each for each in self.columns if each[0] > self.op_place and each[1].name not in self.used]
         if self.rows > self.op_place and (not after or self.rows < after[0][0]):
             mark = self.marks[self.rows]
-            return self.key, f"rows of {self.table.name}" if mark.kind == "rows" else mark.said
+            return self.key, f"rows of {self.table.name}" if mark.kind == "rows" else mark.text
         if after:
             return after[0][1], after[0][2]
         if not any(mark.kind == "value" for mark in self.marks):
@@ -466,41 +473,43 @@ class _Reader:
         after = [each for each in fitting if each[0] >= place]
         if chosen := after or fitting:
             return chosen[0][1]
-        if self.rows > place:  # "total sales", of a table of sales
+        if self.rows > place:  # "total sales" of a sales table
             return self._amount()
         raise _DoesNotFit
 
     def _amount(self) -> Column:
-        """The column of a table of sales that says how much."""
+        """The amount column of a table such as sales."""
         own = split_name(self.table.name)
-        if self.key:  # "the biggest order", where a row has one amount
-            return self._only(lambda column: column.kind == "number" and not is_id(column) and not _is_rate(column))
+        if self.key:  # "the biggest order", if a row has one amount
+            return self._only_column(
+                lambda column: column.kind == "number" and not is_id(column) and not _is_rate(column)
+            )
         money = SYNONYMS[0] if set(own) & SYNONYMS[0] else set(own)
-        return self._only(lambda column: column.kind == "number" and bool(set(split_name(column.name)) & money))
+        return self._only_column(lambda column: column.kind == "number" and bool(set(split_name(column.name)) & money))
 
-    def _ranking(self, reading: Reading) -> Reading:
+    def _ranking(self, parsed: ParsedQuestion) -> ParsedQuestion:
         entity, of_rows = self._entity()
-        ranked = replace(reading, rank=self.rank, limit=self.limit if self.ranked else None)
+        ranked = replace(parsed, rank=self.rank, limit=self.limit if self.ranked else None)
         by = self.by[0] if len(self.by) == 1 else None
         if self.by and (by is None or by.kind not in ("column", "table", "rows")):
             raise _DoesNotFit
         if by is not None and by.kind == "column":
             if by.value.kind != "number" and not entity and not self.ranked:  # "highest price by category"
                 measure = self._measure(self.rank_place)
-                self._all_used(measure)
-                return replace(reading, op=_EXTREMES[self.rank], measure=measure, groups=self._groups())
-            self.columns.append((len(self.marks), by.value, by.said))
+                self._require_used(measure)
+                return replace(parsed, op=_EXTREMES[self.rank], measure=measure, groups=self._groups())
+            self.columns.append((len(self.marks), by.value, by.text))
         groups = ((quoted_name(entity.name), ""),) if entity else ()
-        by_rows = self.rows > self.rank_place and not self._numbers_named()
+        by_rows = self.rows > self.rank_place and not self._names_number()
         if entity and (self.op == "count" or by_rows or (by is not None and by.kind != "column")):
-            much = self._much() if self.op != "count" else None
-            self._all_used(much, entity)
-            said = self.marks[self.rows].said if self.rows >= 0 else f"rows of {self.table.name}"
+            much = self._ranking_amount() if self.op != "count" else None
+            self._require_used(much, entity)
+            noun = self.marks[self.rows].text if self.rows >= 0 else f"rows of {self.table.name}"
             measured = much or self.key
-            return replace(ranked, op="sum" if much else "count", measure=measured, said=said, groups=groups)
+            return replace(ranked, op="sum" if much else "count", measure=measured, counted_as=noun, groups=groups)
         measure = self._measure(self.rank_place, dates=True)
         extreme = _EXTREMES[self.rank]
-        self._all_used(measure, entity)
+        self._require_used(measure, entity)
         if entity:
             named = _AGGREGATES.get(self.op)
             whole: Op = extreme if measure.kind == "date" or _is_rate(measure) else "sum"
@@ -509,20 +518,20 @@ class _Reader:
             raise _DoesNotFit
         if of_rows or ranked.limit:
             return replace(ranked, op="list", measure=measure, shown=(*self._label(measure), measure.name))
-        return replace(reading, op=extreme, measure=measure)
+        return replace(parsed, op=extreme, measure=measure)
 
     def _label(self, measure: Column) -> tuple[str, ...]:
-        return (self.key.name,) if self.key else _label(self.table, measure)
+        return (self.key.name,) if self.key else _label_column(self.table, measure)
 
-    def _much(self) -> Column | None:
-        """What "by sales" or "the highest sales" goes by in a table of sales: the amounts, else how many there are."""
-        if self.marks[self.rank_place].said.lower() in ("most", "fewest"):
+    def _ranking_amount(self) -> Column | None:
+        """What "by sales" or "the highest sales" ranks by in a sales table: the amounts, or None to count rows."""
+        if self.marks[self.rank_place].text.lower() in ("most", "fewest"):
             return None
         numbers = [column for column in self.table.columns if column.kind == "number" and not is_id(column)]
         return self._amount() if numbers else None
 
     def _entity(self) -> tuple[Column | None, bool]:
-        """What a ranking ranks: the values of a column, or the rows of the table; neither, where it wants a number."""
+        """What is ranked: the values of a column, or the rows of the table; neither if it asks for a number."""
         texts = [column for _, column, _ in self.columns if column.kind == "text" and column.name not in self.used]
         if texts:
             return texts[0], False
@@ -530,35 +539,35 @@ class _Reader:
         follows = self.rows > self.rank_place and between <= {"column", "number"}  # "highest priced product"
         return None, follows or 0 <= self.rows < self.rank_place
 
-    def _list(self, reading: Reading) -> Reading:
+    def _listing(self, parsed: ParsedQuestion) -> ParsedQuestion:
         named = list(dict.fromkeys(column.name for _, column, _ in self.columns))
         shown = [name for name in named if name not in self.used]
         if self.asks in ("list", "which"):
             if self.rows < 0 and not named:  # a value alone: "who is Bob?"
                 raise _DoesNotFit
-            return replace(reading, op="list", shown=tuple(shown), distinct=self.rows < 0 and bool(shown))
-        if not self.conditions or not (shown or (self.rows >= 0 and (self.asks or self._dated()))):
+            return replace(parsed, op="list", shown=tuple(shown), distinct=self.rows < 0 and bool(shown))
+        if not self.conditions or not (shown or (self.rows >= 0 and (self.asks or self._names_date()))):
             raise _DoesNotFit
         numbers = [column for _, column, _ in self.columns if column.kind == "number" and column.name in shown]
         if len(shown) == len(numbers) == 1 and not _is_rate(numbers[0]) and not is_id(numbers[0]):
-            return replace(reading, op="sum", measure=numbers[0])
-        if shown:  # "what is the price of the lamp?": say of which
+            return replace(parsed, op="sum", measure=numbers[0])
+        if shown:  # "what is the price of the lamp?": show the lamp too
             shown = list(dict.fromkeys([*(each.column for each in self.conditions), *shown]))
-        return replace(reading, op="list", shown=tuple(shown), distinct=bool(shown))
+        return replace(parsed, op="list", shown=tuple(shown), distinct=bool(shown))
 
-    def _all_used(self, *columns: Column | None) -> None:
-        """No column was named in vain."""
-        said = {column.name for _, column, _ in self.columns} - self.used
-        if said - {column.name for column in columns if column is not None}:
+    def _require_used(self, *columns: Column | None) -> None:
+        """Raise _DoesNotFit if a column was named but is not used."""
+        unused = {column.name for _, column, _ in self.columns} - self.used
+        if unused - {column.name for column in columns if column is not None}:
             raise _DoesNotFit
 
 
 class _DoesNotFit(Exception):
-    """The parts of a question make no query together."""
+    """The parts of a question do not make up a query."""
 
 
 def _is_rate(column: Column) -> bool:
-    """Whether adding its numbers up says nothing, as with prices."""
+    """Whether summing the column is meaningless, as with prices."""
     return bool(set(split_name(column.name)) & _RATES)
 
 
@@ -566,8 +575,8 @@ def _is_year(mark: Mark) -> bool:
     return bool(re.fullmatch(r"(?:19|20)\d\d", str(mark.value)))
 
 
-def _span(period: str) -> tuple[str, str]:
-    """The first day of a year, a month or a day, and the first day after it."""
+def _period_bounds(period: str) -> tuple[str, str]:
+    """The first day of a year, month or day, and the first day after it."""
     numbers = [int(part) for part in period.split("-")]
     if len(numbers) == 3:
         try:
@@ -580,8 +589,8 @@ def _span(period: str) -> tuple[str, str]:
     return f"{year}-{month or 1:02}-01", f"{after[0]}-{after[1]:02}-01"
 
 
-def _label(table: Table, measure: Column) -> tuple[str, ...]:
-    """The column by which people call a row of the table."""
+def _label_column(table: Table, measure: Column) -> tuple[str, ...]:
+    """The column that names a row of the table."""
     texts = [column for column in table.columns if column.kind == "text"]
     own = split_name(table.name)
     named = [column for column in texts if set(split_name(column.name)) & {"name", "titl", "label", *own}]

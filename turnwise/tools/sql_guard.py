@@ -1,7 +1,7 @@
-"""The guard of the database tool: a query is taken only as one SELECT made of parts that are known to be harmless.
+"""The guard of the database tool: accepts only a single SELECT made of parts that are known to be harmless.
 
-What is listed is allowed, and nothing else: statements, clauses, functions, types, tables. What is run is written anew
-from the tree that was checked, so that no comment and no second reading of the text reaches the database.
+Statements, clauses, functions, types and tables are all allow-listed. The SQL that runs is generated from the checked
+tree, so that no comment and no other reading of the original text can reach the database.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from turnwise.errors import DataError, QueryRefused
 if TYPE_CHECKING:
     from sqlglot import exp
 
-LONGEST = 4000  # characters of a query
-DEEPEST = 40  # brackets within one another
-MOST_SELECTS = 20  # queries within a query
-LARGEST = 10_000  # columns of an expression, where those of inner queries are put in
+MAX_QUERY_CHARS = 4000
+MAX_BRACKET_DEPTH = 40
+MAX_SELECTS = 20  # in one query, nested ones included
+MAX_EXPANDED_COLUMNS = 10_000  # once inner queries are inlined
 
-_PARTS = """
+_SYNTAX = """
     Select From Join Where Group Having Order Ordered Limit Offset Fetch Distinct Qualify With CTE Subquery
     Union Except Intersect Table TableAlias Alias Column Identifier Star Literal Boolean Null Paren Tuple Var
     And Or Not Xor EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Is In Between Like ILike Escape Exists
@@ -35,7 +35,7 @@ _FUNCTIONS = """
     CurrentDate CurrentTimestamp Date Year Month Day DayOfWeek DayOfMonth DayOfYear Week Quarter Hour Minute Extract
     DateTrunc TimestampTrunc DateDiff DateAdd DateSub TsOrDsToDate TsOrDsToTimestamp TsOrDsToDateStr TimeToStr
     StrToDate StrToTime""".split()
-_NAMED = frozenset("date_part julianday total mean stddev monthname dayname isodow weekday".split())
+_FUNCTIONS_BY_NAME = frozenset("date_part julianday total mean stddev monthname dayname isodow weekday".split())
 _TYPES = frozenset(
     """TINYINT SMALLINT MEDIUMINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE DECIMAL BIGDECIMAL
     BOOLEAN CHAR NCHAR VARCHAR NVARCHAR TEXT DATE TIME TIMETZ DATETIME TIMESTAMP TIMESTAMPTZ TIMESTAMPNTZ
@@ -45,18 +45,18 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\
 
 
 def check(sql: str, dialect: str, tables: Iterable[str], schema: str) -> exp.Query:
-    """The query as a tree that may be run: a single SELECT of these tables. Raises QueryRefused, which says why not."""
-    if len(sql) > LONGEST:
-        raise _refused(f"it is longer than {LONGEST:,} characters")
+    """Parse a query that is safe to run: a single SELECT from these tables. Raises QueryRefused with the reason."""
+    if len(sql) > MAX_QUERY_CHARS:
+        raise _refusal(f"it is longer than {MAX_QUERY_CHARS:,} characters")
     if _CONTROL.search(sql):
-        raise _refused("it has characters that cannot be seen")
+        raise _refusal("it has invisible characters")
     if "\\" in sql:
-        raise _refused("it has a backslash, which not all databases read alike")
-    tree = _parsed(sql, dialect)
-    allowed = _allowed()
+        raise _refusal("it has a backslash, which databases interpret differently")
+    tree = _parse(sql, dialect)
+    allowed = _allowed_nodes()
     for node in tree.walk():
-        if type(node) not in allowed and not _is_named(node):
-            raise _refused(f"{_called(node)} is not allowed")
+        if type(node) not in allowed and not _is_function_by_name(node):
+            raise _refusal(f"{_name_of(node)} is not allowed")
         node.comments = None
     _check_types(tree)
     _check_size(tree)
@@ -64,53 +64,53 @@ def check(sql: str, dialect: str, tables: Iterable[str], schema: str) -> exp.Que
     return tree
 
 
-def written(tree: exp.Query, dialect: str) -> str:
-    """A tree as SQL of a dialect, on one line."""
+def to_sql(tree: exp.Query, dialect: str) -> str:
+    """Write a tree as SQL in a dialect, on one line."""
     return tree.sql(dialect, comments=False)
 
 
-def limited(tree: exp.Query, most: int) -> exp.Query:
-    """The query, giving at most so many rows."""
+def with_limit(tree: exp.Query, limit: int) -> exp.Query:
+    """Return the query with at most `limit` rows."""
     from sqlglot import exp
 
-    given = tree.args.get("limit")
-    count = getattr(given, "expression", None)
-    if given is None and not tree.args.get("offset"):
-        return tree.limit(most)
-    if isinstance(count, exp.Literal) and count.is_int and int(count.this) <= most:
+    own = tree.args.get("limit")
+    count = getattr(own, "expression", None)
+    if own is None and not tree.args.get("offset"):
+        return tree.limit(limit)
+    if isinstance(count, exp.Literal) and count.is_int and int(count.this) <= limit:
         return tree
-    return exp.select("*").from_(tree.subquery("found")).limit(most)
+    return exp.select("*").from_(tree.subquery("found")).limit(limit)
 
 
 def sqlglot() -> Any:
-    """The parser, which comes with the extra."""
+    """The SQL parser, from the optional `data` extra."""
     try:
         import sqlglot
     except ImportError as error:
-        raise missing("Asking attached data needs a parser of SQL") from error
+        raise missing_extra("Querying attached data needs an SQL parser") from error
     return sqlglot
 
 
-def missing(what: str) -> DataError:
+def missing_extra(what: str) -> DataError:
     return DataError(f"{what}, which is not installed.", 'pip install "turnwise[data]"')
 
 
-def _parsed(sql: str, dialect: str) -> exp.Query:
+def _parse(sql: str, dialect: str) -> exp.Query:
     parser = sqlglot()
     if not re.match(r"[\s(]*(?:--|/\*|select\b|with\b)", sql, re.I):
-        raise _refused("it does not begin with SELECT or WITH")
-    if _depth(sql) > DEEPEST:
-        raise _refused("its brackets stand too deep in one another")
+        raise _refusal("it does not begin with SELECT or WITH")
+    if _depth(sql) > MAX_BRACKET_DEPTH:
+        raise _refusal("its brackets are nested too deeply")
     try:
         trees = [tree for tree in parser.parse(sql, read=dialect) if tree is not None]
-    except Exception as error:  # whatever the parser makes of a hostile text, it is no query
+    except Exception as error:  # hostile text can raise anything in the parser
         first = re.sub(r"\x1b\[\d*m", "", str(error)).partition("\n")[0]
-        raise _refused(f"it cannot be read as SQL: {first[:200] or type(error).__name__}") from error
+        raise _refusal(f"it cannot be read as SQL: {first[:200] or type(error).__name__}") from error
     if len(trees) != 1:
-        raise _refused(f"it has {len(trees)} statements")
+        raise _refusal(f"it has {len(trees)} statements")
     tree: exp.Query = trees[0].unnest()
     if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect"):
-        raise _refused("it is not a SELECT")
+        raise _refusal("it is not a SELECT")
     return tree
 
 
@@ -122,19 +122,19 @@ def _depth(sql: str) -> int:
     return deepest
 
 
-def _allowed() -> set[type]:
+def _allowed_nodes() -> set[type]:
     from sqlglot import exp
 
-    names = (*_PARTS, *_FUNCTIONS)
+    names = (*_SYNTAX, *_FUNCTIONS)
     return {getattr(exp, name) for name in names if hasattr(exp, name)}
 
 
-def _is_named(node: exp.Expr) -> bool:
-    """Whether it is a function that the parser has no name of its own for, and that is harmless."""
-    return type(node).__name__ == "Anonymous" and str(node.this).lower() in _NAMED
+def _is_function_by_name(node: exp.Expr) -> bool:
+    """Whether it is an allowed function that the parser has no node type for."""
+    return type(node).__name__ == "Anonymous" and str(node.this).lower() in _FUNCTIONS_BY_NAME
 
 
-def _called(node: exp.Expr) -> str:
+def _name_of(node: exp.Expr) -> str:
     name = str(node.this) if type(node).__name__ == "Anonymous" else type(node).__name__
     return f"“{name[:60]}”"
 
@@ -144,28 +144,28 @@ def _check_types(tree: exp.Expr) -> None:
 
     for kind in tree.find_all(exp.DataType):
         if kind.this.name not in _TYPES:
-            raise _refused(f"the type “{kind.this.name}” is not allowed")
+            raise _refusal(f"the type “{kind.this.name}” is not allowed")
 
 
 def _check_size(tree: exp.Expr) -> None:
-    """Databases put inner queries into outer ones before they look at the clock: "a + a" of "a + a" of … must end."""
+    """Databases inline inner queries before any timeout applies, so nested "a + a" of "a + a" must be limited here."""
     from sqlglot import exp
 
     selects, size = list(tree.find_all(exp.Select)), 1
     for select in selects:
         parts = [*select.expressions, select.args.get("where"), select.args.get("having")]
         size *= max((len(list(part.find_all(exp.Column))) for part in parts if part), default=0) or 1
-    if len(selects) > MOST_SELECTS or size > LARGEST:
-        raise _refused("its queries within queries are too many")
+    if len(selects) > MAX_SELECTS or size > MAX_EXPANDED_COLUMNS:
+        raise _refusal("it has too many nested queries")
 
 
 def _check_tables(tree: exp.Expr, attached: dict[str, str], schema: str) -> None:
-    """Every table is an attached one, or a name that a WITH gave before it. The names of attached ones are put in."""
+    """Require every table to be attached or defined by an earlier WITH, and use the real names of attached ones."""
     from sqlglot import exp
 
     for cte in tree.find_all(exp.CTE):
         if cte.alias.lower() in attached or not isinstance(cte.this, exp.Query):
-            raise _refused(f"“{cte.alias[:60]}” in WITH has the name of a table")
+            raise _refusal(f"“{cte.alias[:60]}” in WITH has the name of a table")
     for table in tree.find_all(exp.Table):
         name = table.this.this if isinstance(table.this, exp.Identifier) else ""
         place = ".".join(part.name for part in table.parts[:-1])
@@ -173,30 +173,30 @@ def _check_tables(tree: exp.Expr, attached: dict[str, str], schema: str) -> None
         if real is not None and place.lower() in ("", schema.lower()):
             quoted = bool(table.this.args.get("quoted")) or name != real
             table.set("this", exp.to_identifier(real, quoted=quoted))
-        elif not place and (given := _given_before(table).get(name.lower())) is not None:
-            table.set("this", given.copy())  # so that it cannot mean another table, of other capitals
+        elif not place and (cte_name := _visible_ctes(table).get(name.lower())) is not None:
+            table.set("this", cte_name.copy())  # the same capitals, so that it cannot mean another table
         else:
-            raise _refused(f"there is no table “{table.sql()[:60]}”")
+            raise _refusal(f"there is no table “{table.sql()[:60]}”")
         table.set("db", None)
         table.set("catalog", None)
 
 
-def _given_before(table: exp.Expr) -> dict[str, exp.Identifier]:
-    """The names of WITH that this table may mean: of the queries around it, those before the one it stands in."""
+def _visible_ctes(table: exp.Expr) -> dict[str, exp.Identifier]:
+    """The WITH names in scope for a table: those of the enclosing queries, if defined before it."""
     from sqlglot import exp
 
-    given: dict[str, exp.Identifier] = {}
+    visible: dict[str, exp.Identifier] = {}
     node: exp.Expr | None = table
     while node is not None:
         within, node = node, node.parent
-        if isinstance(node, exp.With):  # of what it stands in, neither itself nor what comes after it can be seen
+        if isinstance(node, exp.With):  # a CTE sees neither itself nor later ones
             before = node.expressions[: node.expressions.index(within)]
             node = node.parent
         else:
             before = getattr(isinstance(node, exp.Query) and node.args.get("with_"), "expressions", [])
-        given = {each.alias.lower(): each.args["alias"].this for each in before} | given
-    return given
+        visible = {each.alias.lower(): each.args["alias"].this for each in before} | visible
+    return visible
 
 
-def _refused(why: str) -> QueryRefused:
-    return QueryRefused(f"The query was not run: {why}.", "Only one SELECT of the attached tables is run.")
+def _refusal(why: str) -> QueryRefused:
+    return QueryRefused(f"The query was not run: {why}.", "Only a single SELECT from the attached tables is run.")

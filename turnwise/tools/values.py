@@ -1,6 +1,6 @@
-"""Values: what a sum comes to, exactly where that can be, and what is wrong with one that comes to nothing.
+"""Evaluates sums, exactly if possible, and says what is wrong with those that have no result.
 
-The work is bounded by what is let in, not by a clock: see the limits here and in `turnwise.sums.grammar`.
+The work is bounded by limits on the input, not by a clock: see the limits here and in `turnwise.sums.grammar`.
 """
 
 from __future__ import annotations
@@ -18,59 +18,59 @@ from typing import Any
 from turnwise.sums.grammar import CURRENCIES, Node, Number, Operation, That, unit_name
 from turnwise.text import one_line
 
-LARGEST = 2**13  # binary digits of a number or of its divisor
-FACTORIAL = 500
-POWERS = 9  # exponents of units
-PRECISION = 50  # decimal digits of what has no exact value
+MAX_BITS = 2**13  # of a numerator or denominator
+MAX_FACTORIAL = 500
+MAX_UNIT_EXPONENT = 9
+ROOT_PRECISION_DIGITS = 50  # for roots without an exact value
 
-_LOADING = threading.Lock()
+_REGISTRY_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     amount: Fraction
     sign: str = ""  # % or a currency
-    unit: Any = None  # of the library of units
+    unit: Any = None  # a pint unit
     exact: bool = True
 
 
 class CannotCalculate(ValueError):
-    """A sum that has no result, and why: a key of what is said."""
+    """A sum without a result. `why` is a key of the texts in calculator.toml, `values` fills them in."""
 
     def __init__(self, why: str, **values: str) -> None:
         super().__init__(why)
         self.why, self.values = why, values
 
 
-def evaluated(tree: Node) -> Value:
-    """The value of a tree. Raises CannotCalculate."""
+def evaluate(tree: Node) -> Value:
+    """Return the value of a tree. Raises CannotCalculate."""
     match tree:
         case Number():
-            return _checked(_quantity(tree))
+            return _require_size(_quantity(tree))
         case Operation(name, parts, unit):
-            values = [evaluated(part) for part in parts]
-            return _checked(_converted(values[0], unit) if name == "to" else _worked_out(name, values))
+            values = [evaluate(part) for part in parts]
+            return _require_size(_convert(values[0], unit) if name == "to" else _apply(name, values))
         case That():
             raise CannotCalculate("none")
 
 
-def _checked(value: Value) -> Value:
-    if max(value.amount.numerator.bit_length(), value.amount.denominator.bit_length()) > LARGEST:
+def _require_size(value: Value) -> Value:
+    if max(value.amount.numerator.bit_length(), value.amount.denominator.bit_length()) > MAX_BITS:
         raise CannotCalculate("large")
     return value
 
 
-def _worked_out(name: str, values: Sequence[Value]) -> Value:
+def _apply(name: str, values: Sequence[Value]) -> Value:
     first = values[0]
     if name != "neg" and any(value.unit is not None and symbol(value.unit) in _TEMPERATURES for value in values):
         raise CannotCalculate("temperature")
     match name:
         case "+" | "-":
-            return _added(first, values[1], -1 if name == "-" else 1)
+            return _add(first, values[1], -1 if name == "-" else 1)
         case "*" | "of":
-            return _times(first, values[1])
+            return _multiply(first, values[1])
         case "/":
-            return _times(first, _inverse(values[1]))
+            return _multiply(first, _invert(values[1]))
         case "neg":
             return Value(-first.amount, first.sign, first.unit, first.exact)
         case "%" if not first.sign and first.unit is None:
@@ -81,8 +81,8 @@ def _worked_out(name: str, values: Sequence[Value]) -> Value:
             return _power(first, Value(Fraction(1, 2 if name == "√" else 3)))
         case "!":
             amount = _plain(first).amount
-            if amount.denominator > 1 or not 0 <= amount <= FACTORIAL:
-                raise CannotCalculate("factorial", most=str(FACTORIAL))
+            if amount.denominator > 1 or not 0 <= amount <= MAX_FACTORIAL:
+                raise CannotCalculate("factorial", most=str(MAX_FACTORIAL))
             return Value(Fraction(math.factorial(int(amount))))
         case "mod":
             amount, by = _plain(first).amount, _plain(values[1]).amount
@@ -90,15 +90,15 @@ def _worked_out(name: str, values: Sequence[Value]) -> Value:
                 raise CannotCalculate("zero")
             return Value(amount % by)
         case "share":
-            return Value(100 * _plain(_times(first, _inverse(values[1]))).amount, "%")
+            return Value(100 * _plain(_multiply(first, _invert(values[1]))).amount, "%")
         case "change":
-            grown = _plain(_times(values[1], _inverse(first))).amount
+            grown = _plain(_multiply(values[1], _invert(first))).amount
             return Value(100 * (grown - 1), "%")
     raise CannotCalculate("unfit")
 
 
 def _plain(value: Value) -> Value:
-    """A value without a unit; a percentage as the part that it is."""
+    """A value without a unit; 15 % becomes 0.15."""
     if value.sign == "%":
         return Value(value.amount / 100, exact=value.exact)
     if value.sign or value.unit is not None:
@@ -106,14 +106,14 @@ def _plain(value: Value) -> Value:
     return value
 
 
-def _added(one: Value, other: Value, sign: int) -> Value:
+def _add(one: Value, other: Value, sign: int) -> Value:
     """80 + 15 % is 92; 10 % + 5 % is 15 %."""
     if other.sign == "%" and one.sign != "%":
-        return _times(one, Value(1 + sign * other.amount / 100, exact=other.exact))
+        return _multiply(one, Value(1 + sign * other.amount / 100, exact=other.exact))
     if one.unit is not None or other.unit is not None:
         if one.unit is None or other.unit is None:
             raise CannotCalculate("unfit")
-        return _by_units(one, other, lambda a, b: a + sign * b)
+        return _with_units(one, other, lambda a, b: a + sign * b)
     if one.sign != other.sign and one.sign and other.sign:
         raise CannotCalculate("currency" if "%" not in (one.sign, other.sign) else "unfit")
     if one.sign == "%" and not other.sign:
@@ -121,7 +121,7 @@ def _added(one: Value, other: Value, sign: int) -> Value:
     return Value(one.amount + sign * other.amount, one.sign or other.sign, exact=one.exact and other.exact)
 
 
-def _times(one: Value, other: Value) -> Value:
+def _multiply(one: Value, other: Value) -> Value:
     one, other = (_plain(each) if each.sign == "%" else each for each in (one, other))
     if one.sign and other.sign:
         if other.sign == f"1/{one.sign}":
@@ -130,7 +130,7 @@ def _times(one: Value, other: Value) -> Value:
     if other.sign.startswith("1/"):
         raise CannotCalculate("unfit")
     if one.unit is not None and other.unit is not None:
-        return _by_units(one, other, lambda a, b: a * b)
+        return _with_units(one, other, lambda a, b: a * b)
     if one.unit is not None or other.unit is not None:
         if one.sign or other.sign:
             raise CannotCalculate("unfit")
@@ -138,7 +138,7 @@ def _times(one: Value, other: Value) -> Value:
     return Value(one.amount * other.amount, one.sign or other.sign, exact=one.exact and other.exact)
 
 
-def _inverse(value: Value) -> Value:
+def _invert(value: Value) -> Value:
     value = _plain(value) if value.sign == "%" else value
     if not value.amount:
         raise CannotCalculate("zero")
@@ -149,13 +149,13 @@ def _inverse(value: Value) -> Value:
 def _power(base: Value, exponent: Value) -> Value:
     by = _plain(exponent).amount
     if base.unit is not None:
-        if by.denominator > 1 or not 1 <= by <= POWERS:
+        if by.denominator > 1 or not 1 <= by <= MAX_UNIT_EXPONENT:
             raise CannotCalculate("unfit")
-        return Value(_raised(base.amount, int(by)), "", base.unit ** int(by), base.exact)
+        return Value(_integer_power(base.amount, int(by)), "", base.unit ** int(by), base.exact)
     amount = _plain(base).amount
     if by.denominator == 1:
-        return Value(_raised(amount, int(by)), exact=base.exact and exponent.exact)
-    if abs(by) > LARGEST:
+        return Value(_integer_power(amount, int(by)), exact=base.exact and exponent.exact)
+    if abs(by) > MAX_BITS:
         raise CannotCalculate("large")
     if amount < 0:
         raise CannotCalculate("root")
@@ -163,20 +163,20 @@ def _power(base: Value, exponent: Value) -> Value:
         raise CannotCalculate("zero")
     root = _exact_root(amount, by.denominator)
     if root is not None:
-        return Value(_raised(root, by.numerator), exact=base.exact and exponent.exact)
-    if abs(by) * max(amount.numerator.bit_length(), amount.denominator.bit_length()) > LARGEST:
+        return Value(_integer_power(root, by.numerator), exact=base.exact and exponent.exact)
+    if abs(by) * max(amount.numerator.bit_length(), amount.denominator.bit_length()) > MAX_BITS:
         raise CannotCalculate("large")
-    context = Context(prec=PRECISION)
+    context = Context(prec=ROOT_PRECISION_DIGITS)
     power = context.power(_decimal(amount, context), _decimal(by, context))
     return Value(Fraction(power), exact=False)
 
 
-def _raised(base: Fraction, by: int) -> Fraction:
-    """A power, if it is not too large: that is known before it is worked out."""
+def _integer_power(base: Fraction, by: int) -> Fraction:
+    """Raise to a whole power; what would be too large is refused before it is computed."""
     if not base and by < 0:
         raise CannotCalculate("zero")
     if base not in (0, 1, -1):
-        if abs(by) > LARGEST or abs(by) * (max(abs(base.numerator), base.denominator).bit_length() - 1) > LARGEST:
+        if abs(by) > MAX_BITS or abs(by) * (max(abs(base.numerator), base.denominator).bit_length() - 1) > MAX_BITS:
             raise CannotCalculate("large")
         return base**by
     return base**by if by >= 0 or base else base
@@ -206,14 +206,15 @@ def _decimal(amount: Fraction, context: Context) -> Decimal:
 
 
 def _registry() -> Any:
-    """The library of units, loaded when the first unit is met, and once: units of two do not fit together. Its own
-    parser is shown no text of a user's."""
-    with _LOADING:
-        return _loaded()
+    """The pint registry, loaded on first use and only once, because units of two registries cannot be combined.
+
+    Pint's own parser never sees text from a user."""
+    with _REGISTRY_LOCK:
+        return _load_registry()
 
 
 @lru_cache(maxsize=1)
-def _loaded() -> Any:
+def _load_registry() -> Any:
     import pint
 
     return pint.UnitRegistry(non_int_type=Fraction, cache_folder=None)
@@ -236,27 +237,27 @@ def _quantity(number: Number) -> Value:
 
 
 _SIGNS = frozenset(CURRENCIES.values())
-_TEMPERATURES = ("°C", "°F")  # whose zero is not nothing
+_TEMPERATURES = ("°C", "°F")  # scales whose zero is arbitrary
 
 
-def _by_units(one: Value, other: Value, work: Callable[[Any, Any], Any]) -> Value:
+def _with_units(one: Value, other: Value, work: Callable[[Any, Any], Any]) -> Value:
     quantity = _registry().Quantity
-    return _of(
+    return _from_pint(
         lambda: work(quantity(one.amount, one.unit), quantity(other.amount, other.unit)), one.exact and other.exact
     )
 
 
-def _converted(value: Value, unit: str) -> Value:
+def _convert(value: Value, unit: str) -> Value:
     if value.sign and value.sign != "%":
         raise CannotCalculate("currency")
     if value.unit is None:
         raise CannotCalculate("unfit")
     wanted = _unit(unit)
-    return _of(lambda: _registry().Quantity(value.amount, value.unit).to(wanted), value.exact)
+    return _from_pint(lambda: _registry().Quantity(value.amount, value.unit).to(wanted), value.exact)
 
 
-def _of(work: Callable[[], Any], exact: bool) -> Value:
-    """What the library of units works out, or what is wrong with it."""
+def _from_pint(work: Callable[[], Any], exact: bool) -> Value:
+    """Run a pint computation; its errors become CannotCalculate."""
     import pint
 
     try:
@@ -269,7 +270,7 @@ def _of(work: Callable[[], Any], exact: bool) -> Value:
 
 
 def symbol(unit: Any) -> str:
-    """A unit in signs: "km/h", "m^2"."""
+    """The symbol of a unit: "km/h", "m^2"."""
     above: list[str] = []
     below: list[str] = []
     for name, power in _registry().Quantity(1, unit).unit_items():

@@ -18,7 +18,7 @@ from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
 from turnwise.dialogue.window import prose_of
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_stems, one_line, sentences, uncited, words
+from turnwise.text import content_stems, escape_citations, one_line, sentences, words
 from turnwise.types import (
     Hit,
     Library,
@@ -109,7 +109,7 @@ def listed(titles: Sequence[str], count: int, language: str) -> str:
     if not count:
         return says(language, "library_empty")
     opening = says(language, "library_one") if count == 1 else says(language, "library", count=str(count))
-    items = [f"- {one_line(uncited(title), 120)}" for title in titles]
+    items = [f"- {one_line(escape_citations(title), 120)}" for title in titles]
     more = [says(language, "library_more", count=str(count - len(titles)))] if count > len(titles) else []
     return "\n".join([opening, "", *items, *more])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from turnwise.dialogue.asking import question_about, question_on, what_is
-from turnwise.text import CITATION, content_stems, said_stems
+from turnwise.text import CITATION, content_stems, message_stems
 from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Intent, Library, Message, Passage, SearchQuery, Source
 
 log = logging.getLogger(__name__)
@@ -147,5 +147,5 @@ def _named(done: Done, index: Library) -> Iterator[Candidate]:
 
 def _same(one: str, other: str) -> bool:
     """Whether two questions ask the same: nearly all their words are."""
-    stems, others = said_stems(one), said_stems(other)
+    stems, others = message_stems(one), message_stems(other)
     return bool(stems) and len(stems & others) >= ALIKE * len(stems | others)

@@ -12,7 +12,18 @@ from typing import Any
 from turnwise.dialogue.citing import AGAIN, parts_of
 from turnwise.dialogue.intent import is_courtesy
 from turnwise.dialogue.language import read_language
-from turnwise.text import CITATION, content_stems, is_content, is_specific, points, stem, without_citations, words
+from turnwise.english import NUMBER_WORDS
+from turnwise.text import (
+    CITATION,
+    KANA_AND_HAN,
+    content_stems,
+    is_content,
+    is_specific,
+    points,
+    stem,
+    without_citations,
+    words,
+)
 from turnwise.types import Claim, Embedder, Source
 
 log = logging.getLogger(__name__)
@@ -31,14 +42,9 @@ REACH = 3  # words that a negation turns round
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} .*$", re.M)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")  # Chinese and Japanese
-_NUMBER_WORDS = dict(
-    zip(
-        "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred".split(),
-        "2 3 4 5 6 7 8 9 10 11 12 20 30 40 50 100".split(),
-        strict=True,
-    )
-)
+_UNSPACED = re.compile(f"[{KANA_AND_HAN}]")
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(NUMBER_WORDS, 1) if number > 1}
+_NUMBER_WORDS |= {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100"}
 _NEGATION = re.compile(
     r"\b(?:not(?! (?:only|just|merely)\b)|no(?! (?:more|less|fewer|later) than\b)|never|neither|nor|cannot|without|none"
     r"|nothing|unable|impossible|lack\w*|fail\w*|avoid\w*|\w+n['’]t)\b([^,;:.!?]*)",

@@ -1,0 +1,5 @@
+"""English number words, months and weekdays, in lower case and in order."""
+
+NUMBER_WORDS = tuple("one two three four five six seven eight nine ten eleven twelve".split())  # the first is 1
+MONTHS = tuple("january february march april may june july august september october november december".split())
+WEEKDAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
