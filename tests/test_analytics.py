@@ -314,13 +314,13 @@ def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
 
     with build(Settings(library=str(tmp_path)), create=True) as engine:
         engine.read(sample_folder / "bert.md", sample_folder / "edifest.html")
-        assert "Nothing was asked yet." in said()
+        assert "No questions yet." in said()
         asked = [turn("a", n, query="Who is the mayor of Lima?", abstained=True, feedback=None) for n in (1, 2)]
         keep(engine.store, [{**each, "created_at": time.time() - 2 * DAY} for each in asked])
     assert "2 turns in 1 conversation" in said()
     assert "2x  Who is the mayor of Lima?" in said()
     assert json.loads(said("--json"))["totals"]["turns"] == 2
-    assert "Nothing was asked in this time." in said("--days", "1")
+    assert "No questions in this period." in said("--days", "1")
 
 
 def test_every_turn_of_a_day_is_counted_by_how_it_ended() -> None:

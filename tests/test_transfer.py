@@ -287,7 +287,7 @@ def test_every_verb_works_on_a_database(
 
     findings = {each["check"]: each for each in json.loads(run("doctor", "--json").stdout)["findings"]}
     assert "PostgreSQL at 127.0.0.1" in findings["library"]["message"]
-    assert "are kept at 127.0.0.1" in findings["privacy"]["message"]
+    assert "are stored at 127.0.0.1" in findings["privacy"]["message"]
     assert "disk" not in findings
     assert "only@" not in run("config").stdout
 
