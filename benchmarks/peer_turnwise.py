@@ -43,7 +43,7 @@ class Turnwise:
         from turnwise.evaluation.data import Question
 
         asked = Question(len(history) // 2 + 1, tuple(history), question)
-        return [hit.passage.source for hit in self._product.finds(asked, BEST, self._index)]
+        return [hit.passage.source for hit in self._product.find_for_turn(asked, BEST, self._index)]
 
     def condensed(self, question: str, history: Sequence[Message]) -> list[str]:
         return self._found(SearchQuery(self._product.condense(question, history).query))

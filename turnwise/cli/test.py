@@ -77,7 +77,7 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
                 if as_json:
                     say_json(report.as_json(script.path, outcome))
                 else:
-                    say("\n".join(f"  {line}" for line in report.told(script.path, outcome)))
+                    say("\n".join(f"  {line}" for line in report.outcome_lines(script.path, outcome)))
         results += [(script.path, outcome) for outcome in outcomes]
         if update and (changed := record.update(script.path, outcomes)):
             remark(f"{script.path}: {changed} turn{'' if changed == 1 else 's'} updated. Review the changes.")
