@@ -239,14 +239,14 @@ def test_times_by_stage_and_of_the_whole_turn() -> None:
 
 
 def test_of_more_times_than_are_kept_a_fair_sample_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analytics, "SAMPLE", 1000)
+    monkeypatch.setattr(analytics, "SAMPLE_SIZE", 1000)
     made = report(turn("a", n, ms={"plan": float(n)}) for n in range(20_000))
     assert find(made.latency, stage="plan")["turns"] == 20_000
     assert find(made.latency, stage="plan")["p50"] == pytest.approx(10_000, rel=0.1)
 
 
 def test_of_endlessly_many_questions_those_asked_often_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analytics, "DIFFERENT", 50)
+    monkeypatch.setattr(analytics, "MAX_DISTINCT", 50)
 
     def asked() -> Iterator[dict[str, Any]]:
         for n in range(1000):
