@@ -25,7 +25,7 @@ from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import OnnxEmbedder, QuickEmbedder
 from turnwise.models.extractive import ExtractiveAnswerer
 from turnwise.models.guard import OnnxGuard
-from turnwise.models.local import ANSWER, WINDOW, LocalChat
+from turnwise.models.local import MAX_ANSWER_TOKENS, WINDOW_TOKENS, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.models.vocabulary import is_english
@@ -195,12 +195,12 @@ def _local(settings: Settings) -> LocalChat:
         None if settings.model == "local" else Path(settings.model),
         settings.temperature,
         settings.top_p,
-        ANSWER if unset else settings.max_tokens,
+        MAX_ANSWER_TOKENS if unset else settings.max_tokens,
         settings.model_timeout,
         settings.top_k,
         settings.repeat_penalty,
         settings.threads,
-        settings.context_tokens or WINDOW,
+        settings.context_tokens or WINDOW_TOKENS,
     )
 
 
