@@ -144,7 +144,7 @@ class SameEmbedder:
         self.embed_query = self._ours.embed_query
 
     def forget(self) -> None:
-        """Questions are not cached."""
+        """Clear the cache of embedded questions."""
         self._questions._cached_query.cache_clear()
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

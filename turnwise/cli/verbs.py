@@ -453,7 +453,7 @@ def doctor(place: Place, ask: bool, as_json: bool) -> None:
 @json_option
 @library_options(sample=False)
 def config(place: Place, as_json: bool) -> None:
-    """Show every setting: its value, where it was set, and what it means."""
+    """Show all settings, their values and where each was set."""
     _, settings = place.settings()
     origins = [dataclasses.replace(each, value=_without_credentials(each.value)) for each in settings]
     if as_json:
