@@ -1,4 +1,4 @@
-"""How long a report over many turns takes, and the memory it needs: python benchmarks/analytics.py [--turns 100000]"""
+"""Time and memory for a report on many turns: python benchmarks/analytics.py [--turns 100000]"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAGES = ("guard in", "understand", "condense", "plan", "retrieve", "compose", "
 
 
 def turns(count: int) -> Iterator[dict[str, Any]]:
-    """Facts of turns of conversations that run beside one another, over 60 days; one in ten finds no answer."""
+    """Facts of turns in interleaved conversations over 60 days; one in ten finds no answer."""
     chance = random.Random(7)
     numbers: dict[int, int] = {}
     for place in range(count):

@@ -1,9 +1,9 @@
-"""How long an answer of sentences takes, with the evidence in hand.
+"""How long an extractive answer takes, given the evidence.
 
     python benchmarks/answer.py [--questions 60]
 
-Every question is of the bundled sample, asked at the second turn of a conversation; the passages are those that a turn
-finds. Nothing of an answer is remembered from the one before: each question is new.
+Every question is about the bundled sample and asked at the second turn of a conversation, with the passages that a turn
+finds. Each question is new, so that no answer is cached.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=60)
     prompts = _prompts(parser.parse_args().questions)
     answerer = ExtractiveAnswerer(OnnxReranker())
-    answerer.answer(prompts[0])  # the weights are read
+    answerer.answer(prompts[0])  # loads the weights
     taken = []
     for prompt in prompts[1:]:
         choosing.shingles.cache_clear()
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _prompts(count: int) -> list[Prompt]:
-    """What an answerer is given for a question on each heading of the sample."""
+    """The prompts for a question about each heading of the sample."""
     seen: list[Prompt] = []
     model = FakeChat(lambda prompt: seen.append(prompt) or "Noted.")  # type: ignore[func-returns-value]
     with tempfile.TemporaryDirectory() as folder, build_sample(Settings(library=folder, suggestions=0)) as engine:

@@ -1,11 +1,11 @@
-"""The first words through an OpenAI-compatible server: what Turnwise adds to calling it directly.
+"""Time to the first words from an OpenAI-compatible server: what Turnwise adds to calling it directly.
 
     python benchmarks/first_token.py [--rounds 200] [--delay 20]
 
-A server on this machine, in a process of its own, waits a fixed time before each word. It is asked in turns by a bare
-HTTP connection, by the official client, by Turnwise's chat model, and by a whole turn on the sample library; each row
-is the time to the first word, and what it is over the bare connection of the same round. A turn holds the last word
-back until it is clear that it is no part of a secret or a citation: it is compared with the second word there.
+A server on this machine, in its own process, waits a fixed time before each word. It is called in turn by a bare HTTP
+connection, the official client, Turnwise's chat model, and a whole turn on the sample library. Each row is the time to
+the first word, and the difference from the bare connection in the same round. A turn holds back the last word until it
+cannot be part of a secret or a citation, so it is compared with the second word of the bare connection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ with FakeOpenAI(words("BERT ", "is a model [1].", pause=float(sys.argv[2]))) as 
     sys.stdin.read()
 """
 BARE, SECOND = "bare HTTP connection", "the same, second word"
-WARMING = 5  # rounds that do not count
+WARMING = 5  # warm-up rounds, not counted
 QUESTION = "What is BERT?"
 MESSAGES = [{"role": "system", "content": "Cite. " * 200}, {"role": "user", "content": "Evidence. " * 400}]
 
@@ -59,7 +59,7 @@ def server(delay: float) -> Iterator[str]:
 
 
 class Watch:
-    """Times from its making to the first time it is stopped, in ms: by the clock, and of the processor."""
+    """Milliseconds from its creation until it is first stopped: wall clock and processor time."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter(), time.process_time()
@@ -72,7 +72,7 @@ class Watch:
 
 
 class Bare:
-    """One kept connection and nothing else."""
+    """One keep-alive connection and nothing else."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -80,7 +80,7 @@ class Bare:
         self._path = f"{parts.path}/chat/completions"
 
     async def ask(self) -> tuple[Watch, Watch]:
-        """To the first word, and to the second."""
+        """The times to the first and the second word."""
         first, second = Watch(), Watch()
         body = json.dumps({"model": "m", "messages": MESSAGES, "stream": True})
         self._connection.request("POST", self._path, body, {"Content-Type": "application/json"})
@@ -110,7 +110,7 @@ async def ours(model: OpenAIChat) -> Watch:
 
 
 async def turn(engine: Engine) -> tuple[Watch, Watch]:
-    """From the end of composing to the first words, and from the question to them."""
+    """The times to the first words, from the end of composing and from the question."""
     whole = generate = Watch()
     async with aclosing(engine.stream(TurnRequest(QUESTION))) as events:
         async for event in events:
@@ -147,7 +147,7 @@ async def measure(url: str, engine: Engine, rounds: int) -> dict[str, list[tuple
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--delay", type=float, default=20.0, help="of the server before each word, ms")
+    parser.add_argument("--delay", type=float, default=20.0, help="the server waits before each word, ms")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, server(given.delay / 1000) as url:
         settings = Settings(library=folder, base_url=url, model="m")

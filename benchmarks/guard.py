@@ -1,12 +1,12 @@
-"""What the rails cost: a message of 2 KB after 20 turns, long messages, and messages written to be slow.
+"""What the rails cost: a message of 2 KB after 20 turns, long messages, and messages designed to be slow.
 
     python benchmarks/guard.py [--rounds 60] [--preset general]
 
-Messages are made up from the bundled sample documents and are all different, so that nothing is known from the last.
-Beside every check of 2 KB stand the share of it in which the guard's encoder reads, and one embedding of the same text
-by the product's embedder, which the guard does not run: what a rail on the embedder would need at least. Time by the
-clock, and time of the processor, which hardly depends on what else the machine does. What is compared takes turns.
-Where a rail was cut off at its deadline, that is said.
+Messages are made up from the bundled sample documents and are all different, so that nothing is cached. For every check
+of 2 KB, the table also shows the time spent in the guard's encoder, and the time to embed the same text, which the
+guard does not do: a rail that used the embedder would take at least that long. Times are wall clock and processor time;
+the latter hardly depends on what else the machine does. What is compared runs alternately. Rails that were cut off at
+their deadline are listed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SAMPLE = Path(turnwise.__file__).parent / "sample"
 KB = 1024
 TURNS = 20
 SIZES = (1, 10, 100)
-SHORT, LONG = 10, 100  # KB of a hostile message, whose times should be to each other as their lengths are
+SHORT, LONG = 10, 100  # KB of a hostile message; the time should grow in proportion
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-# What each writes for ever: the first so many characters are the message.
+# Each is repeated up to the length of the message.
 HOSTILE = {
     "a run of a": "a",
     "blanks": "a" + " " * 400,
@@ -84,8 +84,8 @@ class Bench:
     def __init__(self, preset: str) -> None:
         embedder = OnnxEmbedder()
         self._pipeline = GuardrailPipeline(preset, max_message=10**6, embedder=embedder, keep_turns=False)
-        self._alone = OnnxEmbedder()  # nothing that it embeds is known from a check
-        self._reads: list[Took] = []  # of the encoder, in the latest check
+        self._alone = OnnxEmbedder()  # shares no cache with the checks
+        self._reads: list[Took] = []  # times of the encoder in the last check
         watched(self._reads)
         self._random = random.Random(1)
         texts = [parse(path).text for path in sorted(SAMPLE.iterdir())]
@@ -96,8 +96,8 @@ class Bench:
             self._alone.embed_query(self._prose(2 * KB))
 
     def two_kilobytes(self, rounds: int) -> None:
-        """Alone; in a conversation that this process has never seen; and in one as it goes on, where what was said
-        before was looked at when it was said."""
+        """A message alone, in a conversation that is new to this process, and in an ongoing one, whose earlier messages
+        have been checked already."""
         rows: dict[str, list[Took]] = {}
         for _ in range(rounds):
             conversation = self._conversation()
@@ -142,8 +142,8 @@ class Bench:
             before = processor
 
     def hostile(self, rounds: int) -> None:
-        """Each message at two lengths: 10 times the length should take about 10 times the time, and no more than a
-        small multiple of what prose takes."""
+        """Each message at two lengths: 10 times the length should take about 10 times as long, and no more than a small
+        multiple of the time for prose."""
         written: dict[str, Callable[[int], str]] = {"prose": self._prose}
         for name, unit in HOSTILE.items():
             written[name] = lambda size, unit=unit: (unit * (size // len(unit) + 1))[:size]
@@ -175,7 +175,7 @@ class Bench:
 
 
 class Took(NamedTuple):
-    """Milliseconds by the clock, and those that the processors worked."""
+    """Milliseconds of wall clock and of processor time."""
 
     clock: float
     processor: float
@@ -191,7 +191,7 @@ def timed(work: Callable[..., object], *given: object) -> Took:
 
 
 def watched(reads: list[Took]) -> None:
-    """Have every text that the guard's encoder reads timed."""
+    """Time every text that the guard's encoder reads."""
     read = guard_encoder.read_message
 
     def measured(self: guard_encoder, text: str) -> float:

@@ -1,9 +1,9 @@
-"""What it costs a reader that an answer is judged as it streams: how much is held back, and how long the rails take.
+"""What checking an answer while it streams costs the reader: how much is held back, and how long the rails take.
 
     python benchmarks/guard_stream.py
 
-The text is that of the sample library, in pieces of about four characters, as a model gives them, under all rails of
-the general preset with a system prompt and a canary.
+The text is that of the sample library, in pieces of about four characters, as a model sends them. All rails of the
+general preset are active, with a system prompt and a canary.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def streamed(text: str) -> tuple[list[float], list[str], float]:
-    """The characters held after each piece, in order of size, what was released, and how long it took."""
+    """The number of characters held back after each piece (sorted), what was released, and how long it took."""
     guard = GuardrailPipeline("general").open_output(
         range(1, 100), system_prompt=system_prompt(), canaries=("Blue-Falcon-77",), allowed_text=text[:20_000]
     )

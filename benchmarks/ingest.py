@@ -1,9 +1,9 @@
-"""How long documents take to become a library: reading and cutting, putting in, making vectors, and the guard's check.
+"""How long it takes to build a library: reading, chunking, indexing, embedding, and the guard's check.
 
     python benchmarks/ingest.py [--passages 5000] [--embedded 400]
 
-The documents are made up. All are read and put in; vectors are made for a part of them (all: --embedded 0), for each
-takes about as long as the next. Time counts on an idle machine; computing also on a busy one.
+The documents are made up. All are read and indexed; only some are embedded (all: --embedded 0), because each takes
+about as long as the next. Wall-clock times are only meaningful on an idle machine, processor times also on a busy one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ flight winter summer south north country people village chimney roof storm rain 
 black small large early late often seldom never always eats sleeps builds leaves returns stands waits strikes
 calls""".split()
 
-SHORT = 650  # characters of about 120 tokens
+SHORT = 650  # characters, about 120 tokens
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, default=5000)
-    parser.add_argument("--embedded", type=int, default=400, help="passages to make vectors for; 0: all")
-    parser.add_argument("--per-document", type=int, default=25, help="passages in a document")
+    parser.add_argument("--embedded", type=int, default=400, help="passages to embed; 0: all")
+    parser.add_argument("--per-document", type=int, default=25, help="passages per document")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         documents = Path(folder, "documents")
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def write_documents(folder: Path, passages: int, per_document: int) -> None:
-    """Markdown files with headings, paragraphs, a list and a table; a section makes about one passage."""
+    """Markdown files with headings, paragraphs, a list and a table; one section becomes about one passage."""
     folder.mkdir()
     chance = random.Random(1)
     for number in range(max(1, passages // per_document)):
@@ -103,14 +103,14 @@ def measure(documents: Path, library: Path, embedded: int) -> None:
     whole = OnnxEmbedder()
     for name, embedder, number in (("quick", QuickEmbedder(whole), 160), ("quality", whole, 40)):
         texts = [text[:SHORT] for _, text in sample[:number]]
-        embedder.embed_passages(texts[:2])  # the weights are read
+        embedder.embed_passages(texts[:2])  # loads the weights
         with Clock() as short:
             embedder.embed_passages(texts)
         told(f"embedding, {name}", short, len(texts))
 
 
 class Clock:
-    """The seconds that pass in a block, and those of computing, by this process and by workers that have ended."""
+    """The wall-clock and processor seconds of a block, including those of workers that have ended."""
 
     def __enter__(self) -> Clock:
         self._begun, self._before = time.perf_counter(), sum(os.times()[:4])

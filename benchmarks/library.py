@@ -1,11 +1,11 @@
-"""How a library grows: time to build, to search and to remove, memory, and how much of the exact order is found.
+"""How a library scales: time to build, search and remove, memory, and recall against an exact search.
 
     python benchmarks/library.py [--passages 1000 10000 100000] [--folder DIR] [--queries 300]
 
-Texts are drawn from the words of the bundled sample, as often as words are used in a language, and vectors lie in
-clusters; both are the same in every run. A question is some words of a passage, and its vector a little moved: search
-alone is timed, without embedding the question. A library that stands in the folder already is used as it is, until half
-of it is removed. Memory is that of a process that searches, with the embedder loaded.
+Texts are drawn from the words of the bundled sample with the word frequencies of a language (Zipf), and vectors lie in
+clusters; both are the same in every run. A question is some words of a passage, with a slightly moved vector, so that
+only the search is timed, not the embedding. A library that is already in the folder is reused, until half of it is
+removed. Memory is that of a process that searches, with the embedder loaded.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from turnwise.types import Chunk, Document, SearchQuery
 DIMENSION = 384
 VOCABULARY = 60_000
 CLUSTERS = 2000
-PASSAGES_A_DOCUMENT = 50
+PASSAGES_PER_DOCUMENT = 50
 
 
 class GivenVectors:
-    """An embedder that knows the vectors of the questions beforehand."""
+    """An embedder with precomputed vectors for the questions."""
 
     name = "given"
     dimension = DIMENSION
@@ -61,7 +61,7 @@ class GivenVectors:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--passages", type=int, nargs="+", default=[1000, 10_000, 100_000])
-    parser.add_argument("--folder", type=Path, help="where libraries are kept for the next run [default: nowhere]")
+    parser.add_argument("--folder", type=Path, help="keep the libraries here for the next run [default: not kept]")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--keep", action="store_true", help="do not remove half of it")
     options = parser.parse_args()
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _apart(work: Callable[..., None], *arguments: Any) -> None:
-    """Run in a process of its own, so that memory is that of the work."""
+    """Run in a separate process, to measure its memory alone."""
     process = multiprocessing.get_context("spawn").Process(target=work, args=arguments)
     process.start()
     process.join()
@@ -115,15 +115,15 @@ def opened(folder: Path) -> EmbeddedIndex:
 
 
 def documents(count: int) -> Iterator[Document]:
-    """Documents whose words are drawn as in a language (Zipf)."""
+    """Documents with the word frequencies of a language (Zipf)."""
     rng = np.random.default_rng(1)
     sample = " ".join(path.read_text() for path in sorted((Path(turnwise.__file__).parent / "sample").glob("*.md")))
     known = [word for word, _ in Counter(re.findall(r"[a-z]{2,}", sample.lower())).most_common()]
     vocabulary = np.array([known[n % len(known)] + (f"{n}" if n >= len(known) else "") for n in range(VOCABULARY)])
     share = 1 / np.arange(1, VOCABULARY + 1)
     steps = np.cumsum(share / share.sum())
-    for start in range(0, count, PASSAGES_A_DOCUMENT):
-        size = min(PASSAGES_A_DOCUMENT, count - start)
+    for start in range(0, count, PASSAGES_PER_DOCUMENT):
+        size = min(PASSAGES_PER_DOCUMENT, count - start)
         lengths = rng.integers(60, 140, size)
         said = vocabulary[np.minimum(np.searchsorted(steps, rng.random(lengths.sum())), VOCABULARY - 1)].tolist()
         ends = np.cumsum(lengths).tolist()
@@ -132,7 +132,7 @@ def documents(count: int) -> Iterator[Document]:
 
 
 def embed(index: EmbeddedIndex) -> None:
-    """Give every passage a vector near the centre of a cluster."""
+    """Give every passage a vector near a cluster centre."""
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(CLUSTERS, DIMENSION)).astype(np.float32)
     while waiting := index.unembedded(5000):
@@ -143,7 +143,7 @@ def embed(index: EmbeddedIndex) -> None:
 
 
 def make_files(index: EmbeddedIndex) -> None:
-    """What a long-lived process does in the background, at once and on all cores."""
+    """Do at once, on all cores, what a long-lived process does in the background."""
     if index.counts().vectors > MAX_TAIL_VECTORS:
         index._vectors._make(threads=os.cpu_count() or 1)
 
@@ -202,12 +202,12 @@ def search(folder: Path, count: int) -> None:
                 flush=True,
             )
         found10, found100 = recall(index, queries[:50])
-        print(f"  of the exact order the vectors find {found10:.3f} of 10, {found100:.3f} of 100", flush=True)
+        print(f"  recall of the vectors: {found10:.3f} of the best 10, {found100:.3f} of the best 100", flush=True)
 
 
 def questions(index: EmbeddedIndex, count: int) -> list[SearchQuery]:
-    """Questions of the rarer words of a passage: as those of real questions do, the words of one stand in a tenth of
-    the passages (p50) or in four fifths (p95), added up."""
+    """Questions made of the rarer words of a passage. As in real questions, the words of one occur in a tenth of the
+    passages (p50) or in four fifths (p95), added up."""
     searcher = index._lexical._up_to_date(wait=True).searcher
 
     def often(word: str) -> int:
@@ -230,7 +230,7 @@ def questions(index: EmbeddedIndex, count: int) -> list[SearchQuery]:
 
 
 def timed(work: Callable[[SearchQuery], object], queries: Sequence[SearchQuery]) -> list[tuple[float, float]]:
-    """The seconds of each, and those that the processor worked on it: on a busy machine they differ."""
+    """The wall-clock and processor seconds of each; on a busy machine they differ."""
     times = []
     for query in queries:
         started, begun = time.perf_counter(), time.thread_time()
@@ -240,7 +240,7 @@ def timed(work: Callable[[SearchQuery], object], queries: Sequence[SearchQuery])
 
 
 def recall(index: EmbeddedIndex, queries: Sequence[SearchQuery]) -> tuple[float, float]:
-    """How much of the exact best 10 and 100 a search finds."""
+    """The share of the exact best 10 and 100 that a search finds."""
     asked = np.stack([index.embedder.embed_query(query.literal) for query in queries])
     best: list[list[tuple[float, int]]] = [[] for _ in queries]
     rows = index._database.connection().execute("SELECT passage_id, vector FROM vectors")

@@ -1,9 +1,9 @@
-"""What it costs to count a message against its rate limits, by where they are kept.
+"""What it costs to count a message against its rate limits, by store.
 
     python benchmarks/limits.py [--hits 5000]
 
 A hit is counted for a conversation, a user, a key and an address, or is refused by the first of them. Redis is a server
-of its own on this machine; it is left out where there is none.
+started on this machine; it is left out if it is not installed.
 """
 
 from __future__ import annotations

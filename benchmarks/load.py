@@ -1,15 +1,17 @@
-"""Many at once: how soon a turn begins and how many turns a second are answered, beside a peer that searches the same.
+"""A server under load: how soon a turn starts and how many turns per second are answered, compared with a peer.
 
     python benchmarks/load.py [--conversations 50] [--turns 4] [--idle 500] [--documents DIR] [--peer]
 
-A server in a process of its own over the bundled sample (or the documents of a folder) is asked by so many
-conversations at the same time, each sending its next message when the last was answered; timed are the first event of a
-stream and its end. The same questions are then only searched for (POST /api/search). Then so many connections follow a
-conversation in silence, and the server's memory is read. With --peer the same questions go to LlamaIndex's chat engine
-behind FastAPI, over the same documents, with the same embedder and BM25 and a re-ranker, first the one that it can have
-(12 layers), then Turnwise's own, borrowed; and no language model on either side: pip install --no-deps
-llama-index-retrievers-bm25 bm25s. A turn of the peer searches and remembers; one of Turnwise also judges, understands,
-answers, checks and keeps: what is like for like is the search. The asking runs on the same cores.
+A server in its own process, over the bundled sample (or the documents in a folder), gets --conversations conversations
+at the same time, each sending its next message when the last one was answered. The first event of a stream and its end
+are timed. Then the same questions are only searched for (POST /api/search). Then --idle connections follow a
+conversation silently, and the server's memory is measured.
+
+With --peer, the same questions go to LlamaIndex's chat engine behind FastAPI, over the same documents, with the same
+embedder, BM25 and a re-ranker: first the one available for it (12 layers), then Turnwise's own. No language model is
+used on either side. It needs: pip install --no-deps llama-index-retrievers-bm25 bm25s. A turn of the peer searches and
+remembers; one of Turnwise also guards, understands, answers, verifies and stores, so only the search is like for like.
+The client runs on the same cores.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ QUESTIONS = (
     ("Tell me about edicenter", "who can access it?", "when is it open on Saturday?", "how do I book a room?"),
     ("What is multi-task learning?", "when does it help?", "what are its drawbacks?", "how is it done?"),
     ("What is overfitting?", "how can I see it?", "and how is it prevented?", "what about dropout?"),
-)  # each takes one search, as the peer's do
+)  # each takes one search, as with the peer
 
 
 @dataclass
@@ -75,12 +77,12 @@ def main() -> None:
                 theirs = both(name, port, options.conversations, options.turns)
             for what, rates in (("turns", ours), ("searches", found)):
                 ratios = [f"{one / other:.1f}" for one, other in zip(rates, theirs, strict=True)]
-                print(f"  {what} a second beside it: {ratios[0]} times, {ratios[1]} where questions recur", flush=True)
+                print(f"  {what} per second: {ratios[0]} times the peer's, {ratios[1]} if questions recur", flush=True)
 
 
 @contextmanager
 def served(command: list[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A server in a process of its own; it says its address in its first line."""
+    """A server in its own process; its first line of output contains its address."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None
@@ -91,19 +93,19 @@ def served(command: list[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
         process.wait(30)
 
 
-Request = Callable[[str, str], bytes]  # of a conversation's name and a message
+Request = Callable[[str, str], bytes]  # takes a conversation id and a message
 
 
 def _chat(conversation: str, message: str) -> bytes:
     return _request("POST", "/api/chat", {"message": message, "conversation_id": conversation})
 
 
-def _search(conversation: str, message: str) -> bytes:  # noqa: ARG001  (a search knows no conversation)
+def _search(conversation: str, message: str) -> bytes:  # noqa: ARG001  (a search has no conversation)
     return _request("POST", "/api/search", {"query": message})
 
 
 def both(name: str, port: int, conversations: int, turns: int, of: Request = _chat) -> tuple[float, float]:
-    """Questions of which no two are the same, then such as many ask."""
+    """Questions that are all different, then questions that recur."""
     asyncio.run(_talk(port, "warm", ("What is BERT?", "how is it trained?"), Times(), of))
     apart = "load" if of is _chat else "looked for"
     alone = asked(name, port, conversations, turns, apart, of)
@@ -111,7 +113,7 @@ def both(name: str, port: int, conversations: int, turns: int, of: Request = _ch
 
 
 def asked(name: str, port: int, conversations: int, turns: int, apart: str, of: Request) -> float:
-    """Print a line of the table. Gives the turns a second."""
+    """Print a row of the table. Returns the turns per second."""
     times = Times()
     started = time.perf_counter()
     asyncio.run(_all(port, conversations, turns, times, apart, of))
@@ -157,11 +159,11 @@ async def _talk(port: int, conversation: str, messages: tuple[str, ...], times: 
 
 
 def idle(port: int, pid: int, count: int) -> None:
-    """Follow a conversation by so many connections, and print what they cost."""
+    """Follow a conversation with `count` connections, and print what they cost."""
     before = _memory(pid)
     after, beats = asyncio.run(_follow(port, pid, count))
     grown = f"{after - before:.0f} MB more ({before:.0f} to {after:.0f})"
-    print(f"\n{count} silent connections: {grown}; {beats} heard a beat")
+    print(f"\n{count} silent connections: {grown}; {beats} got a heartbeat")
 
 
 async def _follow(port: int, pid: int, count: int) -> tuple[float, int]:
@@ -188,7 +190,7 @@ def _request(method: str, path: str, sent: object = None) -> bytes:
 
 
 def _memory(pid: int) -> float:
-    """Megabytes that a process holds."""
+    """The resident memory of a process in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 

@@ -1,4 +1,4 @@
-"""What benchmarks/peers.py and the systems it compares share: the passages and turns, one embedder, one local model."""
+"""Shared by benchmarks/peers.py and the systems it compares: the passages and turns, one embedder, one local model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from turnwise.types import Vectors
 
 DOMAINS = ("clapnq", "cloud", "fiqa")
-BEST = 5  # passages that a turn is given
-CANDIDATES = 15  # that a re-ranker reads, where there is one
-LONGEST = 160  # characters of a condensed question that are waited for
+BEST = 5  # passages per turn
+CANDIDATES = 15  # passages for a re-ranker, if there is one
+LONGEST = 160  # characters of a condensed question; the rest is cut off
 SEED = 8
 FOLLOW_UP = "how is it paid out?"
 BEFORE = (
@@ -37,8 +37,8 @@ BEFORE = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A later turn of a conversation, and the passages that answer it. `rewrite` is the question as a larger model,
-    Mixtral-8x7B, made it stand alone; it comes with the data."""
+    """A later turn of a conversation, and the passages that answer it. `rewrite` is the question rewritten to stand
+    alone by a larger model, Mixtral-8x7B; it comes with the data."""
 
     conversation: str
     question: str
@@ -49,19 +49,19 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What every system is given: the same passages, and the same turns in the order of their conversations."""
+    """The input of every system: the same passages, and the same turns in the order of their conversations."""
 
     entries: tuple[data.Entry, ...]
     turns: tuple[Turn, ...]
 
 
-Find = Callable[[str, Sequence[Message]], list[str]]  # a question and what was said before it: ids, best first
+Find = Callable[[str, Sequence[Message]], list[str]]  # from a question and its history to ids, best first
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way in which a system searches for a turn. `asks`: it condenses with the language model. `turn` is what is
-    timed where a turn does more than that search. `given`: it searches for the rewrite that comes with the data."""
+    """One way in which a system searches for a turn. `asks`: it condenses with the language model. `turn` is timed
+    instead if a turn does more than that search. `given`: it searches for the rewrite that comes with the data."""
 
     name: str
     find: Find
@@ -72,15 +72,15 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A system that has been built: its ways, its usual one first, and the packages whose code is its own."""
+    """A system that has been built: its ways of searching, the default one first, and its own packages."""
 
     ways: tuple[Way, ...]
     packages: tuple[str, ...]
 
 
 def chosen_task(folder: Path, passages: int) -> Task:
-    """The later turns of three MTRAG domains, and in one collection all that answers them with passages drawn at random
-    from the same domains, the same each time."""
+    """The later turns of three MTRAG domains, and one collection of the passages that answer them and of passages drawn
+    at random from the same domains; it is the same each time."""
     collection = next(each for each in data.collections(folder) if each.corpora)
     asked = [
         query for query in data.passage_queries(collection.turns) if query.asked.turn > 1 and query.domain in DOMAINS
@@ -112,7 +112,7 @@ def _shuffled(names: set[str]) -> list[str]:
 
 
 def kept_task(cache: Path, folder: Path, passages: int) -> Task:
-    """The task from the cache, where it is put at the first time."""
+    """The task, cached on first use."""
     path = cache / f"task-{passages}-{SEED}.pickle"
     if not path.is_file():
         path.write_bytes(pickle.dumps(chosen_task(folder, passages)))
@@ -121,7 +121,7 @@ def kept_task(cache: Path, folder: Path, passages: int) -> Task:
 
 
 def passage_text(entry: data.Entry) -> str:
-    """What is embedded of a passage, by everyone: its title and its text."""
+    """The text of a passage that every system embeds: its title and its text."""
     title = entry.title.strip()
     body = clean(entry.text.strip().removeprefix(title).strip() or entry.text)
     title = clean(entry.title)
@@ -129,7 +129,7 @@ def passage_text(entry: data.Entry) -> str:
 
 
 class SameEmbedder:
-    """The network that Turnwise embeds with; vectors of passages that it has made are kept in the cache."""
+    """Turnwise's embedder; passage vectors are cached."""
 
     def __init__(self, cache: Path) -> None:
         self.cache = cache
@@ -144,7 +144,7 @@ class SameEmbedder:
         self.embed_query = self._ours.embed_query
 
     def forget(self) -> None:
-        """Questions that were embedded are embedded again when they come."""
+        """Clear the cache of embedded questions."""
         self._questions._cached_query.cache_clear()
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
@@ -162,13 +162,13 @@ def _key(text: str) -> str:
 
 @dataclass(slots=True)
 class SameModel:
-    """SmolLM2-135M-Instruct in this process, asked as Turnwise asks it. Its replies are kept in the cache with the time
-    that each took; `owed` is what the kept ones of a turn would have taken: clock, and processor."""
+    """SmolLM2-135M-Instruct in this process, called as Turnwise calls it. Its replies are cached with the time each
+    took; `owed` is the wall-clock and processor time of the cached replies of a turn."""
 
     cache: Path
     threads: int
     owed: tuple[float, float] = (0.0, 0.0)
-    live: bool = False  # ask even where a reply is kept
+    live: bool = False  # ask even if a reply is cached
     _model: Any = None
     _kept: dict[str, Any] = field(default_factory=dict)
 

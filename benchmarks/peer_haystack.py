@@ -1,4 +1,4 @@
-"""Haystack for benchmarks/peers.py: the pipeline of its conversational cookbook, which rewords the question with a
+"""Haystack for benchmarks/peers.py: the pipeline of its conversational cookbook, which rewrites the question with a
 model, and searches by words and by vectors."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reworder:
 
 @component
 class Given:
-    """The question as it is."""
+    """Passes the question through unchanged."""
 
     @component.output_types(query=str)
     def run(self, query: str) -> dict[str, str]:
@@ -91,7 +91,7 @@ def build(task: Task, embedder: SameEmbedder, model: SameModel) -> System:
 
 
 def searching(store: InMemoryDocumentStore, embedder: SameEmbedder, question: Any) -> Pipeline:
-    """A pipeline that searches for what its component `question` gives."""
+    """A pipeline that searches for the output of its component `question`."""
     pipeline = Pipeline()
     pipeline.add_component("question", question)
     pipeline.add_component("embed", TextEmbedder(embedder))

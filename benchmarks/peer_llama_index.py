@@ -63,7 +63,7 @@ class Model(CustomLLM):  # type: ignore[misc]
 
 
 class Reranker(BaseNodePostprocessor):  # type: ignore[misc]
-    """The network that Turnwise re-ranks with."""
+    """Turnwise's re-ranker."""
 
     _ours: Any = None
 

@@ -2,10 +2,10 @@
 
     python benchmarks/peer_server.py DOCUMENTS [--borrowed]
 
-It retrieves as Turnwise does: by vectors of the same network and by BM25, fused by ranks; the best are read by a
-re-ranker, and six stay. The re-ranker is the one that can be had for it, ms-marco-MiniLM-L-12-v2 on fifteen passages;
-or Turnwise's own, borrowed, on as many as Turnwise gives it. No language model is asked: what would be generated is one
-fixed word. Histories are kept in memory.
+It retrieves as Turnwise does: with vectors of the same network and with BM25, fused by rank; a re-ranker reads the
+best, and six remain. The re-ranker is the one available for it, ms-marco-MiniLM-L-12-v2 on fifteen passages, or with
+--borrowed Turnwise's own, on as many as in Turnwise. No language model is called: the answer is one fixed word.
+Histories are kept in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from turnwise.types import Passage
 
 
 class SameEmbedder(BaseEmbedding):  # type: ignore[misc]
-    """The network that Turnwise embeds with."""
+    """Turnwise's embedder."""
 
     _ours: Any = None
 
@@ -56,7 +56,7 @@ class SameEmbedder(BaseEmbedding):  # type: ignore[misc]
 
 
 class Rereading(BaseNodePostprocessor):  # type: ignore[misc]
-    """The network that Turnwise re-ranks with, or the one that it was distilled from."""
+    """Turnwise's re-ranker, or the one it was distilled from."""
 
     _ours: Any = None
 

@@ -1,4 +1,4 @@
-"""Turnwise itself for benchmarks/peers.py: as it is shipped, and with parts of it left out."""
+"""Turnwise itself for benchmarks/peers.py: as shipped, and with parts left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = ("turnwise",)
 
 
 class Turnwise:
-    """A whole turn up to the answer, and the searches of it."""
+    """A whole turn up to the answer, and its searches."""
 
     def __init__(self, task: Task, embedder: SameEmbedder, cache: Path) -> None:
         settings = Settings()
@@ -43,7 +43,7 @@ class Turnwise:
         from turnwise.evaluation.data import Question
 
         asked = Question(len(history) // 2 + 1, tuple(history), question)
-        return [hit.passage.source for hit in self._product.finds(asked, BEST, self._index)]
+        return [hit.passage.source for hit in self._product.find_for_turn(asked, BEST, self._index)]
 
     def condensed(self, question: str, history: Sequence[Message]) -> list[str]:
         return self._found(SearchQuery(self._product.condense(question, history).query))
@@ -52,7 +52,7 @@ class Turnwise:
         return self._found(SearchQuery(question))
 
     def turn(self, question: str, history: Sequence[Message]) -> list[str]:
-        """A real turn with all that it does, rails included, until it would be answered. What it finds is not told."""
+        """A real turn, rails included, up to the point where it would be answered. It returns no results."""
         asyncio.run(self._until_composed(TurnRequest(question, tuple(history))))
         return []
 
@@ -71,7 +71,7 @@ def build(task: Task, embedder: SameEmbedder, _: SameModel) -> System:
     again: list[Turnwise] = []
 
     def anew(question: str, history: Sequence[Message]) -> list[str]:
-        """The same search by one that has read none of the turns before."""
+        """The same search, without anything cached from earlier turns."""
         if not again:
             again.append(Turnwise(task, embedder, embedder.cache))
         return again[0].fused(question, history)

@@ -1,15 +1,15 @@
-"""Turnwise beside its peers, on the same passages with the same embedder and the same local model.
+"""Turnwise compared with its peers, on the same passages, with the same embedder and the same local model.
 
     python benchmarks/peers.py --data DIR [--cache DIR] [--turns 60] [--passages 5000] [--clone]
 
-DIR holds MTRAG as `turnwise eval` reads it. The later turns of three of its domains are asked over one collection: the
-passages that answer them, and others drawn at random. Ways that condense with the language model (SmolLM2-135M, on one
-core unless --threads says more) are asked the first --turns of them: whole conversations in order, so that the model
-has read their beginning already. Each system has a process of its own, one after the other.
+DIR contains MTRAG as `turnwise eval` reads it. The later turns of three of its domains are asked over one collection:
+the passages that answer them, and others drawn at random. Ways that condense with the language model (SmolLM2-135M, on
+one core unless --threads says more) get the first --turns of them: whole conversations in order, so that the model has
+read their beginning already. Each system runs in its own process, one after the other.
 
-Vectors of passages and the model's replies are kept in the cache; a kept reply counts with the clock and processor time
-that it took when it was made. --fresh asks the model again. --clone also times a clone of this repository up to its
-first answer. Only totals are printed.
+Passage vectors and the model's replies are cached; a cached reply counts with the wall-clock and processor time it
+originally took. --fresh asks the model again. --clone also times a clone of this repository up to its first answer.
+Only totals are printed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from turnwise.evaluation.run import cache_folder
 HERE = Path(__file__).parent
 PACKAGE = Path(turnwise.__file__).parent
 OURS = "turnwise"
-PEERS = {  # what is installed for each, by the module beside this one
+PEERS = {  # module in this folder: packages to install
     OURS: ("turnwise",),
     "llama_index": ("llama-index-core", "llama-index-retrievers-bm25"),
     "langchain": ("langchain-classic",),
@@ -59,11 +59,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cache", type=Path, default=cache_folder() / "peers")
-    parser.add_argument("--turns", type=int, default=60, help="later turns that are condensed with the model")
-    parser.add_argument("--searched", type=int, default=1000, help="later turns that are searched without it, at most")
-    parser.add_argument("--minutes", type=float, default=60, help="after which a peer is asked no more of those")
+    parser.add_argument("--turns", type=int, default=60, help="number of later turns to condense with the model")
+    parser.add_argument("--searched", type=int, default=1000, help="maximum number of later turns to search without it")
+    parser.add_argument("--minutes", type=float, default=60, help="time limit per peer for those")
     parser.add_argument("--passages", type=int, default=5000)
-    parser.add_argument("--threads", type=int, default=1, help="of the model; two that share busy cores wait in vain")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads of the model; more than one is slow on busy cores"
+    )
     parser.add_argument("--fresh", action="store_true", help="ask the model again")
     parser.add_argument("--clone", action="store_true")
     parser.add_argument("--only", nargs="*", choices=PEERS, default=list(PEERS))
@@ -87,7 +89,7 @@ def main() -> None:
 
 
 def in_its_own_process(name: str) -> Measured | None:
-    """What was measured of a system, in a process that holds nothing else."""
+    """The measurements of a system, made in a separate process."""
     command = [sys.executable, __file__, *sys.argv[1:], "--measure", name]
     done = subprocess.run([each for each in command if each != "--fresh"], stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -120,7 +122,7 @@ def measured(name: str, task: Task, options: argparse.Namespace) -> Measured:
 
 
 def way_measured(way: Way, turns: Sequence[Turn], model: SameModel, name: str, patience: float) -> Measured:
-    """A way's score at each turn, and what each took: seconds by the clock, and of the processor."""
+    """The score of a way at each turn, and its wall-clock and processor seconds."""
     metric, scores, clock, processor = ndcg(5), [], [], []
     started = time.perf_counter()
     for place, turn in enumerate(turns, 1):
@@ -137,7 +139,7 @@ def way_measured(way: Way, turns: Sequence[Turn], model: SameModel, name: str, p
 
 
 def path(system: System) -> tuple[int, int]:
-    """How many files and functions of its own packages a follow-up passes before it is answered."""
+    """The number of files and functions of its own packages that a follow-up runs through before it is answered."""
     roots = [str(Path(place)) for name in system.packages for place in importlib.import_module(name).__path__]
     passed: set[tuple[str, str]] = set()
 
@@ -154,12 +156,12 @@ def path(system: System) -> tuple[int, int]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    # The local model and the networks are called through files of Turnwise, which do not count for a peer.
+    # The local model and the networks are called through Turnwise's files, which do not count for a peer.
     return len({file for file, _ in passed}), len(passed)
 
 
 def resident() -> float:
-    """The memory of this process in MB."""
+    """The memory of this process, in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024 / MB
@@ -170,7 +172,7 @@ def resident() -> float:
 
 
 def print_searches(task: Task, found: dict[str, Measured]) -> None:
-    """Each way beside Turnwise as shipped, on the same turns."""
+    """Each way compared with Turnwise as shipped, on the same turns."""
     ours = found[OURS]["ways"][0]
     print("\nbefore generation, later turns; ours / difference / ratio: Turnwise as shipped on the same turns")
     print("| | turns | nDCG@5 | ours | difference (95 %) | p50 ms | p95 | ratio | processor, p50 ms | ratio |")
@@ -185,7 +187,7 @@ def print_searches(task: Task, found: dict[str, Measured]) -> None:
             cells = [f"{name}, {way['name']}", str(n), short(mean(way["scores"])), short(mean(ours["scores"][:n]))]
             low, middle, high = (short(value, "+") for value in (gap.low, gap.mean, gap.high))
             cells.append("-" if way is ours else f"{middle} ({low} to {high})")
-            if name == OURS and way["name"].endswith("alone"):  # what its turns have read is still in its caches
+            if name == OURS and way["name"].endswith("alone"):  # its caches still hold what its turns have read
                 print("| " + " | ".join([*cells, *"-----"]) + " |")
                 continue
             p50, p95 = (percentile(way["clock"], at) * 1000 for at in (50, 95))
@@ -209,7 +211,7 @@ def print_systems(found: dict[str, Measured]) -> None:
         ]
         print(f"| {name} | " + " | ".join(cells) + " |")
     besides = installed(MODEL, deep=False)[0] / MB
-    print(f"the local model and its runtime, for the peers that ask it, besides: {besides:,.0f} MB installed")
+    print(f"in addition, the local model and its runtime, for the peers that use it: {besides:,.0f} MB installed")
 
 
 def print_clone() -> None:
@@ -230,8 +232,8 @@ def times(value: float, ours: float) -> str:
 
 
 def installed(names: Sequence[str], deep: bool = True) -> tuple[int, int]:
-    """The bytes of the files of these packages and, unless told otherwise, of all that they need; and how many packages
-    that is."""
+    """The total size in bytes of these packages, with their dependencies unless told otherwise, and the number of
+    packages."""
     size, seen = 0, set[str]()
     waiting = list(names)
     while waiting:

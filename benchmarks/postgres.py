@@ -1,11 +1,11 @@
-"""How fast and how alike a library in PostgreSQL searches: 100,000 made-up passages on a server of its own.
+"""How fast and how accurately a library in PostgreSQL searches: 100,000 made-up passages on its own server.
 
     python benchmarks/postgres.py [--passages 100000] [--queries 200] [--embedded]
 
-With --embedded the same passages go into a library in a folder too, and the best ten of both are compared.
+With --embedded, the same passages are also put into a library in a folder, and the best ten of both are compared.
 
-Words follow Zipf's law, vectors stand in clusters; a question is 3 to 12 content words of a passage with a vector near
-its. Milliseconds depend on the machine, what else runs on it included. Needs what the PostgreSQL tests need.
+Words follow Zipf's law, vectors lie in clusters; a question is 3 to 12 content words of a passage, with a vector near
+that of the passage. Times depend on the machine and on what else runs on it. Needs the same as the PostgreSQL tests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from turnwise.sqlite import Database as Sqlite
 from turnwise.types import Chunk, Document, Filter, SearchQuery
 
 VOCABULARY = 100_000
-FUNCTION_WORDS = 100  # the most frequent words, which no question looks for
+FUNCTION_WORDS = 100  # the most frequent words, which do not occur in questions
 DIMENSION = 384
 CLUSTERS = 1000
 
@@ -75,7 +75,7 @@ class Library:
 
 
 class MadeUp:
-    """The embedder: the vector that a question was made with."""
+    """An embedder with the vectors that the questions were made with."""
 
     name, dimension = "made up", DIMENSION
 
@@ -90,7 +90,7 @@ class MadeUp:
 
 
 class ExactBM25:
-    """BM25 by its formula, over the same words, with lengths as they are."""
+    """BM25 by its formula, over the same words, with exact lengths."""
 
     def __init__(self, texts: Iterator[str]) -> None:
         self.postings: dict[str, dict[int, int]] = {}
@@ -155,7 +155,7 @@ def fill(index: PostgresIndex, library: Library) -> None:
 def measure(
     index: PostgresIndex, library: Library, questions: list[tuple[str, np.ndarray]]
 ) -> tuple[list[list[int]], ...]:
-    """What was found for each question by words, and by both together."""
+    """The results for each question, by words and by both words and vectors."""
     print(f"{platform.machine()}, Python {platform.python_version()}, {len(questions)} questions\n")
     (row,) = index._database.rows("SELECT min(id) AS first FROM passages")
     first = row["first"]
@@ -205,7 +205,7 @@ def compare(
     questions: list[tuple[str, np.ndarray]],
     results: tuple[list[list[int]], ...],
 ) -> None:
-    """How much of the best ten an embedded library shares."""
+    """The share of the best ten that an embedded library also finds."""
     index = EmbeddedIndex(Sqlite(folder / "library.db"), MadeUp(questions))
     index.put(library.documents())
     first = index._rows("SELECT min(id) FROM passages")[0][0]
@@ -222,7 +222,7 @@ def compare(
 
 
 def timed(name: str, search: Callable[[SearchQuery], Any], queries: Sequence[SearchQuery], server: int) -> list[Any]:
-    """What was found. Prints how long it took, and the processor time of our process and the server's, which does not
+    """The results. Prints how long they took, and the processor time of this process and the server's, which does not
     depend on what else runs."""
     for query in queries[:20]:
         search(query)

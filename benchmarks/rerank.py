@@ -1,9 +1,9 @@
-"""How long putting 15 passages in order takes, by the re-ranker that is distilled and by the one it learned from.
+"""How long re-ranking 15 passages takes, with the distilled re-ranker and with the one it was distilled from.
 
     python benchmarks/rerank.py [--questions 60]
 
-Passages are those of the bundled sample; each question gets the 15 that a search finds. Both re-rankers take turns, so
-that the ratio holds on a busy machine; processor time is that of all threads.
+The passages are those of the bundled sample; each question gets the 15 that a search finds. The two re-rankers
+alternate, so that the ratio is meaningful on a busy machine; processor time is that of all threads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
         found = {text: engine.index.search(SearchQuery(text), CANDIDATES) for text in dict.fromkeys(questions)}
     rerankers = {"quick": OnnxReranker(), "quality": OnnxReranker(quality=True)}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in rerankers}
-    for reranker in rerankers.values():  # the weights are read
+    for reranker in rerankers.values():  # loads the weights
         reranker.scores("warm", [hit.passage for hit in next(iter(found.values()))])
     for text, hits in found.items():
         for name, reranker in rerankers.items():

@@ -1,11 +1,12 @@
-"""Whole turns as a library and a conversation grow: each stage's time, what waits for it, and the memory it takes.
+"""Whole turns as a library and a conversation grow: the time of each stage, throughput, and memory.
 
     python benchmarks/scale.py [--passages 1000 10000] [--turns 100] [--folder DIR] [--plot docs/growth.svg]
 
-Libraries are those of benchmarks/library.py: words drawn as in a language, vectors in clusters, checked for
-instructions beforehand as documents are when they are added. What is asked are words of a passage, then follow-ups; the
-product runs as it is set, without a language model and without suggestions. Before generation means up to the messages
-that a model would be sent. Processor time is that of the whole process: on a busy machine it says more than seconds.
+The libraries are those of benchmarks/library.py: words with the frequencies of a language, vectors in clusters, checked
+for instructions beforehand, as documents are when they are added. The questions are words of a passage, then
+follow-ups; the product runs with its settings, without a language model and without suggestions. "Before generation"
+means up to the messages that would be sent to a model. Processor time is that of the whole process; on a busy machine
+it says more than wall-clock time.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ AT_ONCE = (1, 4, 16, 64)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--passages", type=int, nargs="+", default=[1000, 10_000])
-    parser.add_argument("--turns", type=int, default=100, help="turns that are timed in each library")
-    parser.add_argument("--folder", type=Path, help="where libraries are kept for the next run [default: nowhere]")
-    parser.add_argument("--plot", type=Path, help="draw the growth into this SVG file")
+    parser.add_argument("--turns", type=int, default=100, help="turns to time in each library")
+    parser.add_argument("--folder", type=Path, help="keep the libraries here for the next run [default: not kept]")
+    parser.add_argument("--plot", type=Path, help="write a chart to this SVG file")
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", flush=True)
     measured: dict[int, tuple[float, float]] = {}
@@ -59,11 +60,11 @@ def main() -> None:
             measured[count] = tuple(map(float, line.read_text().split()))  # type: ignore[assignment]
     if options.plot:
         options.plot.write_text(drawn(measured), encoding="utf-8")
-        print(f"\ndrawn into {options.plot}")
+        print(f"\nwrote {options.plot}")
 
 
 def prepare(folder: Path, count: int) -> None:
-    """A library of benchmarks/library.py as if the product had made it."""
+    """A library of benchmarks/library.py, completed as if the product had built it."""
     if not (folder / "done").exists():
         library.build(folder, count)
     by = guard_of(Settings(), None).instructions
@@ -97,7 +98,7 @@ def hold(folder: Path, turns: int, line: Path) -> None:
         growing(engine, words)
         crowd(engine, words)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"at most {peak:,.0f} MB resident in all of this", flush=True)
+        print(f"peak memory {peak:,.0f} MB", flush=True)
         middle, high = np.percentile([before(reply) for reply in replies], [50, 95])
         line.write_text(f"{middle} {high}")
 
@@ -114,7 +115,7 @@ async def conversations(engine: Engine, words: Sequence[str], turns: int) -> lis
 async def asked(
     engine: Engine, message: str, conversation: str | None, history: tuple[Message, ...] = ()
 ) -> Reply | None:
-    """The reply; None where a rail takes words drawn at random for an attack."""
+    """The reply, or None if a rail mistakes the random words for an attack."""
     reply = None
     async for event in engine.stream(TurnRequest(message, history, conversation)):
         if isinstance(event, Answered):
@@ -152,7 +153,7 @@ def growing(engine: Engine, words: Sequence[str]) -> None:
 
 
 def crowd(engine: Engine, words: Sequence[str]) -> None:
-    """Turns a second, with so many conversations at once, each of its own words."""
+    """Turns per second with several conversations at once, each with its own words."""
 
     async def all_of(count: int) -> int:
         asking = [conversations(engine, [words[(20 + number) % len(words)]], len(TALK)) for number in range(count)]
@@ -163,11 +164,11 @@ def crowd(engine: Engine, words: Sequence[str]) -> None:
         started = time.perf_counter()
         done = asyncio.run(all_of(count))
         told.append(f"{count}: {done / (time.perf_counter() - started):.1f}")
-    print(f"  turns a second by conversations at once: {', '.join(told)}", flush=True)
+    print(f"  turns per second by conversations at once: {', '.join(told)}", flush=True)
 
 
 def drawn(measured: dict[int, tuple[float, float]]) -> str:
-    """The growth as a picture: time before generation by passages, both p50 and p95."""
+    """A chart of the time before generation by number of passages, p50 and p95."""
     counts = sorted(measured)
     top = max(high for _, high in measured.values()) * 1.15
     left, right, bottom, height = 60, 600, 300, 260

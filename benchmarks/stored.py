@@ -1,4 +1,4 @@
-"""What a turn takes in the store: the bytes of its columns, on the bundled sample library, without a language model.
+"""The size of a turn in the store: bytes per column, on the bundled sample library, without a language model.
 
 python benchmarks/stored.py
 """
@@ -14,7 +14,7 @@ from turn import CONVERSATIONS, PACKAGE, converse
 
 import turnwise
 
-OF_TURNS = ("prompt", "response", "sources", "shown", "record")
+TURN_COLUMNS = ("prompt", "response", "sources", "shown", "record")
 
 
 def main() -> None:
@@ -24,9 +24,9 @@ def main() -> None:
         turns = sum(len(converse(engine, talk)) for talk in CONVERSATIONS)
         (path,) = (each for each in Path(folder).rglob("*.db") if "turns" in _tables(each))
         with sqlite3.connect(path) as database:
-            sizes = {name: _mean(database, name, "turns") for name in OF_TURNS}
+            sizes = {name: _mean(database, name, "turns") for name in TURN_COLUMNS}
             sizes["facts"] = _mean(database, "facts", "turn_facts")
-    print(f"{turns} turns of {len(CONVERSATIONS)} conversations; bytes a turn, mean\n")
+    print(f"{turns} turns of {len(CONVERSATIONS)} conversations; mean bytes per turn\n")
     for name, size in sizes.items():
         print(f"{name:12} {size:10,.0f}")
     print(f"{'together':12} {sum(sizes.values()):10,.0f}")

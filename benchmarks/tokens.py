@@ -1,8 +1,8 @@
-"""How near the estimate of tokens is to real vocabularies, on documents and on code.
+"""How close the token estimate is to real vocabularies, on documents and on code.
 
     python benchmarks/tokens.py [tokenizer.json ...] [--texts FOLDER]
 
-Without a file it is held against the vocabulary of the embedder (BERT's).
+Without a file, it is compared with the embedder's vocabulary (BERT's).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from turnwise.models.weights import pinned_weights
 
 PACKAGE = Path(turnwise.__file__).parent
 KINDS = ("*.md", "*.txt", "*.html", "*.py", "*.js", "*.toml")
-SIZE = 800  # characters of a piece
+SIZE = 800  # characters per piece
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def print_speed(folder: Path) -> None:
     text = "".join(pieces(folder, "*.md"))
     begin = time.perf_counter()
     tokens.__wrapped__(text)
-    print(f"\n{len(text) / 1e6 / (time.perf_counter() - begin):.1f} million characters a second")
+    print(f"\n{len(text) / 1e6 / (time.perf_counter() - begin):.1f} million characters per second")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How long each stage of a turn takes, and how much code a turn passes, on the bundled sample library.
+"""How long each stage of a turn takes, and how much code a turn runs through, on the bundled sample library.
 
     python benchmarks/turn.py [--rounds 1]
 
-Seconds depend on the machine; the counts of files and functions do not.
+Times depend on the machine; the numbers of files and functions do not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def print_stages(replies: list[Reply]) -> None:
 
 
 def print_growth(engine: Engine) -> None:
-    """A follow-up late in a conversation, beside early: what is looked at is bounded."""
+    """A follow-up early and late in a conversation: the work is bounded."""
     print(f"\n{'turn':>6} {'understand + condense, ms':>26} {'compose, ms':>12}")
     for turn in (5, 50, 500):
         talk = [Message("user", "What is BERT?"), Message("assistant", "BERT is a language model. [1]")] * (turn - 1)
@@ -78,7 +78,7 @@ def print_growth(engine: Engine) -> None:
 
 
 def print_path(engine: Engine) -> None:
-    """The files and functions of the package that a plain follow-up passes."""
+    """The files and functions of the package that a plain follow-up runs through."""
     passed: set[tuple[str, str]] = set()
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -100,7 +100,7 @@ def print_path(engine: Engine) -> None:
 
     asyncio.run(profiled())
     files = sorted({file for file, _ in passed})
-    print(f"\na plain follow-up passes {len(files)} files and {len(passed)} functions of the package:")
+    print(f"\na plain follow-up runs through {len(files)} files and {len(passed)} functions of the package:")
     print("  " + ", ".join(files))
 
 

@@ -2,10 +2,10 @@
 
     python benchmarks/understand.py [--conversations 150]
 
-The conversations are made up from the bundled sample documents. Of each the last turns are played, so that all is as in
-a running conversation, each read after its answer as a turn does when nobody waits; and then one message that was never
-said before is timed. The lengths take turns, so that what else the machine does hits them alike: milliseconds depend on
-the machine, the ratio hardly.
+The conversations are made up from the bundled sample documents. The last turns of each are played, as in a running
+conversation, and each is read after its answer, as a turn does when nobody waits. Then one new message is timed. The
+lengths alternate, so that other load on the machine affects them equally: times depend on the machine, the ratios
+hardly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from turnwise.types import Message
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
 TURNS = (5, 20, 500)
-PLAYED = 12  # turns before the timed one that are played: more than are looked at, but for those called back
+PLAYED = 12  # turns played before the timed one: more than a turn reads, except for those referred to
 PARTS = {
     "tracker": "tracker",
     "language and intent": "language and intent",
@@ -45,7 +45,7 @@ PARTS = {
     "processor": "processor time of the whole",
 }
 
-# What people say: {thing} and {other} are phrases of the documents, {old} was said in the conversation, {new} never.
+# Messages: {thing} and {other} are phrases from the documents, {old} is from the conversation, {new} is not.
 KINDS = {
     "follow-up": (
         "How does it change the {thing}?",
@@ -80,7 +80,7 @@ NEW = """glaciers turbines sourdough harpsichords kelp volcanoes beekeeping orig
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--conversations", type=int, default=150, help="of each length")
+    parser.add_argument("--conversations", type=int, default=150, help="number of conversations of each length")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, turnwise.open(folder) as engine:
@@ -111,7 +111,7 @@ class Writer:
         self._written = 0
 
     def turns(self, count: int) -> list[Message]:
-        """A conversation of so many turns."""
+        """A conversation with this number of turns."""
         said: list[Message] = []
         for _ in range(count):
             asked = self.message(self._random.choice(MIX), said)
@@ -119,7 +119,7 @@ class Writer:
         return said
 
     def message(self, kind: str, said: Sequence[Message]) -> str:
-        """A message of a kind that was never said before."""
+        """A new message of this kind."""
         self._written += 1
         thing, other = self._random.sample(self._phrases, 2)
         return self._random.choice(KINDS[kind]).format(
@@ -139,7 +139,7 @@ class Writer:
 
 
 def as_stored(said: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages as a store gives them for each turn: equal to those before, but not the same objects."""
+    """The messages as a store returns them for each turn: equal to the earlier ones, but different objects."""
     return tuple(Message(each.role, each.content[:1] + each.content[1:]) for each in said)
 
 
@@ -160,7 +160,7 @@ class Timed:
 
 
 class Bench:
-    """The first stages of an engine, with a clock on their parts."""
+    """The first stages of an engine, with their parts timed."""
 
     def __init__(self, parts: Parts, writer: Writer) -> None:
         self._parts, self._writer = parts, writer
@@ -181,7 +181,7 @@ class Bench:
             setattr(owner, name, self._watched(part, getattr(owner, name)))
 
     async def measure(self, conversations: int) -> list[Timed]:
-        """So many messages at each turn, in the same order of kinds; a few before them are not counted."""
+        """Time several messages at each turn, in the same order of kinds, after a few warm-up messages."""
         taken: list[Timed] = []
         for number in range(-5, conversations):
             kind = MIX[number * 7 % len(MIX)]
@@ -190,7 +190,7 @@ class Bench:
         return taken
 
     async def _last_of(self, turn: int, kind: str) -> dict[str, float]:
-        """What the last message of a new conversation of so many turns took."""
+        """The time for the last message of a new conversation with this number of turns."""
         said = self._writer.turns(turn - 1)
         played = range(max(0, turn - 1 - PLAYED), turn - 1)
         self._parts.senses.tracker.read(said[: 2 * played.start])
@@ -200,7 +200,7 @@ class Bench:
         return await self._turn(self._writer.message(kind, said), as_stored(said))
 
     async def _turn(self, message: str, history: Sequence[Message]) -> dict[str, float]:
-        """Both stages, run as turnwise/turn/run.py runs them."""
+        """Run both stages as turnwise/turn/run.py does."""
         parts, self._spent = self._parts, {}
         busy, start, now = time.process_time(), time.perf_counter(), time.time()
         understood = await asyncio.to_thread(understand.understand, message, history, parts.settings, parts.senses, now)
@@ -231,7 +231,7 @@ def whole_of(each: Timed, kind: str) -> float | None:
 def print_table(
     title: str, rows: dict[str, str], taken: Sequence[Timed], value: Callable[[Timed, str], float | None]
 ) -> None:
-    """p50 and p95 at each turn, and how much the last turn takes of the first; of the messages that have the part."""
+    """p50 and p95 at each turn, and the ratio of the last turn to the first, over the messages that have the part."""
     heads = "".join(f"{f'p{p} @{turn}':>10}" for turn in TURNS for p in (50, 95))
     print(f"{title:28}{heads}{'ratio p50':>11}{'ratio p95':>11}")
     for row, name in rows.items():

@@ -71,7 +71,7 @@ def environment_example() -> str:
 
 def cli_page() -> str:
     sections = [_section(name, command) for name, command in verbs().items()]
-    return "\n".join(["# The command line", "", _section("turnwise", turnwise, "VERB …"), *sections])
+    return "\n".join(["# The command line", "", _section("turnwise", turnwise, "COMMAND …"), *sections])
 
 
 def verbs() -> dict[str, click.Command]:

@@ -239,14 +239,14 @@ def test_times_by_stage_and_of_the_whole_turn() -> None:
 
 
 def test_of_more_times_than_are_kept_a_fair_sample_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analytics, "SAMPLE", 1000)
+    monkeypatch.setattr(analytics, "SAMPLE_SIZE", 1000)
     made = report(turn("a", n, ms={"plan": float(n)}) for n in range(20_000))
     assert find(made.latency, stage="plan")["turns"] == 20_000
     assert find(made.latency, stage="plan")["p50"] == pytest.approx(10_000, rel=0.1)
 
 
 def test_of_endlessly_many_questions_those_asked_often_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analytics, "DIFFERENT", 50)
+    monkeypatch.setattr(analytics, "MAX_DISTINCT", 50)
 
     def asked() -> Iterator[dict[str, Any]]:
         for n in range(1000):
@@ -314,13 +314,13 @@ def test_in_a_terminal_and_as_json(tmp_path: Path, sample_folder: Path) -> None:
 
     with build(Settings(library=str(tmp_path)), create=True) as engine:
         engine.read(sample_folder / "bert.md", sample_folder / "edifest.html")
-        assert "Nothing was asked yet." in said()
+        assert "No questions yet." in said()
         asked = [turn("a", n, query="Who is the mayor of Lima?", abstained=True, feedback=None) for n in (1, 2)]
         keep(engine.store, [{**each, "created_at": time.time() - 2 * DAY} for each in asked])
     assert "2 turns in 1 conversation" in said()
     assert "2x  Who is the mayor of Lima?" in said()
     assert json.loads(said("--json"))["totals"]["turns"] == 2
-    assert "Nothing was asked in this time." in said("--days", "1")
+    assert "No questions in this period." in said("--days", "1")
 
 
 def test_every_turn_of_a_day_is_counted_by_how_it_ended() -> None:

@@ -53,7 +53,7 @@ def test_what_a_key_is_for_is_said_when_it_is_made(tmp_path: Path) -> None:
     text = run("list", "--library", tmp_path).stdout
     assert "ada (acme)" in text
     assert "may edit, in papers and minutes only" in text
-    assert "ends" in text
+    assert "expires" in text
 
 
 def test_a_key_is_revoked_by_its_id(tmp_path: Path) -> None:

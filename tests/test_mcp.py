@@ -74,7 +74,7 @@ def test_what_goes_wrong_is_told_in_plain_words(sample_library: Path) -> None:
             told = await refused(client, "ask", question=nothing_said)
             assert told.endswith("The message is empty. Write a question.")
             told = await refused(client, "search", query=nothing_said)
-            assert told.endswith("There is nothing to look for. Send words or a question.")
+            assert told.endswith("The query is empty. Send words or a question.")
         assert "k" in await refused(client, "search", query="BERT", k=0)
         _, nothing = await call(client, "search", query="BERT", collection="there is none of that name")
         assert nothing["passages"] == []

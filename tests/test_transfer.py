@@ -226,7 +226,7 @@ def passages_of(engine: Engine, document: int) -> list[str]:
 def test_a_database_with_another_library_is_left_alone(talked: Path, postgres_url: str) -> None:
     with turnwise.open(postgres_url) as engine:
         engine.index.put([new_document("theirs")])
-    with pytest.raises(LibraryError, match="not of this library") as raised:
+    with pytest.raises(LibraryError, match="documents of another library") as raised:
         copy(Settings(library=str(talked)), postgres_url)
     assert "empty database" in raised.value.hint
     with turnwise.open(postgres_url) as engine:
@@ -236,13 +236,13 @@ def test_a_database_with_another_library_is_left_alone(talked: Path, postgres_ur
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("UPDATE passages SET text = text || '.' WHERE id = 3", "passages .* with other contents"),
+        ("UPDATE passages SET text = text || '.' WHERE id = 3", "passages .* with different contents"),
         (
             "DELETE FROM vectors WHERE passage_id = 2; UPDATE vectors SET passage_id = 2 WHERE passage_id = 5;"
             "UPDATE documents SET vectors = vectors - 1 WHERE id = (SELECT document_id FROM passages WHERE id = 5)",
             "vectors",
         ),
-        ("UPDATE turns SET response = 'No.' WHERE number = 1", "turns .* with other contents"),
+        ("UPDATE turns SET response = 'No.' WHERE number = 1", "turns .* with different contents"),
         ("INSERT INTO turns (conversation, number, prompt) SELECT key, 9999, 'More' FROM conversations", "turns"),
     ],
 )
@@ -287,7 +287,7 @@ def test_every_verb_works_on_a_database(
 
     findings = {each["check"]: each for each in json.loads(run("doctor", "--json").stdout)["findings"]}
     assert "PostgreSQL at 127.0.0.1" in findings["library"]["message"]
-    assert "are kept at 127.0.0.1" in findings["privacy"]["message"]
+    assert "are stored at 127.0.0.1" in findings["privacy"]["message"]
     assert "disk" not in findings
     assert "only@" not in run("config").stdout
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.documents.chunk import chunk
-from turnwise.evaluation.library import whole
+from turnwise.evaluation.library import plain_text_document
 from turnwise.text import content_words, is_content, phrases, sentences
 
 MTRAG = ("clapnq", "cloud", "fiqa", "govt")
@@ -57,7 +57,7 @@ def passages(folder: Path) -> list[Text]:
         title = row["_id"].split("#")[0]
         found += [
             Text("doc2dial", f"{row['_id']}@{each.start}", title, each.text)
-            for each in chunk(whole(title, row["text"]))
+            for each in chunk(plain_text_document(title, row["text"]))
         ]
     return found
 

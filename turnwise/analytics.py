@@ -1,4 +1,4 @@
-"""What the turns of a library say of it: how people ask, where they get stuck, and what the library lacks."""
+"""Analytics over the turns of a library: how people ask, where they get stuck, and what the library lacks."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from turnwise.types import DocumentInfo
 
 Row = dict[str, Any]
 
-LISTED = 200  # rows of a list that may be as long as the library
-LINKS = 24  # ways from one topic to another that are shown
-SAMPLE = 100_000  # times of a stage that are kept; of more, a fair sample
-OPEN = 50_000  # conversations that are followed at once
-DIFFERENT = 5_000  # topics, ways between them and questions that are told apart
-ALIKE = 0.6  # share of their words from which two questions are one
-SAID_AGAIN = 0.5  # share of an answer from which it counts as a repetition
-LONGEST = 3_660  # days of a series
+MAX_ROWS = 200  # per table
+MAX_LINKS = 24  # transitions between topics shown
+SAMPLE_SIZE = 100_000  # latencies per stage; with more, a random sample is kept
+MAX_CONVERSATIONS = 50_000  # followed at once
+MAX_DISTINCT = 5_000  # topics, transitions or questions tracked
+SAME_QUESTION_SHARE = 0.6  # of their words, for two questions to count as one
+REPETITION_SHARE = 0.5  # of an answer, for it to count as a repetition
+MAX_DAYS = 3_660  # in the series of days
 LEVELS = {"confused": 0.0, "knows_basics": 1.0, "advanced": 2.0}
 
 
 _DAY = "day turns conversations follow_ups switches answered unanswered failed blocked interrupted repeated up down"
-COLUMNS = {  # of each table
+COLUMNS = {  # by table
     "days": _DAY.split(),
     "condense": ["method", "turns"],
     "follow_up": ["kind", "turns"],
@@ -54,8 +54,8 @@ COLUMNS = {  # of each table
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was counted. `totals` is one row, each other field a table of rows (see COLUMNS); times are seconds since
-    1970, and what cannot be told (a share of nothing) is None."""
+    """The counts. `totals` is one row, each other field a table of rows (see COLUMNS). Times are seconds since 1970; a
+    share of nothing is None."""
 
     totals: Row
     days: list[Row]
@@ -93,37 +93,37 @@ def report(
     until: float | None = None,
     zone: tzinfo = UTC,
 ) -> Report:
-    """What turns say, read once, oldest first, as a store gives them. With a collection only those count that cite a
-    document of it or looked in it. The days are those of the zone, without gaps, from `since` to `until` where they are
-    given."""
-    shelf = {each.source: each for each in documents if collection is None or each.collection == collection}
+    """A report on the facts of turns, which are read once, oldest first, as a store returns them. With a collection,
+    only turns count that cite a document in it or searched in it. The days are those of the zone, without gaps, from
+    `since` to `until` if given."""
+    by_source = {each.source: each for each in documents if collection is None or each.collection == collection}
     tally = Tally(zone)
     for fact in facts:
-        if collection is None or _belongs(fact, shelf, collection):
+        if collection is None or _is_in_collection(fact, by_source, collection):
             tally.add(fact)
-    return tally.report(shelf, since, until)
+    return tally.report(by_source, since, until)
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """The value below which a share of sorted values lies, between two of them where it falls there."""
+    """The percentile of sorted values, with linear interpolation, or None if there are none."""
     if not ordered:
         return None
-    place = share * (len(ordered) - 1)
-    low, part = int(place), place - int(place)
+    position = share * (len(ordered) - 1)
+    low, part = int(position), position - int(position)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * part
 
 
 def as_csv(rows: Sequence[Row], columns: Sequence[str] = ()) -> str:
-    """A table for a spreadsheet, with at least these columns. What one would take for a formula is marked as text;
-    times are written out."""
+    """A table as CSV, with at least these columns. Cells that a spreadsheet would take for formulas are marked as text;
+    times are in ISO 8601."""
     names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     lines = [names, *([_cell(name, row.get(name)) for name in names] for row in rows)]
-    return "".join(",".join(map(_quoted, line)) + "\r\n" for line in lines if names)
+    return "".join(",".join(map(_quote, line)) + "\r\n" for line in lines if names)
 
 
 class Tally:
-    """Turns being counted, one after another."""
+    """Counts turns, one after another."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:
         self._zone = zone
@@ -132,24 +132,24 @@ class Tally:
         self._days: dict[date, _Day] = {}
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
         self._topics: Counter[str] = Counter()
-        self._missed: Counter[str] = Counter()  # topics with a question that was not answered
+        self._unanswered: Counter[str] = Counter()  # unanswered questions by topic
         self._flow: Counter[tuple[str, str]] = Counter()
         self._learning: dict[str, _Learning] = {}
         self._questions = _Questions()
         self._cited: dict[str, Row] = {}
         self._rails: dict[str, Counter[str]] = defaultdict(Counter)
-        self._times: dict[str, _Times] = defaultdict(_Times)
+        self._latency: dict[str, _Latency] = defaultdict(_Latency)
         self._models: dict[str, Row] = {}
         self._feedback: OrderedDict[tuple[str, int], Row] = OrderedDict()
 
     def add(self, fact: Mapping[str, Any]) -> None:
-        """Count one turn; those of a conversation come in their order."""
+        """Count one turn. The turns of a conversation must come in order."""
         at, conversation_id = float(fact.get("created_at") or 0.0), str(fact.get("conversation_id") or "")
         self._users.add(str(fact.get("user") or ""))
         day = self._days.setdefault(datetime.fromtimestamp(at, self._zone).date(), _Day())
         day.add(fact, conversation_id)
         self._count(fact)
-        self._follow(fact, conversation_id)
+        self._follow_conversation(fact, conversation_id)
         for source, title in fact.get("cited") or ():
             row = self._cited.setdefault(source, {"source": source, "title": title, "turns": 0, "last": at})
             row.update(turns=row["turns"] + 1, last=at, title=title or row["title"])
@@ -157,17 +157,17 @@ class Tally:
             self._rails[rail][action] += 1
         times = fact.get("ms") or {}
         for stage, ms in times.items():
-            self._times[stage].add(ms)
+            self._latency[stage].add(ms)
         if times:
-            self._times["whole turn"].add(sum(times.values()))
+            self._latency["whole turn"].add(sum(times.values()))
         if model := fact.get("model"):
             empty = {"model": model, "turns": 0, "prompt_tokens": 0, "answer_tokens": 0}
             row = self._models.setdefault(model, empty)
             row["turns"] += 1
             row["prompt_tokens"] += fact.get("prompt_tokens") or 0
             row["answer_tokens"] += fact.get("answer_tokens") or 0
-        if said := fact.get("feedback"):
-            self._heard(said, fact, at, conversation_id)
+        if feedback := fact.get("feedback"):
+            self._add_feedback(feedback, fact, at, conversation_id)
 
     def _count(self, fact: Mapping[str, Any]) -> None:
         for name in ("intent", "phase", "language", "mood", "condensed"):
@@ -179,11 +179,11 @@ class Tally:
             kind = fact.get("follow_up_type") if fact.get("follow_up") else "none"
             self._counts["follow_up"][kind or "pattern"] += 1
 
-    def _follow(self, fact: Mapping[str, Any], conversation_id: str) -> None:
-        """What only the course of a conversation shows: where it went from a topic, and what was learned."""
+    def _follow_conversation(self, fact: Mapping[str, Any], conversation_id: str) -> None:
+        """Track what only the course of a conversation shows: transitions between topics, and what was learned."""
         thread = self._threads.pop(conversation_id, None) or _Thread()
         self._threads[conversation_id] = thread
-        if len(self._threads) > OPEN:
+        if len(self._threads) > MAX_CONVERSATIONS:
             self._threads.popitem(last=False)
         topic = str(fact.get("topic") or "")
         if topic:
@@ -192,7 +192,7 @@ class Tally:
                 self._flow[thread.topic, topic] += 1
             thread.topic = topic
         if fact.get("abstained"):
-            self._missed[topic] += 1
+            self._unanswered[topic] += 1
             self._questions.add(fact)
         number = int(fact.get("number") or 0)
         for about, level in (fact.get("levels") or {}).items():
@@ -200,13 +200,13 @@ class Tally:
                 before = thread.levels.get(about)
                 thread.levels[about] = level
                 self._learn(about, level, before, number, thread)
-        for counter in (self._topics, self._missed, self._flow):
+        for counter in (self._topics, self._unanswered, self._flow):
             _prune(counter)
 
     def _learn(self, topic: str, level: str, before: str | None, number: int, thread: _Thread) -> None:
         learning = self._learning.get(topic)
         if learning is None:
-            if len(self._learning) >= DIFFERENT:
+            if len(self._learning) >= MAX_DISTINCT:
                 return
             learning = self._learning[topic] = _Learning()
         if before is None:
@@ -224,51 +224,58 @@ class Tally:
                 thread.learned.add(topic)
                 learning.turns.append(max(1, number - began))
 
-    def _heard(self, said: Mapping[str, Any], fact: Mapping[str, Any], at: float, conversation_id: str) -> None:
+    def _add_feedback(
+        self, feedback: Mapping[str, Any], fact: Mapping[str, Any], at: float, conversation_id: str
+    ) -> None:
         number = int(fact.get("number") or 0)
         row = {
-            "rating": str(said.get("rating") or ""),
-            "comment": str(said.get("comment") or ""),
+            "rating": str(feedback.get("rating") or ""),
+            "comment": str(feedback.get("comment") or ""),
             "question": str(fact.get("query") or ""),
             "conversation_id": conversation_id,
             "number": number,
             "at": at,
         }
-        if row["comment"] or row["rating"] == "down":  # what can be learned from
+        if row["comment"] or row["rating"] == "down":  # a plain thumbs-up needs no row
             self._feedback[conversation_id, number] = row
-            if len(self._feedback) > LISTED:
+            if len(self._feedback) > MAX_ROWS:
                 self._feedback.popitem(last=False)
 
     def report(
-        self, shelf: Mapping[str, DocumentInfo] | None = None, since: float | None = None, until: float | None = None
+        self,
+        by_source: Mapping[str, DocumentInfo] | None = None,
+        since: float | None = None,
+        until: float | None = None,
     ) -> Report:
-        """All that was counted so far, beside the documents that there are, by their sources."""
-        shelf = shelf or {}
-        uncited = [each for source, each in shelf.items() if source not in self._cited and not each.attached]
-        learning = [_learned(topic, each) for topic, each in self._learning.items()]
+        """The report so far. `by_source` are the documents of the library, by their sources."""
+        by_source = by_source or {}
+        uncited = [each for source, each in by_source.items() if source not in self._cited and not each.attached]
+        learning = [_learning_row(topic, each) for topic, each in self._learning.items()]
         return Report(
-            totals=self._totals(len(shelf), len(uncited)),
+            totals=self._totals(len(by_source), len(uncited)),
             days=self._series(since, until),
-            condense=_rows("method", self._counts["condensed"]),
-            follow_up=_rows("kind", self._counts["follow_up"]),
-            intents=_rows("intent", self._counts["intent"]),
-            phases=_rows("phase", self._counts["phase"]),
-            languages=_rows("language", self._counts["language"]),
-            moods=_rows("mood", self._counts["mood"]),
-            flow=[{"from": one, "to": other, "turns": n} for (one, other), n in self._flow.most_common(LINKS)],
+            condense=_count_rows("method", self._counts["condensed"]),
+            follow_up=_count_rows("kind", self._counts["follow_up"]),
+            intents=_count_rows("intent", self._counts["intent"]),
+            phases=_count_rows("phase", self._counts["phase"]),
+            languages=_count_rows("language", self._counts["language"]),
+            moods=_count_rows("mood", self._counts["mood"]),
+            flow=[{"from": one, "to": other, "turns": n} for (one, other), n in self._flow.most_common(MAX_LINKS)],
             topics=[
-                {"topic": topic, "turns": turns, "unanswered": self._missed[topic]}
-                for topic, turns in self._topics.most_common(LISTED)
+                {"topic": topic, "turns": turns, "unanswered": self._unanswered[topic]}
+                for topic, turns in self._topics.most_common(MAX_ROWS)
             ],
-            learning=sorted(learning, key=lambda row: (-row["confused"], -row["conversations"], row["topic"]))[:LISTED],
+            learning=sorted(learning, key=lambda row: (-row["confused"], -row["conversations"], row["topic"]))[
+                :MAX_ROWS
+            ],
             unanswered=self._questions.rows(),
             cited=[
-                {**row, "collection": shelf[row["source"]].collection if row["source"] in shelf else ""}
-                for row in sorted(self._cited.values(), key=lambda row: (-row["turns"], row["title"]))[:LISTED]
+                {**row, "collection": by_source[row["source"]].collection if row["source"] in by_source else ""}
+                for row in sorted(self._cited.values(), key=lambda row: (-row["turns"], row["title"]))[:MAX_ROWS]
             ],
             uncited=[
                 {"source": each.source, "title": each.title, "collection": each.collection, "added_at": each.added_at}
-                for each in sorted(uncited, key=lambda each: (each.title, each.source))[:LISTED]
+                for each in sorted(uncited, key=lambda each: (each.title, each.source))[:MAX_ROWS]
             ],
             guard=sorted(
                 (
@@ -277,15 +284,15 @@ class Tally:
                 ),
                 key=lambda row: (-row["blocked"], -row["redacted"], -row["warned"], row["rail"]),
             ),
-            errors=_rows("code", self._counts["error"]),
-            latency=[each.row(stage) for stage, each in self._times.items()],
+            errors=_count_rows("code", self._counts["error"]),
+            latency=[each.row(stage) for stage, each in self._latency.items()],
             models=sorted(self._models.values(), key=lambda row: (-row["turns"], row["model"])),
             feedback=list(reversed(self._feedback.values())),
         )
 
     def _totals(self, documents: int, uncited: int) -> Row:
-        day, learned = _summed(self._days.values()), list(self._learning.values())
-        read = self._counts["follow_up"].total()
+        day, learned = _sum_days(self._days.values()), list(self._learning.values())
+        understood = self._counts["follow_up"].total()
         confused = sum(each.confused for each in learned)
         reached = sum(len(each.turns) for each in learned)
         return {
@@ -299,11 +306,11 @@ class Tally:
             "searched": day.searched,
             "unanswered": day.unanswered,
             "follow_ups": day.follow_ups,
-            "follow_up_share": _share(day.follow_ups, read),
+            "follow_up_share": _share(day.follow_ups, understood),
             "context_switches": day.switches,
-            "switch_share": _share(day.switches, read),
+            "switch_share": _share(day.switches, understood),
             "edited": day.edited,
-            "edited_share": _share(day.edited, read),
+            "edited_share": _share(day.edited, understood),
             "claims": day.claims,
             "borne_out": day.borne_out,
             "borne_out_share": _share(day.borne_out, day.claims),
@@ -330,14 +337,14 @@ class Tally:
         if not seen:
             return []
         last = max(seen)
-        first = max(min(seen), last - timedelta(days=LONGEST - 1))
-        days = (first + timedelta(days=place) for place in range((last - first).days + 1))
+        first = max(min(seen), last - timedelta(days=MAX_DAYS - 1))
+        days = (first + timedelta(days=offset) for offset in range((last - first).days + 1))
         return [self._days.get(each, _Day()).row(each) for each in days]
 
 
 @dataclass(slots=True)
 class _Day:
-    """Counts of a day, or of all."""
+    """The counts of one day, or of all days."""
 
     turns: int = 0
     answered: int = 0
@@ -377,7 +384,7 @@ class _Day:
         if repeated is not None:
             self.compared += 1
             self.repeated += repeated
-            self.repetitions += repeated >= SAID_AGAIN
+            self.repetitions += repeated >= REPETITION_SHARE
         rating = (fact.get("feedback") or {}).get("rating")
         self.up += rating == "up"
         self.down += rating == "down"
@@ -404,7 +411,7 @@ class _Day:
         }
 
 
-def _summed(days: Iterable[_Day]) -> _Day:
+def _sum_days(days: Iterable[_Day]) -> _Day:
     total = _Day()
     for day in days:
         for name in _Day.__slots__:
@@ -416,7 +423,8 @@ def _summed(days: Iterable[_Day]) -> _Day:
 
 @dataclass(slots=True)
 class _Thread:
-    """Where a conversation stands: its topic, what is known of topics, since which turn its user is stuck at one."""
+    """The state of a conversation: its topic, the user's level by topic, and the turn since which the user has been
+    stuck on a topic."""
 
     topic: str = ""
     levels: dict[str, str] = field(default_factory=dict)
@@ -426,8 +434,8 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Learning:
-    """What became of a topic in the conversations on it: sums of the first and last levels; and how many turns it took
-    those who were confused to know the basics."""
+    """How well a topic was learned: the sums of the first and last levels over conversations, and the number of turns
+    it took confused users to know the basics."""
 
     conversations: int = 0
     first: float = 0.0
@@ -436,23 +444,23 @@ class _Learning:
     turns: list[int] = field(default_factory=list)
 
 
-class _Times:
-    """How long a stage took, each time: a fair sample where there are too many to keep."""
+class _Latency:
+    """The latencies of a stage; a random sample if there are too many."""
 
     def __init__(self) -> None:
-        self._kept = array("d")
+        self._sample = array("d")
         self._seen = 0
-        self._chance = random.Random(0)
+        self._random = random.Random(0)
 
     def add(self, ms: float) -> None:
         self._seen += 1
-        if len(self._kept) < SAMPLE:
-            self._kept.append(ms)
-        elif (place := self._chance.randrange(self._seen)) < SAMPLE:
-            self._kept[place] = ms
+        if len(self._sample) < SAMPLE_SIZE:
+            self._sample.append(ms)
+        elif (index := self._random.randrange(self._seen)) < SAMPLE_SIZE:
+            self._sample[index] = ms
 
     def row(self, stage: str) -> Row:
-        ordered = sorted(self._kept)
+        ordered = sorted(self._sample)
         return {
             "stage": stage,
             "turns": self._seen,
@@ -462,12 +470,12 @@ class _Times:
 
 
 class _Questions:
-    """Questions that the library did not answer, those in much the same words as one."""
+    """Questions that the library did not answer, grouped if they have nearly the same words."""
 
     def __init__(self) -> None:
         self._groups: dict[int, Row] = {}
-        self._words: dict[int, frozenset[str]] = {}
-        self._with: dict[str, set[int]] = defaultdict(set)
+        self._stems: dict[int, frozenset[str]] = {}
+        self._groups_by_stem: dict[str, set[int]] = defaultdict(set)
         self._next = 0
 
     def add(self, fact: Mapping[str, Any]) -> None:
@@ -480,11 +488,11 @@ class _Questions:
         group = self._nearest(stems)
         if group is None:
             self._groups[self._next] = {"question": question, "count": 1, "first": at, "last": at, **where, "also": []}
-            self._words[self._next] = stems
+            self._stems[self._next] = stems
             for each in stems:
-                self._with[each].add(self._next)
+                self._groups_by_stem[each].add(self._next)
             self._next += 1
-            if len(self._groups) > DIFFERENT:
+            if len(self._groups) > MAX_DISTINCT:
                 self._forget()
             return
         row = self._groups[group]
@@ -493,35 +501,35 @@ class _Questions:
         row.update(count=row["count"] + 1, last=at, **where)
 
     def _nearest(self, stems: frozenset[str]) -> int | None:
-        shared = Counter(group for each in stems for group in self._with.get(each, ()))
-        alike = [(n / len(stems | self._words[group]), -group) for group, n in shared.items()]
+        shared = Counter(group for each in stems for group in self._groups_by_stem.get(each, ()))
+        alike = [(n / len(stems | self._stems[group]), -group) for group, n in shared.items()]
         best = max(alike, default=(0.0, 0))
-        return -best[1] if best[0] >= ALIKE else None
+        return -best[1] if best[0] >= SAME_QUESTION_SHARE else None
 
     def _forget(self) -> None:
-        """Let go of a tenth: what was asked least, the oldest first."""
+        """Drop a tenth of the groups: those asked least, oldest first."""
         rarest = sorted(self._groups, key=lambda group: (self._groups[group]["count"], self._groups[group]["last"]))
-        for group in rarest[: DIFFERENT // 10]:
-            for each in self._words.pop(group):
-                self._with[each].discard(group)
-                if not self._with[each]:
-                    del self._with[each]
+        for group in rarest[: MAX_DISTINCT // 10]:
+            for each in self._stems.pop(group):
+                self._groups_by_stem[each].discard(group)
+                if not self._groups_by_stem[each]:
+                    del self._groups_by_stem[each]
             del self._groups[group]
 
     def rows(self) -> list[Row]:
-        return sorted(self._groups.values(), key=lambda row: (-row["count"], -row["last"]))[:LISTED]
+        return sorted(self._groups.values(), key=lambda row: (-row["count"], -row["last"]))[:MAX_ROWS]
 
 
-def _belongs(fact: Mapping[str, Any], shelf: Mapping[str, DocumentInfo], collection: str) -> bool:
-    cites = any(source in shelf for source, _ in fact.get("cited") or ())
+def _is_in_collection(fact: Mapping[str, Any], by_source: Mapping[str, DocumentInfo], collection: str) -> bool:
+    cites = any(source in by_source for source, _ in fact.get("cited") or ())
     return cites or collection in (fact.get("collections") or ())
 
 
-def _rows(name: str, counts: Counter[str]) -> list[Row]:
+def _count_rows(name: str, counts: Counter[str]) -> list[Row]:
     return [{name: each, "turns": turns} for each, turns in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
 
 
-def _learned(topic: str, each: _Learning) -> Row:
+def _learning_row(topic: str, each: _Learning) -> Row:
     return {
         "topic": topic,
         "conversations": each.conversations,
@@ -538,8 +546,8 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _prune(counter: Counter[Any]) -> None:
-    if len(counter) > 2 * DIFFERENT:
-        kept = counter.most_common(DIFFERENT)
+    if len(counter) > 2 * MAX_DISTINCT:
+        kept = counter.most_common(MAX_DISTINCT)
         counter.clear()
         counter.update(dict(kept))
 
@@ -557,9 +565,9 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """Words as they stand, behind an apostrophe where a spreadsheet would run them."""
+    """The text, with an apostrophe in front if a spreadsheet would run it as a formula."""
     return f"'{value}" if value.lstrip().startswith(("=", "+", "-", "@")) or value[:1] in ("\t", "\r") else value
 
 
-def _quoted(cell: str) -> str:
+def _quote(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\r\n') else cell

@@ -26,7 +26,7 @@ from turnwise.models.breaker import Breaker
 from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import CheckedEmbedder, OnnxEmbedder, QuickEmbedder
 from turnwise.models.guard import OnnxGuard
-from turnwise.models.local import ANSWER, WINDOW, LocalChat
+from turnwise.models.local import MAX_ANSWER_TOKENS, WINDOW_TOKENS, LocalChat
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.models.vocabulary import is_english
@@ -226,12 +226,12 @@ def _local(settings: Settings) -> LocalChat:
         None if settings.model == "local" else Path(settings.model),
         temperature=settings.temperature,
         top_p=settings.top_p,
-        max_tokens=ANSWER if unset else settings.max_tokens,
+        max_tokens=MAX_ANSWER_TOKENS if unset else settings.max_tokens,
         timeout=settings.model_timeout,
         top_k=settings.top_k,
         repeat_penalty=settings.repeat_penalty,
         threads=settings.threads,
-        window=settings.context_tokens or WINDOW,
+        window=settings.context_tokens or WINDOW_TOKENS,
     )
 
 

@@ -1,4 +1,4 @@
-"""A conversation as people keep one: turns of a prompt and its response. Usable without the rest of Turnwise."""
+"""A conversation: turns of a prompt and its response. Usable without the rest of Turnwise."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from turnwise.guard.limits import Decision, Limit, Spent, spend
 from turnwise.types import Message, Reference, Source
 
 TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]
-DEEPEST = 32  # levels of metadata that are written out
+MAX_METADATA_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A prompt and its response. The response is None until there is one; the prompt is None where the assistant spoke
-    first. A time may be given as a number (seconds since 1970) or as a datetime, which is UTC where it does not say."""
+    """A prompt and its response. The response is None until there is one; the prompt is None if the assistant spoke
+    first. A time may be a number (seconds since 1970) or a datetime; a naive datetime is taken as UTC."""
 
     prompt: str | None
     response: str | None = None
     timestamp: datetime = field(default_factory=lambda: datetime.now(UTC))
     metadata: dict[str, Any] = field(default_factory=dict)
-    number: int = 0  # its place in the conversation, from 1; 0 where it is in none
+    number: int = 0  # its position in the conversation, from 1; 0 if it is in none
     status: TurnStatus = "pending"
     sources: tuple[Source, ...] = ()
     record: dict[str, Any] = field(default_factory=dict)  # the reply as JSON: condensed_query, follow_up, state, trace
     error: dict[str, Any] | None = None
-    evidence: tuple[Source, ...] = ()  # what a model was shown with the prompt, and
-    note: str = ""  # what else it was told
+    evidence: tuple[Source, ...] = ()  # the passages sent to the model with the prompt
+    note: str = ""  # anything else the model was told
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "timestamp", moment(self.timestamp))
@@ -46,32 +46,32 @@ class Turn:
         return self.response is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold; what it cannot hold is there as its text. `from_dict` reads them back."""
-        told = {name: getattr(self, name) for name in _OF_TURN}
+        """The turn as JSON values; anything JSON cannot hold becomes a string. `from_dict` reads it back."""
+        values = {name: getattr(self, name) for name in _TURN_FIELDS}
         for name in ("metadata", "record", "error"):
-            told[name] = _plain(told[name])
+            values[name] = _as_json(values[name])
         for name in ("sources", "evidence"):
-            told[name] = [_as_told(source) for source in told[name]]
-        return {**told, "timestamp": self.timestamp.isoformat()}
+            values[name] = [_source_dict(source) for source in values[name]]
+        return {**values, "timestamp": self.timestamp.isoformat()}
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Turn:
-        """The turn that `to_dict` wrote, perhaps by way of JSON. Raises BadRequest for anything else."""
-        values = _fitting(told, _OF_TURN)
+        """The turn that `to_dict` returned, possibly through JSON. Raises BadRequest for anything else."""
+        values = _check_fields(told, _TURN_FIELDS)
         if values.get("status", "pending") not in get_args(TurnStatus):
-            raise _unread(values["status"])
+            raise _unreadable(values["status"])
         try:
             for name in ("sources", "evidence"):
                 values[name] = tuple(Source.from_dict(source) for source in values.get(name, ()))
             if "timestamp" in values:
-                values["timestamp"] = _written(values["timestamp"])
+                values["timestamp"] = _parse_time(values["timestamp"])
             return cls(**values)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise BadRequest(f"This is no turn: {error}.", "Send what to_dict() gave, unchanged.") from error
+            raise BadRequest(f"This is not a turn: {error}.", "Send what to_dict() returned, unchanged.") from error
 
 
 class Conversation:
-    """Turns, oldest first, and whose they are. A blocked prompt stays on record and never becomes context."""
+    """Turns, oldest first, and the user they belong to. A blocked prompt is kept, but never becomes context."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class Conversation:
         self.user_id = user_id
         self.metadata = metadata or {}
         self.turns: list[Turn] = list(turns)
-        self.created_at = moment(created_at) if created_at is not None else self._first()
-        self.last_activity = moment(last_activity) if last_activity is not None else self._last()
+        self.created_at = moment(created_at) if created_at is not None else self._first_timestamp()
+        self.last_activity = moment(last_activity) if last_activity is not None else self._last_timestamp()
         self.rate_limit = Limit.parse(rate_limit) if isinstance(rate_limit, str) else rate_limit
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conversation) and vars(self) == vars(other)
 
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    __hash__ = None  # type: ignore[assignment]  # it is mutable
 
     def add_turn(
         self,
@@ -104,7 +104,7 @@ class Conversation:
         metadata: dict[str, Any] | None = None,
         status: TurnStatus = "pending",
     ) -> Turn:
-        """Append a turn; with no prompt it is one that the assistant began."""
+        """Append a turn; without a prompt, it is one that the assistant started."""
         if prompt is None and response is None and status == "pending":
             raise ValueError("A turn has a prompt, a response, or both.")
         at = datetime.now(UTC) if timestamp is None else moment(timestamp)
@@ -118,30 +118,30 @@ class Conversation:
         return self.add_turn(prompt, metadata=metadata)
 
     def add_response(self, response: str, metadata: dict[str, Any] | None = None) -> Turn:
-        """Complete the last turn. ValueError where no prompt waits for a response."""
+        """Complete the last turn. Raises ValueError if no prompt is waiting for a response."""
         waiting = self.waiting
         if waiting is None:
             raise ValueError(
-                "No prompt waits for a response. Add the prompt first, or add_turn(None, response) where the "
+                "No prompt waits for a response. Add the prompt first, or use add_turn(None, response) if the "
                 "assistant speaks unasked."
             )
-        noted = {**waiting.metadata, **(metadata or {})}
-        answered = dataclasses.replace(waiting, response=response, metadata=noted, status="answered")
+        merged = {**waiting.metadata, **(metadata or {})}
+        answered = dataclasses.replace(waiting, response=response, metadata=merged, status="answered")
         self.turns[-1] = answered
         self.last_activity = max(self.last_activity, datetime.now(UTC))
         return answered
 
     def get_history(self, limit: int | None = None) -> list[Turn]:
-        """The last turns, oldest first, blocked ones among them; all of them without a limit."""
+        """The last `limit` turns, or all of them, oldest first, including blocked ones."""
         if limit is not None and limit < 0:
-            raise ValueError(f"There are no {limit} turns: the limit is 0 or more.")
+            raise ValueError(f"The limit cannot be {limit}: it is 0 or more.")
         return self.turns[max(0, len(self.turns) - limit) :] if limit is not None else list(self.turns)
 
     def get_complete_turns(self) -> list[Turn]:
         return [turn for turn in self.turns if turn.complete]
 
     def get_incomplete_turns(self) -> list[Turn]:
-        """The turns without a response: the one that waits for it, and those that were blocked or failed."""
+        """The turns without a response: the one that is waiting for it, and those that were blocked or failed."""
         return [turn for turn in self.turns if not turn.complete]
 
     def get_turn_count(self) -> int:
@@ -151,64 +151,64 @@ class Conversation:
         return len(self.get_complete_turns())
 
     def get_duration(self) -> timedelta:
-        """From the beginning to the last activity."""
+        """The time from the start to the last activity."""
         return max(self.last_activity - self.created_at, timedelta(0))
 
     @property
     def waiting(self) -> Turn | None:
-        """The last turn, where it waits for its response."""
+        """The last turn if it is waiting for its response, else None."""
         return self.turns[-1] if self.turns and self.turns[-1].status == "pending" else None
 
     def check_rate_limit(self, another: bool = False) -> Decision:
-        """Whether the prompt that waits, or where none does the next one, is within the limit. With `another`, whether
-        the next one is although one waits. Counts nothing.
+        """Whether the waiting prompt, or the next one if none is waiting, is within the limit. With `another`, whether
+        the next one is, even if one is waiting. This does not count as a message itself.
 
-        What counts are the turns with a prompt, once each, blocked ones too; a refused one costs nothing. A turn from
-        the future counts for nothing: a clock that was set back locks nobody out.
+        Every turn with a prompt counts once, blocked ones too; a refused one does not. A turn with a timestamp in the
+        future does not count, so that setting the clock back locks nobody out.
         """
         if self.rate_limit is None:
             return Decision(True)
         now = _microseconds(datetime.now(UTC))
-        asked = [turn for turn in self.turns if turn.prompt is not None]
-        waits = not another and bool(asked) and asked[-1] is self.waiting
-        at = min(_microseconds(asked.pop().timestamp), now) if waits else now
-        spent = _spent(self.rate_limit, asked, at, now)
+        prompted = [turn for turn in self.turns if turn.prompt is not None]
+        is_waiting = not another and bool(prompted) and prompted[-1] is self.waiting
+        at = min(_microseconds(prompted.pop().timestamp), now) if is_waiting else now
+        spent = _spend_at(self.rate_limit, prompted, at, now)
         return Decision(spent.wait == 0, "conversation", self.rate_limit, spent.wait / 1e6, spent.remaining)
 
     def refused(self, waiting: bool = False) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The prompts that were blocked, and for each how many of the `messages` came before it. A prompt whose answer
-        was blocked is none of them."""
-        prompts, places, before = [], [], 0
+        """The blocked prompts, and for each the number of `messages` before it. Prompts whose answer was blocked are
+        not included."""
+        prompts, positions, before = [], [], 0
         for turn in self.turns:
             of_answer = turn.metadata.get("blocked") == "output" or (turn.error or {}).get("code") == "AnswerBlocked"
             if turn.status == "blocked" and turn.prompt is not None and not of_answer:
                 prompts.append(turn.prompt)
-                places.append(before)
+                positions.append(before)
             elif turn.status != "blocked" and (waiting or turn.status != "pending"):
                 before += (turn.prompt is not None) + bool(turn.status == "answered" and turn.response)
-        return tuple(prompts), tuple(places)
+        return tuple(prompts), tuple(positions)
 
     def messages(self, waiting: bool = False) -> tuple[Message, ...]:
-        """The history a new turn reads, with prompts that are still `waiting` or without. A blocked prompt never
-        becomes context; one that failed was still said."""
-        said: list[Message] = []
+        """The history for a new turn; `waiting` includes prompts without a response yet. Blocked prompts are left out,
+        prompts whose turn failed are not."""
+        messages: list[Message] = []
         for turn in self.turns:
             if turn.status == "blocked" or (turn.status == "pending" and not waiting):
                 continue
             at = turn.timestamp.timestamp()
             if turn.prompt is not None:
-                said.append(Message("user", turn.prompt, at=at, evidence=turn.evidence, note=turn.note))
+                messages.append(Message("user", turn.prompt, at=at, evidence=turn.evidence, note=turn.note))
             if turn.status == "answered" and turn.response:
-                noted = {name: value for name, value in turn.metadata.items() if name != "feedback"}  # nothing said
-                said.append(Message("assistant", turn.response, turn.sources, at, noted))
-        return tuple(said)
+                metadata = {name: value for name, value in turn.metadata.items() if name != "feedback"}
+                messages.append(Message("assistant", turn.response, turn.sources, at, metadata))
+        return tuple(messages)
 
     def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold; what it cannot hold is there as its text. `from_dict` reads them back."""
+        """The conversation as JSON values; anything JSON cannot hold becomes a string. `from_dict` reads it back."""
         return {
             "id": self.id,
             "user_id": self.user_id,
-            "metadata": _plain(self.metadata),
+            "metadata": _as_json(self.metadata),
             "turns": [turn.to_dict() for turn in self.turns],
             "created_at": self.created_at.isoformat(),
             "last_activity": self.last_activity.isoformat(),
@@ -216,35 +216,35 @@ class Conversation:
         }
 
     def to_markdown(self) -> str:
-        """The conversation as people read it: each question, its answer, and the sources that it cites. HTML and images
-        in it are there as text: nothing is run or loaded by whatever shows it."""
+        """The conversation as Markdown: each question, its answer, and the sources it cites. HTML and images are
+        written as text, so that no viewer runs or loads anything."""
         title = str(self.metadata.get("title") or "Conversation")
-        parts = [f"# {_escaped(' '.join(title.split()))}", f"*{self.created_at:%Y-%m-%d %H:%M %Z}*"]
+        parts = [f"# {_escape(' '.join(title.split()))}", f"*{self.created_at:%Y-%m-%d %H:%M %Z}*"]
         for turn in self.turns:
             if turn.prompt is not None:
-                parts.append("\n".join(f"> {line}".rstrip() for line in _harmless(turn.prompt).splitlines()))
+                parts.append("\n".join(f"> {line}".rstrip() for line in _safe_markdown(turn.prompt).splitlines()))
             if turn.response:
-                parts.append(_harmless(turn.response))
+                parts.append(_safe_markdown(turn.response))
             if turn.sources:
                 parts.append("Sources:")
-                parts.append("\n".join(_named(source) for source in turn.sources))
+                parts.append("\n".join(_source_line(source) for source in turn.sources))
             if not turn.response or turn.status != "answered":
-                why = str((turn.error or {}).get("message") or "")
-                parts.append(f"*({turn.status}{': ' if why else ''}{_escaped(why)})*")
+                reason = str((turn.error or {}).get("message") or "")
+                parts.append(f"*({turn.status}{': ' if reason else ''}{_escape(reason)})*")
         return "\n\n".join(parts) + "\n"
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Conversation:
-        """The conversation that `to_dict` wrote, perhaps by way of JSON. Raises BadRequest for anything else."""
-        values = _fitting(told, _OF_CONVERSATION)
+        """The conversation that `to_dict` returned, possibly through JSON. Raises BadRequest for anything else."""
+        values = _check_fields(told, _CONVERSATION_FIELDS)
         for name in ("created_at", "last_activity"):
-            values[name] = None if values.get(name) is None else _written(values[name])
+            values[name] = None if values.get(name) is None else _parse_time(values[name])
         return cls(**{**values, "turns": [Turn.from_dict(turn) for turn in values.get("turns", ())]})
 
-    def _first(self) -> datetime:
+    def _first_timestamp(self) -> datetime:
         return min((turn.timestamp for turn in self.turns), default=datetime.now(UTC))
 
-    def _last(self) -> datetime:
+    def _last_timestamp(self) -> datetime:
         return max((turn.timestamp for turn in self.turns), default=self.created_at)
 
 
@@ -256,46 +256,47 @@ _CODE = re.compile(
 )
 _HTML = re.compile(r"<(?=[A-Za-z/!?])")
 _IMAGE = re.compile(r"!(?=\[)")
-_LINK = re.compile(r"\](?=[(:])(?![(:]\s*(?:https?://|mailto:|#))")  # to what is no page, such as a script
+_LINK = re.compile(r"\](?=[(:])(?![(:]\s*(?:https?://|mailto:|#))")  # links to anything but pages, such as scripts
 
 
-def _harmless(text: str) -> str:
-    """Markdown without HTML, images and links that run something: what begins them stands there as it was written.
-    Code is code, and ends."""
+def _safe_markdown(text: str) -> str:
+    """Markdown in which HTML, images and links that run something show as text. Code stays as it is, and unclosed code
+    blocks are closed."""
     text, pieces, end = "\n".join(text.strip().splitlines()), [], 0
     for code in _CODE.finditer(text):
         fence = code["ticks"] or code["waves"]
         rest = f"\n{fence}" if fence and not (code["closed"] or code["ended"]) else ""
-        pieces += [_unmarked(text[end : code.start()]), code[0], rest]
+        pieces += [_neutralize(text[end : code.start()]), code[0], rest]
         end = code.end()
-    return "".join([*pieces, _unmarked(text[end:])])
+    return "".join([*pieces, _neutralize(text[end:])])
 
 
-def _unmarked(text: str) -> str:
+def _neutralize(text: str) -> str:
     return _LINK.sub("&#93;", _IMAGE.sub("&#33;", _HTML.sub("&lt;", text)))
 
 
-def _escaped(text: str) -> str:
-    """Words that are no Markdown, whatever they look like."""
+def _escape(text: str) -> str:
+    """The text with all Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>#|!~])", r"\\\1", text)
 
 
-def _as_told(source: Source) -> dict[str, Any]:
-    """What dataclasses.asdict gives, without copying each of its texts: an export has tens of thousands."""
-    told = {name: getattr(source, name) for name in _OF_SOURCE}
+def _source_dict(source: Source) -> dict[str, Any]:
+    """Like dataclasses.asdict, without copying every text: an export has tens of thousands."""
+    values = {name: getattr(source, name) for name in _SOURCE_FIELDS}
     reference = source.reference
-    return {**told, "reference": dataclasses.asdict(reference) if isinstance(reference, Reference) else reference}
+    return {**values, "reference": dataclasses.asdict(reference) if isinstance(reference, Reference) else reference}
 
 
-def _named(source: Source) -> str:
-    """A source as one line of a list: its number, its title, and where in it."""
+def _source_line(source: Source) -> str:
+    """A source as one item of a list: its number, title, page and heading."""
     where = [f"p. {source.page}" if source.page is not None else "", source.heading]
-    line = ", ".join(_escaped(" ".join(part.split())) for part in (source.title or source.source, *where) if part)
+    line = ", ".join(_escape(" ".join(part.split())) for part in (source.title or source.source, *where) if part)
     return f"- \\[{source.number}\\] {line}"
 
 
 def moment(at: datetime | float) -> datetime:
-    """A time that knows its zone, from a datetime or seconds since 1970. ValueError where there is no such time."""
+    """A datetime with a time zone, from a datetime or seconds since 1970. Raises ValueError if there is no such
+    time."""
     if isinstance(at, datetime):
         return at if at.tzinfo else at.replace(tzinfo=UTC)
     if isinstance(at, bool) or not isinstance(at, int | float):
@@ -306,19 +307,19 @@ def moment(at: datetime | float) -> datetime:
         raise ValueError(f"{at!r} is not a time: {error}.") from error
 
 
-def _spent(limit: Limit, asked: list[Turn], at: int, now: int) -> Spent:
-    """What comes of one more message at that moment, after those that were asked."""
+def _spend_at(limit: Limit, earlier: list[Turn], at: int, now: int) -> Spent:
+    """The result of spending one more message at that moment, after the earlier ones."""
     counted: list[int] = []
-    for turn in reversed(asked):
+    for turn in reversed(earlier):
         moment = _microseconds(turn.timestamp)
         if moment > now:
             continue
         if moment + limit.whole <= (counted[-1] if counted else at):
-            break  # by the next one, all of the allowance was back
+            break  # the whole allowance was back before the next message
         counted.append(moment)
     whole_at = 0
-    for place, each in enumerate(reversed(counted)):
-        whole_at = spend(each if place == 0 else whole_at, each, limit).whole_at
+    for index, each in enumerate(reversed(counted)):
+        whole_at = spend(each if index == 0 else whole_at, each, limit).whole_at
     return spend(whole_at if counted else at, at, limit)
 
 
@@ -328,7 +329,7 @@ def _microseconds(at: datetime) -> int:
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _TEXT, _LIST, _TIME = (str, type(None)), (list, tuple), (str, int, float, type(None))
-_OF_TURN: dict[str, Any] = {  # the fields of each, and of what kind they may be
+_TURN_FIELDS: dict[str, Any] = {  # field: allowed types
     "prompt": _TEXT,
     "response": _TEXT,
     "timestamp": _TIME,
@@ -341,8 +342,8 @@ _OF_TURN: dict[str, Any] = {  # the fields of each, and of what kind they may be
     "evidence": _LIST,
     "note": str,
 }
-_OF_SOURCE = tuple(each.name for each in dataclasses.fields(Source))
-_OF_CONVERSATION: dict[str, Any] = {
+_SOURCE_FIELDS = tuple(each.name for each in dataclasses.fields(Source))
+_CONVERSATION_FIELDS: dict[str, Any] = {
     "id": _TEXT,
     "user_id": _TEXT,
     "metadata": (dict, type(None)),
@@ -353,44 +354,44 @@ _OF_CONVERSATION: dict[str, Any] = {
 }
 
 
-def _fitting(told: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(told, Mapping):
-        raise _unread(told)
-    for name, value in told.items():
-        if name not in kinds or not isinstance(value, kinds[name]):
-            raise _unread({name: value})
-    return dict(told)
+def _check_fields(values: Any, types: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise _unreadable(values)
+    for name, value in values.items():
+        if name not in types or not isinstance(value, types[name]):
+            raise _unreadable({name: value})
+    return dict(values)
 
 
-def _written(at: Any) -> datetime:
-    """A time as JSON holds one."""
+def _parse_time(at: Any) -> datetime:
+    """A time from JSON."""
     try:
         return moment(datetime.fromisoformat(at) if isinstance(at, str) else at)
     except ValueError as error:
         raise BadRequest(f"{at!r} is not a time.", "Write it in ISO 8601, or as seconds since 1970.") from error
 
 
-def _plain(value: Any, inside: tuple[int, ...] = ()) -> Any:
-    """The value as JSON can hold it, whatever it is: objects as their text, and nothing that holds itself."""
+def _as_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
+    """Any value as JSON values: other objects become strings, and a value inside itself becomes "…"."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if len(inside) == DEEPEST or id(value) in inside:
+    if len(inside) == MAX_METADATA_DEPTH or id(value) in inside:
         return "…"
     if isinstance(value, Mapping):
-        return {_text(key): _plain(each, (*inside, id(value))) for key, each in value.items()}
+        return {_text(key): _as_json(each, (*inside, id(value))) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(each, (*inside, id(value))) for each in value]
+        return [_as_json(each, (*inside, id(value))) for each in value]
     return _text(value)
 
 
 def _text(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # whatever somebody's object does: it must not cost the conversation
+    except Exception:  # a broken __str__ of a user's object must not lose the conversation
         return f"<{type(value).__name__}>"
 
 
-def _unread(value: Any) -> BadRequest:
-    return BadRequest(f"A conversation cannot be read from {_text(value)[:60]!r}.", "Send what to_dict() gave.")
+def _unreadable(value: Any) -> BadRequest:
+    return BadRequest(f"A conversation cannot be read from {_text(value)[:60]!r}.", "Send what to_dict() returned.")

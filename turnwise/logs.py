@@ -1,5 +1,5 @@
-"""Every log line of a turn says whose turn it is: conversation, user and number, also from threads at work on it; and
-every line of a request of the server which request that was."""
+"""Logging with context: log lines of a turn carry its conversation, user and number, also those from its threads. Lines
+of a server request carry the request id."""
 
 from __future__ import annotations
 
@@ -15,38 +15,34 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
-LONGEST = 80  # characters of an id in a log line
-FRAMES = 30  # of a traceback that are told, the innermost ones
+MAX_ID_CHARS = 80
+MAX_FRAMES = 30  # innermost frames shown of a traceback
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Label:
-    """Whose turn it is. The number is filled in when the turn has one."""
+    """Identifies a turn in the log. The number is filled in once the turn has one."""
 
     conversation_id: str | None = None
     user_id: str | None = None
     turn: int | None = None
 
     def __str__(self) -> str:
-        told = (
-            f"conversation={_in_line(self.conversation_id)}",
-            f"user={_in_line(self.user_id)}",
-            f"turn={self.turn or '-'}",
-        )
-        return f"[{' '.join(told)}]"
+        conversation, user = _safe_id(self.conversation_id), _safe_id(self.user_id)
+        return f"[conversation={conversation} user={user} turn={self.turn or '-'}]"
 
 
 @dataclass(slots=True)
 class Request:
-    """A request of the server: what its lines say of it. The label is that of its turn, once there is one."""
+    """Identifies a server request in the log. The label is that of its turn, once there is one."""
 
     id: str
     method: str
     path: str
     label: Label | None = None
-    headers: dict[str, str] = field(default_factory=dict, repr=False)  # those by which a trace is continued
+    headers: dict[str, str] = field(default_factory=dict, repr=False)  # those that continue a trace
 
 
 _LABEL: ContextVar[Label | None] = ContextVar("turnwise_turn", default=None)
@@ -54,13 +50,13 @@ _REQUEST: ContextVar[Request | None] = ContextVar("turnwise_request", default=No
 
 
 def request() -> Request | None:
-    """The request that is being answered here, if any."""
+    """The current request, if any."""
     return _REQUEST.get()
 
 
 @contextmanager
 def requested(request: Request) -> Iterator[None]:
-    """Log lines written meanwhile, here and in tasks and threads begun here, belong to that request."""
+    """Attribute log lines to this request, including those from tasks and threads started inside."""
     token = _REQUEST.set(request)
     try:
         yield
@@ -70,7 +66,7 @@ def requested(request: Request) -> Iterator[None]:
 
 @contextmanager
 def labelled(label: Label) -> Iterator[None]:
-    """Log lines written meanwhile, here and in threads with this context, belong to that turn."""
+    """Attribute log lines to this turn, including those from threads that run in this context."""
     token = _LABEL.set(label)
     try:
         yield
@@ -79,10 +75,10 @@ def labelled(label: Label) -> Iterator[None]:
 
 
 async def of_turn(label: Label, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """The same events, each made under the label; whoever takes them keeps the context that they have. The request that
-    they are made for has the label from now on."""
-    if asked := request():
-        asked.label = label
+    """The same events, each produced under the label; the consumer's own context does not change. The current request
+    gets the label too."""
+    if current := request():
+        current.label = label
     try:
         while True:
             with labelled(label):
@@ -97,23 +93,23 @@ async def of_turn(label: Label, events: AsyncGenerator[T, None]) -> AsyncGenerat
 
 
 class TurnFilter(logging.Filter):
-    """Gives every record `conversation_id`, `user_id`, `turn` and `request_id` ("-" where there is none) and the first
-    three as `of_turn` (nothing outside of turns), for any formatter. Add it to a handler."""
+    """Adds `conversation_id`, `user_id`, `turn` and `request_id` to every record ("-" if unknown), and the first three
+    together as `of_turn` (empty outside of turns), for use in any formatter. Add it to a handler."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        asked = request()
-        label = _LABEL.get() or (asked.label if asked else None)
+        current = request()
+        label = _LABEL.get() or (current.label if current else None)
         known = label or Label()
-        record.conversation_id, record.user_id = _in_line(known.conversation_id), _in_line(known.user_id)
+        record.conversation_id, record.user_id = _safe_id(known.conversation_id), _safe_id(known.user_id)
         record.turn = known.turn or "-"
         record.of_turn = f" {label}" if label else ""
-        record.request_id = _in_line(asked.id if asked else None)
+        record.request_id = _safe_id(current.id if current else None)
         return True
 
 
 class TextLines(logging.Formatter):
-    """A line a record, and the places of an error beneath it. What an error says is told only where that is wanted: it
-    may quote what somebody wrote."""
+    """One line per record, followed by the stack of an error. The error's message is only shown with `whole_errors`,
+    because it may quote what a user wrote."""
 
     converter = staticmethod(time.gmtime)
 
@@ -122,11 +118,11 @@ class TextLines(logging.Formatter):
         self._whole_errors = whole_errors
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
-        return super().formatException(ei) if self._whole_errors else "\n".join(_places(ei))
+        return super().formatException(ei) if self._whole_errors else "\n".join(_error_places(ei))
 
 
 class JsonLines(logging.Formatter):
-    """A JSON object a record: time, level, logger and message, and what is known of its turn and its request."""
+    """One JSON object per record: time, level, logger and message, and the known fields of its turn and request."""
 
     def __init__(self, whole_errors: bool = False) -> None:
         super().__init__()
@@ -134,7 +130,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        told: dict[str, Any] = {
+        line: dict[str, Any] = {
             "time": f"{at}.{int(record.msecs):03}Z",
             "level": record.levelname,
             "logger": record.name,
@@ -143,16 +139,17 @@ class JsonLines(logging.Formatter):
         known = vars(record)
         for name in ("conversation_id", "user_id", "turn", "request_id", "method", "path", "status", "ms"):
             if known.get(name, "-") != "-":
-                told[name] = known[name]
+                line[name] = known[name]
         if record.exc_info and record.exc_info[0]:
-            told["error"] = self.formatException(record.exc_info) if self._whole_errors else _places(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
+            line["error"] = (
+                self.formatException(record.exc_info) if self._whole_errors else _error_places(record.exc_info)
+            )
+        return json.dumps(line, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
 
 
 @contextmanager
 def log_lines(form: str, level: int = logging.INFO, whole_errors: bool = False) -> Iterator[None]:
-    """Write what is logged meanwhile to stderr, in lines of this form ("text" or "json"): of Turnwise from a level on,
-    of others their warnings."""
+    """Log to stderr in this format ("text" or "json"): Turnwise from this level up, other libraries their warnings."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(TurnFilter())
     handler.setFormatter(JsonLines(whole_errors) if form == "json" else TextLines(whole_errors))
@@ -171,13 +168,13 @@ def log_lines(form: str, level: int = logging.INFO, whole_errors: bool = False) 
         logging.captureWarnings(False)
 
 
-def _places(error: tuple[type[BaseException], BaseException, TracebackType | None] | Any) -> list[str]:
-    """What kind of error it was and where, innermost last, without what it says."""
-    frames = traceback.extract_tb(error[2])[-FRAMES:]
+def _error_places(error: tuple[type[BaseException], BaseException, TracebackType | None] | Any) -> list[str]:
+    """The stack of an error, innermost last, and its type, but not its message."""
+    frames = traceback.extract_tb(error[2])[-MAX_FRAMES:]
     return [*(f"{each.filename}:{each.lineno} in {each.name}" for each in frames), error[0].__name__]
 
 
-def _in_line(name: str | None) -> str:
-    """An id as it may stand in a line of a log: it can neither end the line nor pass for another field."""
-    shown = "".join(sign if sign.isprintable() and sign not in " =[]" else "_" for sign in name or "-")
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+def _safe_id(name: str | None) -> str:
+    """An id that is safe in a log line: it can neither end the line nor look like another field."""
+    safe = "".join(char if char.isprintable() and char not in " =[]" else "_" for char in name or "-")
+    return safe if len(safe) <= MAX_ID_CHARS else safe[: MAX_ID_CHARS - 1] + "…"

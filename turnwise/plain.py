@@ -1,4 +1,4 @@
-"""Plain: frozen values read back from what `dataclasses.asdict` made of them, perhaps by way of JSON."""
+"""Reads dataclasses back from plain values: what `dataclasses.asdict` returned, possibly through JSON."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from turnwise.errors import BadRequest
 
 T = TypeVar("T")
-_NUMBERS: dict[type, tuple[type, ...]] = {float: (int, float), int: (int,)}  # JSON writes 1.0 as it likes
+_NUMBERS: dict[type, tuple[type, ...]] = {float: (int, float), int: (int,)}  # JSON may write 1.0 as 1
 
 
 def read(kind: type[T], value: Any) -> T:
-    """A value of this dataclass. What is not of its form raises a BadRequest that says where."""
+    """A value of this dataclass. Raises BadRequest, which says where, if the value does not match."""
     try:
         return _read(kind, value, kind.__name__)  # type: ignore[no-any-return]
     except RecursionError:
-        raise BadRequest(f"This is no {kind.__name__}: it is too deep.", "Send what to_dict() gave.") from None
+        raise BadRequest(f"This is not a {kind.__name__}: it is too deep.", "Send what to_dict() returned.") from None
 
 
 def parse(text: str | bytes) -> Any:
-    """What a text of JSON holds. Raises BadRequest where it is none."""
+    """The value of a JSON text. Raises BadRequest if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise BadRequest(f"This is no JSON: {error}.", "Send what to_json() gave, unchanged.") from None
+        raise BadRequest(f"This is not JSON: {error}.", "Send what to_json() returned, unchanged.") from None
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:
@@ -40,12 +40,12 @@ def _read(kind: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return _dataclass(kind, value, where)
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_read(inner[0], each, f"{where}[{place}]") for place, each in enumerate(value))
+        return tuple(_read(inner[0], each, f"{where}[{index}]") for index, each in enumerate(value))
     if origin is dict and isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return dict(value)
     if origin is UnionType:
-        one = next(each for each in inner if each is not NoneType)
-        return None if value is None else _read(one, value, where)
+        not_none = next(each for each in inner if each is not NoneType)
+        return None if value is None else _read(not_none, value, where)
     if origin is Literal and isinstance(value, str) and value in inner:
         return value
     if origin is None and isinstance(value, _NUMBERS.get(kind, kind)) and (kind is bool or not isinstance(value, bool)):
@@ -54,12 +54,12 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 
 
 def _dataclass(kind: Any, value: Any, where: str) -> Any:
-    wanted: Callable[..., Any] = kind
+    create: Callable[..., Any] = kind
     known = _fields(kind)
     if not isinstance(value, Mapping) or not known.keys() >= value.keys():
         raise _wrong(where, value)
     try:
-        return wanted(**{name: _read(known[name], each, f"{where}.{name}") for name, each in value.items()})
+        return create(**{name: _read(known[name], each, f"{where}.{name}") for name, each in value.items()})
     except (TypeError, OverflowError):
         raise _wrong(where, value) from None
 
@@ -73,5 +73,5 @@ def _fields(kind: type) -> dict[str, Any]:
 def _wrong(where: str, value: Any) -> BadRequest:
     shown = repr(value)
     return BadRequest(
-        f"{where} cannot be {shown[:60]}{'…' if len(shown) > 60 else ''}.", "Send what to_dict() gave, unchanged."
+        f"{where} cannot be {shown[:60]}{'…' if len(shown) > 60 else ''}.", "Send what to_dict() returned, unchanged."
     )

@@ -1,6 +1,6 @@
-"""A library in a folder copied to PostgreSQL: documents, passages, vectors and conversations, under the same ids.
+"""Copies a library from a folder to PostgreSQL: documents, passages, vectors and conversations, under the same ids.
 
-What is there already is passed over, so a copy that was broken off goes on where it stopped. At the end both sides are
+What has been copied already is skipped, so an interrupted copy continues where it stopped. At the end both sides are
 read again and compared. The folder is only read.
 """
 
@@ -35,24 +35,24 @@ from turnwise.sqlite import reported
 from turnwise.store.postgres import PostgresStore, load_conversation, load_keys, load_profiles
 from turnwise.types import Chunk, Document, DocumentInfo, Flag, Progress
 
-DOCUMENTS_AT_ONCE = 200
-VECTORS_AT_ONCE = 2000
+DOCUMENT_BATCH = 200
+VECTOR_BATCH = 2000
 
-PASSAGE = 'id, document_id, position, heading, page, start, "end", text'
-TURN = "prompt, response, status, created_at, answered_at, sources, error, record, shown"
-BESIDE = "copied, feedback, facts, turn_facts.metadata"  # of a turn
-CONVERSATION = "id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections"
-KEY = "id, digest, name, tenant, collections, may, created_at, expires_at, hint"
+PASSAGE_COLUMNS = 'id, document_id, position, heading, page, start, "end", text'
+TURN_COLUMNS = "prompt, response, status, created_at, answered_at, sources, error, record, shown"
+TURN_FACT_COLUMNS = "copied, feedback, facts, turn_facts.metadata"
+CONVERSATION_COLUMNS = "id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections"
+KEY_COLUMNS = "id, digest, name, tenant, collections, may, created_at, expires_at, hint"
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
-Side = tuple[str, Iterable[Row], Iterable[Row]]  # what is compared, here and there: the same values in the same order
-Listed = list[tuple[DocumentInfo, str]]  # documents with their digests
+Comparison = tuple[str, Iterable[Row], Iterable[Row]]  # name, rows in the folder, rows in the database; same order
+Documents = list[tuple[DocumentInfo, str]]  # with their digests
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What the copy holds."""
+    """What the copy contains."""
 
     documents: int
     passages: int
@@ -64,7 +64,7 @@ class Copied:
 
 
 def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copied:
-    """Copy the library in the folder of the settings to a database. Raises LibraryError where another one is there."""
+    """Copy the library in the folder of the settings to a database. Raises LibraryError if that has another library."""
     settings = dataclasses.replace(settings, model="", base_url="", database="")
     with build(settings) as origin:
         documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents(None)]
@@ -73,8 +73,8 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
     try:
         index = PostgresIndex(target, embedder_of(settings))
         PostgresStore(target)
-        given = {row["name"]: row["seq"] for row in _rows(source, "SELECT name, seq FROM sqlite_sequence")}
-        reserve_ids(target, given.get("documents", 0), given.get("passages", 0))
+        last_ids = {row["name"]: row["seq"] for row in _rows(source, "SELECT name, seq FROM sqlite_sequence")}
+        reserve_ids(target, last_ids.get("documents", 0), last_ids.get("passages", 0))
         load_trusted(target, [row["content"] for row in _rows(source, "SELECT content FROM trusted")])
         _copy_documents(source, target, documents, progress)
         _copy_vectors(source, target, progress)
@@ -82,40 +82,43 @@ def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copie
         load_keys(target, map(dict, _rows(source, "SELECT * FROM api_keys")))
         load_profiles(target, map(dict, _rows(source, "SELECT * FROM profiles")))
         digests = {row["id"]: row["hash"] for row in target.rows("SELECT id, hash FROM documents")}
-        there = [(each, digests[each.id]) for each in index.documents(None)]
-        return _compared([("documents", _described(documents), _described(there)), *_sides(source, target)], progress)
+        copied = [(each, digests[each.id]) for each in index.documents(None)]
+        documents_compared = ("documents", _document_rows(documents), _document_rows(copied))
+        return _compare([documents_compared, *_comparisons(source, target)], progress)
     finally:
         target.close()
         source.close()
 
 
-def _copy_documents(source: Sqlite, target: Postgres, documents: Listed, progress: Progress | None) -> None:
-    there = {row["id"]: row for row in target.rows("SELECT id, source, hash FROM documents")}
+def _copy_documents(source: Sqlite, target: Postgres, documents: Documents, progress: Progress | None) -> None:
+    existing = {row["id"]: row for row in target.rows("SELECT id, source, hash FROM documents")}
     names = {document.id: storable(document.source) for document, _ in documents}
-    if any(names.get(number) != row["source"] for number, row in there.items()):
-        raise LibraryError(f"{target.name} holds documents that are not of this library.", "Copy to an empty database.")
+    if any(names.get(number) != row["source"] for number, row in existing.items()):
+        raise LibraryError(f"{target.name} has documents of another library.", "Copy to an empty database.")
     missing = [
         (document, digest)
         for document, digest in documents
-        if document.id not in there or there[document.id]["hash"] != storable(digest)
+        if document.id not in existing or existing[document.id]["hash"] != storable(digest)
     ]
     done = len(documents) - len(missing)
-    for batch in _batches(missing, DOCUMENTS_AT_ONCE):
-        load_documents(target, [_kept(source, document, digest) for document, digest in batch])
+    for batch in _batches(missing, DOCUMENT_BATCH):
+        load_documents(target, [_read_document(source, document, digest) for document, digest in batch])
         done += len(batch)
         if progress:
             progress("copying documents", done, len(documents))
 
 
-def _kept(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
+def _read_document(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
     rows = list(
-        _rows(source, f"SELECT {PASSAGE}, flag FROM passages WHERE document_id = ? ORDER BY position", document.id)
+        _rows(
+            source, f"SELECT {PASSAGE_COLUMNS}, flag FROM passages WHERE document_id = ? ORDER BY position", document.id
+        )
     )
     chunks = tuple(
         Chunk(row["text"], row["heading"], row["page"], row["start"], row["end"], Flag.read(row["flag"]))
         for row in rows
     )
-    whole = Document(
+    content = Document(
         document.source,
         document.title,
         digest,
@@ -128,7 +131,7 @@ def _kept(source: Sqlite, document: DocumentInfo, digest: str) -> Kept:
         document.tenant,
         document.attached,
     )
-    return Kept(document.id, document.added_at, whole, tuple((row["id"], row["position"]) for row in rows))
+    return Kept(document.id, document.added_at, content, tuple((row["id"], row["position"]) for row in rows))
 
 
 def _copy_vectors(source: Sqlite, target: Postgres, progress: Progress | None) -> None:
@@ -136,14 +139,14 @@ def _copy_vectors(source: Sqlite, target: Postgres, progress: Progress | None) -
     if not total:
         return
     (embedder,) = next(_rows(source, "SELECT value FROM index_meta WHERE name = 'embedder'"))
-    there = {row["passage_id"] for row in target.rows("SELECT passage_id FROM vectors")}
-    waiting = (
+    existing = {row["passage_id"] for row in target.rows("SELECT passage_id FROM vectors")}
+    missing = (
         row
         for row in _rows(source, "SELECT passage_id, vector FROM vectors ORDER BY passage_id")
-        if row["passage_id"] not in there
+        if row["passage_id"] not in existing
     )
-    done, begun = len(there), False
-    for batch in _batches(waiting, VECTORS_AT_ONCE):
+    done, begun = len(existing), False
+    for batch in _batches(missing, VECTOR_BATCH):
         if not begun:
             begin_vectors(target, embedder, len(batch[0]["vector"]) // 2)
             begun = True
@@ -154,12 +157,13 @@ def _copy_vectors(source: Sqlite, target: Postgres, progress: Progress | None) -
 
 
 def _copy_conversations(source: Sqlite, target: Postgres, progress: Progress | None) -> None:
-    """All conversations, in the order in which they began. What is there already stays."""
+    """Copy all conversations, in the order in which they began. Those that exist already are not changed."""
     conversations = list(_rows(source, "SELECT * FROM conversations ORDER BY rowid"))
     for done, row in enumerate(conversations, 1):
         turns = _rows(
             source,
-            f"SELECT number, {TURN}, {BESIDE} FROM turns LEFT JOIN turn_facts USING (conversation_id, number)"
+            f"SELECT number, {TURN_COLUMNS}, {TURN_FACT_COLUMNS}"
+            " FROM turns LEFT JOIN turn_facts USING (conversation_id, number)"
             " WHERE conversation_id = ? ORDER BY number",
             row["id"],
         )
@@ -171,28 +175,28 @@ def _copy_conversations(source: Sqlite, target: Postgres, progress: Progress | N
 # --- comparing ----------------------------------------------------------------------------------------------------
 
 
-def _compared(sides: Sequence[Side], progress: Progress | None) -> Copied:
-    """How much was copied. Raises LibraryDamaged where the two sides differ."""
+def _compare(comparisons: Sequence[Comparison], progress: Progress | None) -> Copied:
+    """How much was copied. Raises LibraryDamaged if the two sides differ."""
     counts: dict[str, int] = {}
-    for done, (what, here, there) in enumerate(sides, 1):
-        (counts[what], digest), (count, other) = _digest(here), _digest(there)
-        if (counts[what], digest) != (count, other):
+    for done, (name, in_folder, in_database) in enumerate(comparisons, 1):
+        (counts[name], digest), (count, other) = _digest(in_folder), _digest(in_database)
+        if (counts[name], digest) != (count, other):
             raise LibraryDamaged(
-                f"The copy differs: of {what} {counts[what]:,} are in the folder and {count:,} in the database"
-                f"{', with other contents' if count == counts[what] else ''}.",
+                f"The copy differs: of {name} {counts[name]:,} are in the folder and {count:,} in the database"
+                f"{', with different contents' if count == counts[name] else ''}.",
                 "Copy again while nothing is added. If that does not help, copy to an empty database.",
             )
         if progress:
-            progress("comparing", done, len(sides))
+            progress("comparing", done, len(comparisons))
     return Copied(**counts)
 
 
-def _sides(source: Sqlite, target: Postgres) -> list[Side]:
-    both: tuple[tuple[str, LiteralString, LiteralString], ...] = (
+def _comparisons(source: Sqlite, target: Postgres) -> list[Comparison]:
+    queries: tuple[tuple[str, LiteralString, LiteralString], ...] = (
         (
             "passages",
-            f"SELECT {PASSAGE} FROM passages ORDER BY id",
-            f"SELECT {PASSAGE} FROM passages ORDER BY id",
+            f"SELECT {PASSAGE_COLUMNS} FROM passages ORDER BY id",
+            f"SELECT {PASSAGE_COLUMNS} FROM passages ORDER BY id",
         ),
         (
             "vectors",
@@ -201,22 +205,23 @@ def _sides(source: Sqlite, target: Postgres) -> list[Side]:
         ),
         (
             "conversations",
-            f"SELECT {CONVERSATION} FROM conversations ORDER BY rowid",
-            f"SELECT {CONVERSATION} FROM conversations ORDER BY place",
+            f"SELECT {CONVERSATION_COLUMNS} FROM conversations ORDER BY rowid",
+            f"SELECT {CONVERSATION_COLUMNS} FROM conversations ORDER BY place",
         ),
         (
             "turns",
-            f"SELECT conversation_id, number, prompt, response, turns.created_at, sources, record, shown, {BESIDE}"
+            "SELECT conversation_id, number, prompt, response, turns.created_at, sources, record, shown,"
+            f" {TURN_FACT_COLUMNS}"
             " FROM turns JOIN conversations ON id = conversation_id"
             " LEFT JOIN turn_facts USING (conversation_id, number) ORDER BY conversations.rowid, number",
-            f"SELECT id, number, prompt, response, turns.created_at, sources, record, shown, {BESIDE}"
+            f"SELECT id, number, prompt, response, turns.created_at, sources, record, shown, {TURN_FACT_COLUMNS}"
             " FROM turns JOIN conversations ON key = conversation"
             " LEFT JOIN turn_facts USING (conversation, number) ORDER BY place, number",
         ),
         (
             "keys",
-            f"SELECT {KEY} FROM api_keys ORDER BY created_at, id",
-            f"SELECT {KEY} FROM api_keys ORDER BY created_at, id",
+            f"SELECT {KEY_COLUMNS} FROM api_keys ORDER BY created_at, id",
+            f"SELECT {KEY_COLUMNS} FROM api_keys ORDER BY created_at, id",
         ),
         (
             "profiles",
@@ -224,16 +229,16 @@ def _sides(source: Sqlite, target: Postgres) -> list[Side]:
             'SELECT name, tenant, user_id FROM profiles ORDER BY name COLLATE "C"',
         ),
     )
-    return [(what, map(tuple, _rows(source, here)), _stream(target, there)) for what, here, there in both]
+    return [(name, map(tuple, _rows(source, sqlite)), _stream(target, postgres)) for name, sqlite, postgres in queries]
 
 
-def _described(documents: Listed) -> Iterator[Row]:
+def _document_rows(documents: Documents) -> Iterator[Row]:
     ordered = sorted(documents, key=lambda each: each[0].id)
     return ((*dataclasses.astuple(document), digest) for document, digest in ordered)
 
 
 def _stream(target: Postgres, statement: LiteralString) -> Iterator[Row]:
-    """The rows of a query, however many: a part at a time."""
+    """The rows of a query, fetched in parts."""
     with target.write() as tx, tx.cursor("streamed", binary=True) as cursor:
         cursor.execute(statement)
         for row in cursor:
@@ -241,18 +246,18 @@ def _stream(target: Postgres, statement: LiteralString) -> Iterator[Row]:
 
 
 def _digest(rows: Iterable[Row]) -> tuple[int, str]:
-    """How many rows, and a hash of them all."""
+    """The number of rows, and a hash of them all."""
     count, digest = 0, hashlib.sha256()
     for row in rows:
         count += 1
-        digest.update(repr(_stored(row)).encode())
+        digest.update(repr(_as_stored(row)).encode())
     return count, digest.hexdigest()
 
 
-def _stored(value: Any) -> Any:
-    """A value with its texts as the database keeps them."""
+def _as_stored(value: Any) -> Any:
+    """A value with its texts as the database stores them."""
     if isinstance(value, tuple):
-        return tuple(map(_stored, value))
+        return tuple(map(_as_stored, value))
     return storable(value) if isinstance(value, str) else value
 
 

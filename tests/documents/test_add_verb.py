@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from turnwise.cli.verbs import SHOWN, turnwise
+from turnwise.cli.verbs import MAX_LISTED, turnwise
 
 
 @pytest.fixture(autouse=True)
@@ -58,16 +58,16 @@ def test_collections_and_tags(library: Path, folder: Path) -> None:
 
 
 def test_many_skipped_and_failed_files_are_counted(library: Path, folder: Path) -> None:
-    for number in range(SHOWN + 5):
+    for number in range(MAX_LISTED + 5):
         (folder / f"{number:02}.png").write_bytes(b"x")
         (folder / f"{number:02}.pdf").write_bytes(b"%PDF-1.4 no more")
     (folder / "README").write_text("no ending")
     result = run("add", folder, "--library", library)
     assert result.exit_code == 1
-    assert "Skipped 16 files, not of a kind that can be read: 15 .png, 1 no ending\n" in result.stdout
-    assert result.stderr.count("is not a readable PDF") == SHOWN
-    assert f"Not added: 5 more (5 in {folder}). With --json the report names each, and why." in result.stderr
-    assert len(reported(run("add", folder, "--library", library, "--json"))["failed"]) == SHOWN + 5
+    assert "Skipped 16 files of unsupported types: 15 .png, 1 no extension\n" in result.stdout
+    assert result.stderr.count("is not a readable PDF") == MAX_LISTED
+    assert f"Not added: 5 more (5 in {folder}). Use --json to list them all with reasons." in result.stderr
+    assert len(reported(run("add", folder, "--library", library, "--json"))["failed"]) == MAX_LISTED + 5
 
 
 def test_a_bibliography_is_removed_by_its_name(library: Path, folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_ctrl_c_while_reading(library: Path, folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr("turnwise.engine.Engine.read", stop)
     result = run("add", folder, "--library", library)
     assert result.exit_code == 130
-    assert result.stderr == "Stopped. What was read so far is kept; the same command goes on from there.\n"
+    assert result.stderr == "Stopped. What was read so far is kept; run the same command again to continue.\n"
 
 
 def test_watching_needs_something_to_watch(library: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_folder_is_watched_until_ctrl_c(library: Path, folder: Path, as_json: 
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline().startswith('{"added": 1' if as_json else "1 added")
-        assert process.stderr.readline() == "Watching for changes. Ctrl-C ends it.\n"
+        assert process.stderr.readline() == "Watching for changes. Press Ctrl-C to stop.\n"
         (folder / "stork.md").write_text("# Stork\n\nwords")
         line = process.stdout.readline()
         expected = str(folder / "stork.md")

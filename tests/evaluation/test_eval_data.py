@@ -23,25 +23,25 @@ def test_files_are_found_by_their_form_whatever_they_are_called(write: Write, fo
     write("rewrite/conversations.jsonl", {"turns": [{"question": "Why?", "rewrite": "Why?"}]})  # for training
     write("guard/other.jsonl", {"prompt": "x", "label": 1})
     write("rewrite/notes.txt", "not data")
-    assert set(data.labelled(folder)) == {"followup/yours", "followup/chat", "rewrite/mine"}
-    assert set(data.rewritten(folder)) == {"rewrite/mine"}
+    assert set(data.followup_files(folder)) == {"followup/yours", "followup/chat", "rewrite/mine"}
+    assert set(data.rewrite_files(folder)) == {"rewrite/mine"}
 
 
 def test_a_subfolder_given_by_itself_keeps_its_name(write: Write, folder: Path, asked: Asked) -> None:
     write("rewrite/mine.jsonl", asked(2, "Why?", rewrite="Why rain?", needs_context=True))
-    assert set(data.rewritten(folder / "rewrite")) == {"rewrite/mine"}
-    assert set(data.labelled(folder / "rewrite")) == {"rewrite/mine"}
+    assert set(data.rewrite_files(folder / "rewrite")) == {"rewrite/mine"}
+    assert set(data.followup_files(folder / "rewrite")) == {"rewrite/mine"}
 
 
 def test_files_may_lie_in_the_folder_itself(write: Write, folder: Path, asked: Asked) -> None:
     write("mine.jsonl", asked(2, "Why?", rewrite="Why rain?"))
-    assert set(data.rewritten(folder)) == {"mine"}
+    assert set(data.rewrite_files(folder)) == {"mine"}
 
 
 def test_a_plain_file_comes_before_its_gzipped_twin(write: Write, folder: Path, asked: Asked) -> None:
     write("rewrite/mine.jsonl.gz", asked(2, "Why?", rewrite="gzipped"))
     write("rewrite/mine.jsonl", asked(2, "Why?", rewrite="plain"))
-    (path,) = data.rewritten(folder).values()
+    (path,) = data.rewrite_files(folder).values()
     assert data.later_questions(path)[0].rewrite == "plain"
 
 
@@ -52,14 +52,14 @@ def test_an_unknown_file_is_left_out_and_said_so(
     write("rewrite/strange.jsonl", {"query": "Why?"})
     write("rewrite/empty.jsonl")
     with caplog.at_level(logging.WARNING):
-        assert set(data.rewritten(folder)) == {"rewrite/mine"}
+        assert set(data.rewrite_files(folder)) == {"rewrite/mine"}
     assert "strange.jsonl is left out: its rows do not have 'question' and 'rewrite'" in caplog.text
     assert "empty.jsonl is left out" in caplog.text
 
 
-@pytest.mark.parametrize("find", [data.labelled, data.rewritten, data.collections])
+@pytest.mark.parametrize("find", [data.followup_files, data.rewrite_files, data.collections])
 def test_a_folder_without_data_says_what_was_looked_for(folder: Path, find: Callable[[Path], Any]) -> None:
-    with pytest.raises(BadRequest, match="holds nothing that this suite evaluates") as raised:
+    with pytest.raises(BadRequest, match="contains nothing that this suite evaluates") as raised:
         find(folder)
     assert ".jsonl" in raised.value.hint
     with pytest.raises(InputError, match="is not a folder"):
@@ -87,7 +87,7 @@ GOOD = {"turn": 2, "history": [{"role": "user", "content": "x"}], "question": "W
         ({**GOOD, "turn": True}, "'turn' should hold int, not True"),
         ({**GOOD, "question": None}, "'question' should hold str, not None"),
         ({**GOOD, "question": " "}, "'question' is empty"),
-        ({**GOOD, "question": "\ud800"}, "'question' holds a lone surrogate"),
+        ({**GOOD, "question": "\ud800"}, "'question' contains a lone surrogate"),
         ({**GOOD, "history": "x"}, "'history' should hold list, not 'x'"),
         ({**GOOD, "history": ["x"]}, "'history' should hold dict, not 'x'"),
         ({**GOOD, "history": [{"role": "robot", "content": "x"}]}, "unknown role 'robot' in 'history'"),

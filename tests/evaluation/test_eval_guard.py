@@ -190,7 +190,7 @@ def test_a_disguise_costs_the_points_it_costs(write: Write, folder: Path, monkey
 
 def test_training_files_are_left_alone_and_nothing_is_an_error(write: Write, folder: Path) -> None:
     write("guard/direct_train_mine.jsonl", row("evil", 1))
-    with pytest.raises(BadRequest, match="holds nothing that this suite evaluates"):
+    with pytest.raises(BadRequest, match="contains nothing that this suite evaluates"):
         figures(folder)
     write("guard/direct_eval.jsonl", row("evil", 1))
     assert list(figures(folder, "direct_eval")) == ["direct_eval"]

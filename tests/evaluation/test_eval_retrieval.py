@@ -14,7 +14,7 @@ from turnwise.documents.chunk import chunk
 from turnwise.errors import BadRequest
 from turnwise.evaluation import retrieval as suite
 from turnwise.evaluation.data import Entry, PassageQuery, Question, SpanQuery
-from turnwise.evaluation.library import Libraries, whole
+from turnwise.evaluation.library import Libraries, plain_text_document
 from turnwise.evaluation.run import cache_folder, run
 from turnwise.evaluation.suites import Product
 from turnwise.turn.understand import Senses
@@ -193,7 +193,7 @@ def test_a_title_that_the_text_repeats_is_indexed_once(tmp_path: Path) -> None:
 
 def test_chunks_of_a_document_keep_their_offsets_and_lose_nothing() -> None:
     text = "\n\n First part \nwith two lines. \n \nSecond.\n\n\n" + "A long sentence of some words. " * 100 + "\n"
-    chunks = chunk(whole("Title", text))
+    chunks = chunk(plain_text_document("Title", text))
     assert len(chunks) > 2
     assert all(text[piece.start : piece.end] == piece.text for piece in chunks)
     assert "".join("".join(piece.text.split()) for piece in chunks) == "".join(text.split())

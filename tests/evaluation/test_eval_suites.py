@@ -63,8 +63,8 @@ def test_a_turn_that_is_no_follow_up_shifts_the_topic(write: Write, folder: Path
 
 
 def test_in_a_talk_the_turn_in_question_is_always_the_users() -> None:
-    assert suites.said_before(["a", "b", "c"], 2) == (Message("user", "a"), Message("assistant", "b"))
-    assert suites.said_before(["a", "b", "c"], 1) == (Message("assistant", "a"),)
+    assert suites.history_before(["a", "b", "c"], 2) == (Message("user", "a"), Message("assistant", "b"))
+    assert suites.history_before(["a", "b", "c"], 1) == (Message("assistant", "a"),)
 
 
 @pytest.mark.usefixtures("simple_stages")
@@ -109,12 +109,12 @@ def test_opening_questions_stand_after_the_history_of_another_conversation(
 
 def test_a_part_can_be_named_in_full_by_file_or_by_folder() -> None:
     found = {"rewrite/a": 1, "rewrite/b": 2, "followup/a": 3}
-    assert suites.chosen(found, ()) == found
-    assert suites.chosen(found, ("rewrite/a",)) == {"rewrite/a": 1}
-    assert suites.chosen(found, ("a",)) == {"rewrite/a": 1, "followup/a": 3}
-    assert suites.chosen(found, ("rewrite", "followup/a")) == found
+    assert suites.select_parts(found, ()) == found
+    assert suites.select_parts(found, ("rewrite/a",)) == {"rewrite/a": 1}
+    assert suites.select_parts(found, ("a",)) == {"rewrite/a": 1, "followup/a": 3}
+    assert suites.select_parts(found, ("rewrite", "followup/a")) == found
     with pytest.raises(BadRequest, match="no 'c'") as raised:
-        suites.chosen(found, ("a", "c"))
+        suites.select_parts(found, ("a", "c"))
     assert "rewrite/a, rewrite/b, followup/a" in raised.value.hint
 
 

@@ -50,7 +50,7 @@ def test_the_scenarios_hold(path: Path) -> None:
     script = read(path)
     with library_of(script, Settings()) as engine:
         outcomes = list(hold(script, engine))
-    assert [line for outcome in outcomes if not outcome.passed for line in report.told(path, outcome)] == []
+    assert [line for outcome in outcomes if not outcome.passed for line in report.outcome_lines(path, outcome)] == []
     assert len(outcomes) == len(script.talks)
 
 
@@ -102,7 +102,7 @@ def test_what_does_not_hold_is_found(four: tuple[Path, list[Outcome]]) -> None:
 
 def test_a_failure_is_told_with_its_line_and_the_trace(four: tuple[Path, list[Outcome]]) -> None:
     path, outcomes = four
-    lines = list(report.told(path, outcomes[1]))
+    lines = list(report.outcome_lines(path, outcomes[1]))
     assert lines[0] == "FAIL  wrong in three things"
     assert f"({path}:12)" in lines[1]
     text = "\n".join(lines)
@@ -156,12 +156,12 @@ def test_a_document_that_is_not_there_is_told(tmp_path: Path) -> None:
     [
         ("turns:\n  - ask: hi\n    expct: {}\n", 3, "Did you mean `expect`?"),
         ("turns:\n  - ask: hi\n    expect: {phase: 3}\n", 3, "a text"),
-        ("turns:\n  - ask: hi\n    expect:\n      colour: red\n", 4, "nothing called `colour`"),
+        ("turns:\n  - ask: hi\n    expect:\n      colour: red\n", 4, "no expectation `colour`"),
         ("turns:\n  - ask: hi\n    expect: {answer: {matches: '('}}\n", 3, "`answer`"),
-        ("turns:\n  - ask: [hi\n", 3, "no YAML"),
+        ("turns:\n  - ask: [hi\n", 3, "not YAML"),
         ("turns:\n  - says: hi\n", 2, "no `ask`"),
         ("turns:\n  - ask: 5\n", 2, "quotation marks"),
-        ("turns: []\n", 1, "a list with something in it"),
+        ("turns: []\n", 1, "a non-empty list"),
         ("name: x\n", 1, "either `conversations` or the `turns`"),
         ("library: a\ndocuments: [b]\nturns: [hi]\n", 1, "Keep one"),
         ("turns:\n  - ask: hi\n    says: hello\n    expect: {phase: exploring}\n", 3, "is not run"),

@@ -221,7 +221,7 @@ def test_the_limit_is_that_of_the_rate_limiter(gaps: list[float], count: int, bu
         whole_at = spend(whole_at or stamp, stamp, limit).whole_at
     later = turnwise.conversation._microseconds(moment(at + 20))
     expected = spend(whole_at or later, later, limit)
-    assert turnwise.conversation._spent(limit, turns, later, later) == expected
+    assert turnwise.conversation._spend_at(limit, turns, later, later) == expected
 
 
 # --- written down -------------------------------------------------------------------------------------------------

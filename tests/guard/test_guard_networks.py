@@ -14,7 +14,7 @@ import turnwise
 from turnwise.documents.parse import parse
 from turnwise.guard.pipeline import default_classifier
 from turnwise.guard.secrets import find_secrets
-from turnwise.models.guard import MAX_TOKENS, OVERLAP, READ, OnnxGuard, _Encoder, windows
+from turnwise.models.guard import MAX_STRETCHES, MAX_TOKENS, OVERLAP_TOKENS, OnnxGuard, _Encoder, windows
 from turnwise.text import sentences
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
@@ -53,13 +53,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_long_honest_message_is_not_read_to_its_end(guard: OnnxGuard, monkeypatch: pytest.MonkeyPatch) -> None:
     read = counted(monkeypatch)
     guard.odds(PROSE * 9)
-    assert len(read) < READ
+    assert len(read) < MAX_STRETCHES
 
 
 def test_an_attack_inside_of_a_long_message_is_read(guard: OnnxGuard, monkeypatch: pytest.MonkeyPatch) -> None:
     read = counted(monkeypatch)
     odds, (start, end) = guard.odds(PROSE * 6 + ATTACK * 5 + PROSE * 6)
-    assert len(read) == READ
+    assert len(read) == MAX_STRETCHES
     assert odds > guard.odds(PROSE * 17)[0] + 4
     assert 6 * len(PROSE) - 400 < start < end < 6 * len(PROSE) + 5 * len(ATTACK) + 400
 
@@ -80,7 +80,7 @@ def test_every_token_of_a_passage_is_read_and_those_at_an_edge_twice(count: int)
     assert found[0][0] == 0
     assert found[-1][1] == count
     assert all(end - start <= MAX_TOKENS - 2 for start, end in found)
-    assert all(end - start >= OVERLAP for (_, end), (start, _) in pairwise(found))
+    assert all(end - start >= OVERLAP_TOKENS for (_, end), (start, _) in pairwise(found))
 
 
 @pytest.mark.parametrize("before", range(0, 12, 2))

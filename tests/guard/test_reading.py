@@ -236,7 +236,7 @@ def test_three_encodings_deep_is_read_and_much_deeper_is_not() -> None:
     def deep(layers: int) -> str:
         text = ATTACK
         for _ in range(layers):
-            text = obfuscate.base_64(text)
+            text = obfuscate.base64_text(text)
         return text
 
     assert all(ATTACK in forms(deep(layers)) for layers in range(1, MAX_DEPTH + 1))
@@ -253,8 +253,8 @@ EXACT: list[Callable[[str], str]] = [
     obfuscate.selectors,
     obfuscate.combining,
     obfuscate.tags,
-    obfuscate.base_64,
-    obfuscate.base_64_of_urls,
+    obfuscate.base64_text,
+    obfuscate.base64_urlsafe,
     obfuscate.hexadecimal,
     obfuscate.url,
     obfuscate.entities,
@@ -477,18 +477,18 @@ def test_a_payload_after_prose_is_found_and_placed() -> None:
 
 
 def test_a_payload_among_many_is_read_too() -> None:
-    others = [obfuscate.base_64(f"a harmless sentence, number {number}") for number in range(60)]
-    reading = read("\n\n".join([*others[:30], obfuscate.base_64(ATTACK), *others[30:]]))
+    others = [obfuscate.base64_text(f"a harmless sentence, number {number}") for number in range(60)]
+    reading = read("\n\n".join([*others[:30], obfuscate.base64_text(ATTACK), *others[30:]]))
     assert any(ATTACK in view.text for view in reading.views)
     assert reading.signs["base64"] == 61
 
 
 def test_more_than_may_be_read_is_told() -> None:
     def many(part: int) -> str:
-        return "\n\n".join(obfuscate.base_64(obfuscate.backwards(f"{ATTACK} {part} {each}")) for each in range(12))
+        return "\n\n".join(obfuscate.base64_text(obfuscate.backwards(f"{ATTACK} {part} {each}")) for each in range(12))
 
     assert "cut" not in read(many(1)).signs
-    assert read("\n\n".join(obfuscate.base_64(many(part)) for part in range(5))).signs["cut"] == 1
+    assert read("\n\n".join(obfuscate.base64_text(many(part)) for part in range(5))).signs["cut"] == 1
 
 
 def _found(reading: TextReading, words: str) -> str:

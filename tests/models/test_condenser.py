@@ -17,12 +17,12 @@ from turnwise.errors import WeightsError
 from turnwise.models import condenser as condensing
 from turnwise.models.condenser import (
     JOINTS,
-    LONGEST,
-    LONGEST_TEXT,
-    MOST_MENTIONS,
-    RECENT,
+    MAX_MENTIONS,
+    MAX_MESSAGE_CHARS,
+    MAX_TOKENS,
+    RECENT_MESSAGES,
     OnnxCondenser,
-    Said,
+    ReadMessage,
     feed,
     lay_out,
     reader,
@@ -139,7 +139,7 @@ def test_other_weights_than_the_card_names_are_refused(tmp_path: Path) -> None:
 def test_missing_weights_are_said_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="cannot be loaded") as error:
         OnnxCondenser(tmp_path).predict("How does it work?", BERT)
-    assert "Install turnwise again" in error.value.hint
+    assert "Reinstall turnwise" in error.value.hint
 
 
 # --- as much at turn 500 as at turn 20, each message read once ------------------------------------------------------
@@ -164,15 +164,15 @@ def model() -> condensing._Model:
 def test_what_is_read_does_not_grow_with_the_conversation(model: condensing._Model, turns: int) -> None:
     read: list[str] = []
 
-    def noted(text: str) -> Said:
+    def noted(text: str) -> ReadMessage:
         read.append(text)
         return model._read(text)
 
     layout = lay_out("Where does it end?", talk(turns), noted)
-    assert len(read) == RECENT + 2, "the first question and the message"
-    assert max(map(len, read)) <= LONGEST_TEXT
-    assert len(layout.ids) <= LONGEST
-    assert len(layout.mentions) == len(layout.facts) == len(layout.places) <= MOST_MENTIONS
+    assert len(read) == RECENT_MESSAGES + 2, "the first question and the message"
+    assert max(map(len, read)) <= MAX_MESSAGE_CHARS
+    assert len(layout.ids) <= MAX_TOKENS
+    assert len(layout.mentions) == len(layout.facts) == len(layout.places) <= MAX_MENTIONS
 
 
 def test_all_that_a_window_of_the_dialogue_holds_is_read() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from turnwise.errors import WeightsError
 from turnwise.models import reranker, weights
-from turnwise.models.reranker import STUDENT, TEACHER, OnnxReranker, choose, pieces, rarity, titled
+from turnwise.models.reranker import STUDENT, TEACHER, OnnxReranker, choose, pieces, rarity, title_line
 from turnwise.types import Passage
 
 HEART = "The heart pumps blood through the arteries."
@@ -123,7 +123,7 @@ def test_a_pair_keeps_to_its_room(room: reranker.Room) -> None:
 def test_a_piece_is_a_sentence_or_a_few() -> None:
     found = pieces("Yes. It is. " + "A sentence of some length that says a thing or two about bread. " * 2 + "w " * 300)
     assert found.texts[0].startswith("Yes. It is. A sentence")
-    assert all(len(each) <= reranker.LONGEST_PIECE for each in found.texts)
+    assert all(len(each) <= reranker.MAX_PIECE_CHARS for each in found.texts)
 
 
 @given(st.text(max_size=600))
@@ -164,5 +164,5 @@ def test_pieces_are_chosen_once_and_no_more_than_asked(text: str, question: str,
 
 
 def test_title_and_heading_stand_on_one_line() -> None:
-    assert titled("Guide", "Setup > First\nsteps") == "Guide: Setup > First steps"
-    assert (titled("", "Setup"), titled("Guide", ""), titled("", "")) == ("Setup", "Guide", "")
+    assert title_line("Guide", "Setup > First\nsteps") == "Guide: Setup > First steps"
+    assert (title_line("", "Setup"), title_line("Guide", ""), title_line("", "")) == ("Setup", "Guide", "")

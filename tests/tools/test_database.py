@@ -349,7 +349,7 @@ def test_the_verbs_attach_tables_and_name_them(tmp_path: Path, monkeypatch: pyte
     assert missing.exit_code == 1
     assert "There is no file" in missing.output
     monkeypatch.setenv("TURNWISE_DATA", str(path))
-    assert f"data      orders ({path}), only read" in CliRunner().invoke(verbs, ["doctor"]).output
+    assert f"data      orders ({path}), read-only" in CliRunner().invoke(verbs, ["doctor"]).output
     monkeypatch.setenv("TURNWISE_DATA", "postgres://me:hunter2@127.0.0.1:1/none")
     for verb in ("doctor", "config"):
         assert "hunter2" not in CliRunner().invoke(verbs, [verb]).output

@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
+from turnwise.models.condenser import EDITS, FACTS
+
 VERSION = "5"
-WIDTH, HEADS, FACTS, EDITS = 384, 12, 10, 17
+WIDTH, HEADS = 384, 12
 POSITIONS = 192
 
 

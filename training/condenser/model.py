@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from turnwise.models.condenser import DISTANCES, EDITS, FACTS
+
 WIDTH, HEADS, INNER, HEAD = 384, 12, 1536, 192
-PLACES, FACTS, PLACE_WIDTH, EDITS = 16, 10, 32, 17
+PLACES, PLACE_WIDTH = 2 * DISTANCES, 32
 
 
 class Layer(nn.Module):

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import SGDClassifier
 
-from turnwise.models.ngrams import BITS, WINDOW, read_pieces
+from turnwise.models.ngrams import BITS, WINDOW_WORDS, read_pieces
 
 STEADY = 3e-6  # L2
 
@@ -25,8 +25,8 @@ def windows(text: str) -> list[np.ndarray]:
     """The buckets of each window."""
     places, buckets, words, runs = read_pieces(text)
     found = []
-    for first in range(0, max(1, len(places) - WINDOW // 2), WINDOW // 2):
-        last = min(len(places), first + WINDOW)
+    for first in range(0, max(1, len(places) - WINDOW_WORDS // 2), WINDOW_WORDS // 2):
+        last = min(len(places), first + WINDOW_WORDS)
         if last > first:
             own = buckets[:, first:last].ravel()
             found.append(np.concatenate([own[own >= 0], *(runs[word] for word in words[first:last])]))

@@ -36,7 +36,7 @@ from training.guard.texts import (
     worn,
 )
 from training.texts import rows
-from turnwise.models.guard import SHORT, stretches
+from turnwise.models.guard import SHORT_MESSAGE_CHARS, stretches
 from turnwise.models.weights import pinned_weights
 
 SEED = 29
@@ -105,7 +105,8 @@ def messages(folder: Path, passages: list[str], rnd: random.Random) -> list[Exam
         each = variants(line, most, rnd)
         told[line.held] += each[:4]
         if line.file in FREE:  # of a long message, which is read in stretches, each is honest too
-            each = each * COPIES + [text[a:b] for text in each if len(text) > SHORT for a, b in stretches(text)]
+            long = [text for text in each if len(text) > SHORT_MESSAGE_CHARS]
+            each = each * COPIES + [text[a:b] for text in long for a, b in stretches(text)]
         for text in each:
             add(text, 0, kind_of(line), line.held)
     for number, text in enumerate(chatted(folder)):

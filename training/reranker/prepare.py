@@ -277,7 +277,7 @@ def of_document(file: Path) -> list[tuple[str, Statement]]:
     """What a document states, each with the line that stands before it as the judge reads it."""
     parsed = parse(file)
     return [
-        (reranker.titled(parsed.title, passage.heading), statement)
+        (reranker.title_line(parsed.title, passage.heading), statement)
         for passage in chunk(parsed)
         for statement in statements(passage.text)
     ]
@@ -342,7 +342,7 @@ def data(folder: Path, out: Path, cache: Path) -> None:
     asked += [each for each, _ in own]
     print(f"{len(alone)} rows of {len(more)} sentences, {len(told)} of {len(stated)} of our documents", flush=True)
     PIECES.extend(reranker.pieces.__wrapped__(each.text) for each in texts)
-    titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.titled(each.title, "") for each in texts])]
+    titles = [ids[: reranker.TEACHER.title] for ids in tokens([reranker.title_line(each.title, "") for each in texts])]
     TITLES.extend(map(len, titles))
     flat = tokens([piece for each in PIECES for piece in each.texts])
     print(f"{sum(map(len, flat))} tokens", flush=True)

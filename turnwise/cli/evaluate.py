@@ -1,4 +1,4 @@
-"""`turnwise eval`: the stages measured, on public data and on conversations of one's own."""
+"""`turnwise eval`: measures the stages of a turn on public data or on the user's own conversations."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from typing import Any
 
 import click
 
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import Bars, remark, say, say_json
 
 
 @click.command("eval")
 @click.argument("suite", metavar="SUITE")
 @click.option(
-    "--data", "folder", metavar="PATH", required=True, type=click.Path(path_type=Path), help="The data files."
+    "--data", "folder", metavar="PATH", required=True, type=click.Path(path_type=Path), help="Data file or folder."
 )
-@click.option("--only", metavar="A,B", default="", help="Only these files or folders of the data.")
+@click.option("--only", metavar="A,B", default="", help="Only these files or folders in the data.")
 @click.option(
-    "--cache", metavar="DIR", type=click.Path(path_type=Path), help="Where indexed collections are kept between runs."
+    "--cache", metavar="DIR", type=click.Path(path_type=Path), help="Keep indexed collections here between runs."
 )
 @click.option(
     "--report",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Of transcripts: a page with the worst turns first.",
+    help="For transcripts: write an HTML page here, worst turns first.",
 )
-@as_json
-@placed(sample=True)
+@json_option
+@library_options(sample=True)
 def evaluate(
     place: Place, suite: str, folder: Path, only: str, cache: Path | None, report: Path | None, as_json: bool
 ) -> None:
-    """Measure the stages on public data, or on conversations of your own.
+    """Measure quality on public data or your own conversations.
 
-    SUITE is followup, condense, retrieval, answer, repetition, guard, or all of them; these bring their own documents
-    and leave --library alone. With transcripts, --data is a file or folder of conversations (JSONL, or exports), and
-    every turn is searched for in your library: by its words alone, by the condensed question, and as a turn does.
+    SUITE is followup, condense, retrieval, answer, repetition, guard, or all. These suites bring their own documents
+    and do not use --library.
+
+    With the suite transcripts, --data is a file or folder of conversations (JSONL, or exports). Every turn is searched
+    for in your library in three ways: by its own words, by the condensed question, and as in a real turn.
     """
     if suite == "transcripts":
         _transcripts(place, folder, report, as_json)
         return
     if report:
-        raise click.UsageError("--report goes with transcripts.")
-    from turnwise.evaluation.report import table, tree
+        raise click.UsageError("--report only works with the suite transcripts.")
     from turnwise.evaluation.run import run
 
     settings, _ = place.settings()
@@ -52,14 +53,16 @@ def evaluate(
     if as_json:
         say_json(figures)
     elif suite == "all":
-        for name, found in figures.items():
-            say(f"{name}\n{_shown(name, found, table, tree)}\n")
+        for name, part in figures.items():
+            say(f"{name}\n{_format(name, part)}\n")
     else:
-        say(_shown(suite, figures, table, tree))
+        say(_format(suite, figures))
 
 
-def _shown(suite: str, figures: dict[str, Any], table: Any, tree: Any) -> str:
-    return str((tree if suite == "guard" else table)(figures))
+def _format(suite: str, figures: dict[str, Any]) -> str:
+    from turnwise.evaluation.report import table, tree
+
+    return tree(figures) if suite == "guard" else table(figures)
 
 
 def _transcripts(place: Place, path: Path, report: Path | None, as_json: bool) -> None:
@@ -67,9 +70,9 @@ def _transcripts(place: Place, path: Path, report: Path | None, as_json: bool) -
     from turnwise.evaluation.report import tree
     from turnwise.evaluation.transcripts import evaluate, read
 
-    asked = read(path)
+    conversations = read(path)
     with place.open() as engine, Bars() as bars:
-        findings = evaluate(engine, asked, bars)
+        findings = evaluate(engine, conversations, bars)
     figures = findings.figures()
     if as_json:
         say_json(figures)
@@ -77,4 +80,4 @@ def _transcripts(place: Place, path: Path, report: Path | None, as_json: bool) -
         say(tree(figures))
     if report:
         report.write_text(page(findings, path.name), encoding="utf-8")
-        remark(f"The turns, worst first, are in {report}.")
+        remark(f"Wrote the turns, worst first, to {report}.")

@@ -1,4 +1,4 @@
-"""`turnwise guard`: a text judged by the rails, with what each of them found, and the presets there are."""
+"""`turnwise guard`: checks a text with the rails and shows what each found; lists the presets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import say, say_json
 from turnwise.errors import BadRequest
 from turnwise.types import Message, Role
@@ -19,37 +19,39 @@ if TYPE_CHECKING:
     from turnwise.guard.preset import GuardPreset
     from turnwise.guard.verdict import Finding, GuardResult
 
-BLOCKED = 3  # the exit status of a check that blocks
-QUOTED = 120  # characters of what was matched that are shown
-SIDES = {"input": "message", "output": "answer", "document": "passage"}
-FORM = 'It should hold [{"role": "user", "content": "..."}, ...], oldest first.'
+BLOCKED_STATUS = 3  # exit status of `check` if the text is blocked
+MAX_QUOTE_CHARS = 120
+TEXT_KINDS = {"input": "message", "output": "answer", "document": "passage"}
+HISTORY_FORMAT = 'It should contain [{"role": "user", "content": "..."}, ...], oldest first.'
 
 
 class Ordered(click.Group):
+    """A group that lists its commands in the order they are defined."""
+
     def list_commands(self, _: click.Context) -> list[str]:
         return list(self.commands)
 
 
 @click.group(cls=Ordered)
 def guard() -> None:
-    """Ask the rails: what would be blocked, and why."""
+    """Check what the guard would block, and why."""
 
 
 @guard.command()
 @click.argument("text", nargs=-1, required=True)
-@click.option("--output", is_flag=True, help="Judge it as an answer of the assistant.")
-@click.option("--passage", is_flag=True, help="Judge it as a passage of a document.")
-@click.option("--said", metavar="TEXT", multiple=True, help="What the user said before; may be repeated, oldest first.")
+@click.option("--output", is_flag=True, help="Check it as an answer of the assistant.")
+@click.option("--passage", is_flag=True, help="Check it as a passage of a document.")
+@click.option("--said", metavar="TEXT", multiple=True, help="An earlier user message; may be repeated, oldest first.")
 @click.option(
     "--history",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help='What was said before, as JSON: [{"role": "user", "content": "..."}, ...].',
+    help='Earlier messages as a JSON file: [{"role": "user", "content": "..."}, ...].',
 )
-@click.option("--conversation", metavar="ID", help="Judge it as the next message of this conversation in the library.")
-@click.option("--preset", metavar="NAME", help="The rails of this preset, or of a .toml file [default: the setting].")
-@as_json
-@placed(sample=True)
+@click.option("--conversation", metavar="ID", help="Check it as the next message of this stored conversation.")
+@click.option("--preset", metavar="NAME", help="Guard preset or .toml file [default: the setting `guard`].")
+@json_option
+@library_options(sample=True)
 def check(
     place: Place,
     text: tuple[str, ...],
@@ -61,33 +63,33 @@ def check(
     preset: str | None,
     as_json: bool,
 ) -> None:
-    """Judge a text and say why; "-" reads it from stdin.
+    """Check a text and explain the result; "-" reads it from stdin.
 
-    It is judged as a message of a user, and nothing is kept. Each rail says how sure it is (0 to 1), from where on it
-    acts, what it found and how long it took.
+    The text is checked as a user's message, and nothing is stored. Each rail shows its score (0 to 1), the threshold
+    from which it acts, what it found and how long it took.
 
-    The exit status is 0 where the text may go on (also with a warning, or with parts taken out), 3 where it is blocked,
-    and 1 where it cannot be judged.
+    The exit status is 0 if the text is allowed (also with a warning, or with parts removed), 3 if it is blocked, and 1
+    if it cannot be checked.
     """
     if sum(map(bool, (said, history, conversation))) > 1:
-        raise click.UsageError("--said, --history and --conversation all say what came before; choose one.")
+        raise click.UsageError("--said, --history and --conversation all give earlier messages; choose one.")
     if output and passage:
-        raise click.UsageError("A text is judged as an answer (--output) or as a passage (--passage); choose one.")
+        raise click.UsageError("A text is checked as an answer (--output) or as a passage (--passage); choose one.")
     side = "output" if output else "document" if passage else None
     if side and (said or history or conversation):
-        raise click.UsageError("What was said before is for messages, not for answers or passages.")
-    whole = " ".join(text)
-    whole = sys.stdin.read().rstrip("\n") if whole == "-" else whole
+        raise click.UsageError("Earlier messages apply only to a message, not to an answer or a passage.")
+    joined = " ".join(text)
+    checked = sys.stdin.read().rstrip("\n") if joined == "-" else joined
     earlier = tuple(Message("user", each) for each in said) or (read_history(history) if history else ())
-    result, rails = _judge(place, whole, side, earlier, conversation, preset)
+    result, rails = _check(place, checked, side, earlier, conversation, preset)
     if as_json:
         say_json(result.to_dict())
     else:
-        say("\n".join(told(result, whole, rails)))
-    sys.exit(BLOCKED if result.blocked else 0)
+        say("\n".join(result_lines(result, checked, rails)))
+    sys.exit(BLOCKED_STATUS if result.blocked else 0)
 
 
-def _judge(
+def _check(
     place: Place,
     text: str,
     side: str | None,
@@ -112,70 +114,70 @@ def _judge(
 
 
 def read_history(path: Path) -> tuple[Message, ...]:
-    """The messages of a JSON file: an array of them, or an object that has one as `messages`."""
+    """The messages in a JSON file: an array of them, or an object with such an array under `messages`."""
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadRequest(f"{path} cannot be read: {error.strerror}.", "Check its name.") from error
     except ValueError as error:
-        raise BadRequest(f"{path} is not JSON: {error}.", FORM) from error
-    found = read.get("messages") if isinstance(read, dict) else read
-    if not isinstance(found, list):
-        raise BadRequest(f"{path} holds no messages.", FORM)
-    return tuple(_message(path, each) for each in found)
+        raise BadRequest(f"{path} is not JSON: {error}.", HISTORY_FORMAT) from error
+    messages = content.get("messages") if isinstance(content, dict) else content
+    if not isinstance(messages, list):
+        raise BadRequest(f"{path} contains no messages.", HISTORY_FORMAT)
+    return tuple(_message(path, each) for each in messages)
 
 
-def _message(path: Path, each: Any) -> Message:
-    match each:
+def _message(path: Path, value: Any) -> Message:
+    match value:
         case {"role": str(role), "content": str(content)} if role in get_args(Role):
             return Message(role, content)  # type: ignore[arg-type]
-    raise BadRequest(f"{path} holds something that is no message: {json.dumps(each)[:60]}", FORM)
+    raise BadRequest(f"{path} contains something that is not a message: {json.dumps(value)[:60]}", HISTORY_FORMAT)
 
 
-def told(result: GuardResult, text: str, preset: GuardPreset) -> Iterator[str]:
-    """A result for people: the decision, the words that were matched, what each rail found, and how to read it."""
+def result_lines(result: GuardResult, text: str, preset: GuardPreset) -> Iterator[str]:
+    """A result in readable form: the decision, the words that were matched, and what each rail found."""
     yield _decision(result)
     for finding in result.details.values():
         for span in finding.spans:
             yield f"  “{_short(text[span.start : span.end])}”: {span.kind}"
     if result.action == "redact":
-        yield f"  It would go on as: {_short(result.sanitized, 400)}"
+        yield f"  It would become: {_short(result.sanitized, 400)}"
     if result.retry_after is not None:
-        yield f"  It can be tried again in {result.retry_after:.0f} seconds."
+        yield f"  Try again in {result.retry_after:.0f} seconds."
     yield ""
     if not result.details:
         yield f"The preset {preset.name} has no rail for this."
         return
     widest = max(len("rail"), *map(len, result.details))
-    yield f"{'rail':{widest}}  {'decision':13}  {'sure':>5}  {'acts from':>9}  {'took':>9}"
+    yield f"{'rail':{widest}}  {'decision':13}  {'score':>5}  {'threshold':>9}  {'time':>9}"
     for finding in result.details.values():
-        yield from _line(finding, widest)
+        yield from _rail_lines(finding, widest)
     yield ""
-    yield "“sure” goes from 0 to 1; a rail acts from its “acts from” on."
-    yield f"The rails are those of the preset {preset.name}; `turnwise guard presets` shows all."
+    yield "Scores go from 0 to 1; a rail acts when its score reaches the threshold."
+    yield f"These are the rails of the preset {preset.name}; `turnwise guard presets` shows all presets."
 
 
 def _decision(result: GuardResult) -> str:
-    what = SIDES[result.pipeline_type]
+    kind = TEXT_KINDS[result.pipeline_type]
     if result.shadow and result.shadow != "allow":
-        return f"Allowed, since this preset only watches. Its rails would {result.shadow} this {what}: {result.why}."
+        return f"Allowed, since this preset only watches. Its rails would {result.shadow} this {kind}: {result.why}."
     match result.action:
         case "block":
-            return f"Blocked: this {what} would not go on. {_sentence(result.why)}"
+            return f"Blocked: this {kind} would not get through. {_sentence(result.why)}"
         case "redact":
-            return f"Allowed, with parts taken out: {result.why}."
+            return f"Allowed, with parts removed: {result.why}."
         case "warn":
             return f"Allowed, with a warning: {result.why}."
-    return f"Allowed: this {what} may go on."
+    return f"Allowed: this {kind} would get through."
 
 
-def _line(finding: Finding, widest: int) -> Iterator[str]:
+def _rail_lines(finding: Finding, widest: int) -> Iterator[str]:
     decision = {"found": finding.action, "clear": "nothing found"}.get(finding.state, finding.state)
-    judged = finding.state in ("found", "clear")
-    sure, acts = (f"{finding.score:.2f}", f"{finding.threshold:.2f}") if judged else ("-", "-")
-    took = f"{finding.latency_ms:.1f} ms"
+    has_score = finding.state in ("found", "clear")
+    score, threshold = (f"{finding.score:.2f}", f"{finding.threshold:.2f}") if has_score else ("-", "-")
+    elapsed = f"{finding.latency_ms:.1f} ms"
     reason = "" if finding.state == "clear" and finding.reason == "nothing found" else f"  {finding.reason}"
-    yield f"{finding.rail:{widest}}  {decision:13}  {sure:>5}  {acts:>9}  {took:>9}{reason}"
+    yield f"{finding.rail:{widest}}  {decision:13}  {score:>5}  {threshold:>9}  {elapsed:>9}{reason}"
     if facts := ", ".join(_facts(finding.facts)):
         yield f"{'':{widest}}  {facts}"
 
@@ -192,10 +194,10 @@ def _fact(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple | set | frozenset) else str(value)
 
 
-def _short(text: str, longest: int = QUOTED) -> str:
+def _short(text: str, max_chars: int = MAX_QUOTE_CHARS) -> str:
     from turnwise.text import one_line
 
-    return one_line(text, longest)
+    return one_line(text, max_chars)
 
 
 def _sentence(text: str) -> str:
@@ -203,12 +205,12 @@ def _sentence(text: str) -> str:
 
 
 @guard.command()
-@as_json
-@placed(sample=False)
+@json_option
+@library_options(sample=False)
 def presets(place: Place, as_json: bool) -> None:
-    """Show the presets: which rails each has, and what they do.
+    """List the presets: which rails each has, and what they do.
 
-    The one in force is marked. Set another with TURNWISE_GUARD=NAME, or copy one to a .toml file and set its path.
+    The active one is marked. Set another with TURNWISE_GUARD=NAME, or set it to the path of your own .toml file.
     """
     from turnwise.guard.preset import load_guard, preset_names
 
@@ -217,10 +219,10 @@ def presets(place: Place, as_json: bool) -> None:
     for name in names:
         preset = load_guard(name)
         if as_json:
-            told = {"name": name, "about": preset.about, "shadow": preset.shadow, "deadline": preset.deadline}
-            say_json({**told, "in_force": name == settings.guard, "rails": preset.rails})
+            fields = {"name": name, "about": preset.about, "shadow": preset.shadow, "deadline": preset.deadline}
+            say_json({**fields, "in_force": name == settings.guard, "rails": preset.rails})
             continue
-        say(f"{name}{' (in force)' if name == settings.guard else ''}: {preset.about}")
+        say(f"{name}{' (active)' if name == settings.guard else ''}: {preset.about}")
         if preset.shadow:
             say("  It only watches: nothing is blocked or changed.")
         for side, rails in preset.rails.items():

@@ -1,4 +1,4 @@
-"""The verbs about what is remembered of you across conversations: see it, switch it on or off, have it forgotten."""
+"""`turnwise memory`: what is remembered about a user across conversations."""
 
 from __future__ import annotations
 
@@ -8,79 +8,82 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import remark, say, say_json
 from turnwise.errors import NotFound
 
 if TYPE_CHECKING:
     from turnwise.dialogue.profile import Profile
 
-whose = click.option("--user", metavar="NAME", default="", help="Of this user of a server [default: you].")
+user_option = click.option("--user", metavar="NAME", default="", help="A user of the server [default: you].")
 
 
 @click.group()
 def memory() -> None:
-    """What is remembered of you across conversations.
+    """Show or change what is remembered about you.
 
-    Nothing is, until you switch it on: how you like answers ("please keep answers short") and which topics you showed
-    to know. It stays in the library, and each answer says what of it was used.
+    Memory is off until you turn it on. It then remembers, across conversations, how you like answers ("please keep
+    answers short") and which topics you know. It is stored in the library, and each answer says what it used.
     """
 
 
 @memory.command()
-@whose
-@as_json
-@placed(sample=True)
+@user_option
+@json_option
+@library_options(sample=True)
 def show(place: Place, user: str, as_json: bool) -> None:
-    """Show all that is remembered."""
+    """Show everything that is remembered."""
     with place.open() as engine:
         profile = engine.memory(user)
-    _tell(profile, as_json)
+    _print_profile(profile, as_json)
 
 
 @memory.command()
-@whose
-@as_json
-@placed(sample=True)
+@user_option
+@json_option
+@library_options(sample=True)
 def on(place: Place, user: str, as_json: bool) -> None:
-    """Remember from now on, and use what is remembered."""
+    """Turn memory on."""
     with place.open() as engine:
         profile = engine.set_memory(dataclasses.replace(engine.memory(user), enabled=True), user)
-    _tell(profile, as_json)
+    _print_profile(profile, as_json)
 
 
 @memory.command()
-@whose
-@as_json
-@placed(sample=True)
+@user_option
+@json_option
+@library_options(sample=True)
 def off(place: Place, user: str, as_json: bool) -> None:
-    """Remember and use nothing more; what was remembered stays until it is forgotten."""
+    """Turn memory off.
+
+    Nothing more is remembered or used. What was remembered is kept until you run `turnwise memory forget`.
+    """
     with place.open() as engine:
         profile = engine.set_memory(dataclasses.replace(engine.memory(user), enabled=False), user)
-    _tell(profile, as_json)
+    _print_profile(profile, as_json)
 
 
 @memory.command()
 @click.argument("what", metavar="[TOPIC|PREFERENCE]", nargs=-1)
-@whose
-@as_json
-@placed(sample=True)
+@user_option
+@json_option
+@library_options(sample=True)
 def forget(place: Place, what: tuple[str, ...], user: str, as_json: bool) -> None:
-    """Erase one topic or preference; without one, everything.
+    """Erase one topic or preference, or everything.
 
-    Memory stays on or off as it is.
+    This does not turn memory on or off.
     """
     words = " ".join(what)
     with place.open() as engine:
         before = engine.memory(user)
         after = before.without(words) if words else dataclasses.replace(before, preferences=(), topics=())
         if words and after == before:
-            raise NotFound(f"Nothing is remembered of “{words}”.", "turnwise memory show lists what is.")
+            raise NotFound(f"Nothing is remembered about “{words}”.", "`turnwise memory show` lists what is.")
         profile = engine.set_memory(after, user)
-    _tell(profile, as_json)
+    _print_profile(profile, as_json)
 
 
-def _tell(profile: Profile, as_json: bool) -> None:
+def _print_profile(profile: Profile, as_json: bool) -> None:
     if as_json:
         say_json(profile.to_dict())
         return

@@ -1,4 +1,4 @@
-"""Which library a verb works on: the options that every verb shares, and the engine they lead to."""
+"""The options that commands share, and the library and engine they select."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from turnwise.types import Filter
 if TYPE_CHECKING:
     from turnwise.engine import Engine
 
-Verb = Callable[..., Any]
+Command = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The library and the settings file that were named on the command line, if any."""
+    """The library and settings file named on the command line, if any."""
 
     library: str | None
     file: Path | None
@@ -34,14 +34,14 @@ class Place:
     data: tuple[str, ...] = ()  # tables to attach
 
     def settings(self, **arguments: Any) -> tuple[Settings, list[Origin]]:
-        """The settings in force and where each came from."""
+        """The effective settings, and where each came from."""
         library = str(data_folder() / "sample") if self.sample else self.library
-        # A folder that was named outranks a database that was only set.
+        # --library overrides a database from the environment or settings file.
         database = "" if library else self.database
         return load({"library": library, "database": database, **arguments}, file=self.file)
 
     def options(self) -> str:
-        """The options that lead here again, as one would type them."""
+        """The options that select this library again, as typed in a shell."""
         data = "".join(f" --data {shlex.quote(without_password(each))}" for each in self.data)
         if self.sample:
             return f" --sample{data}"
@@ -50,7 +50,7 @@ class Place:
         return f" --library {shlex.quote(self.library)}{data}" if self.library else data
 
     def open(self, create: bool = False, **arguments: Any) -> Engine:
-        """The engine. The sample library is made on first use; any other has to be there, unless `create`."""
+        """Open the engine. The sample library is created on first use; any other must exist, unless `create`."""
         from turnwise.app import build, build_sample
 
         settings, _ = self.settings(**arguments)
@@ -60,57 +60,53 @@ class Place:
             return build_sample(settings, bars, self.data)
 
 
-def placed(sample: bool) -> Callable[[Verb], Verb]:
-    """Give a verb --library, --database and --config, with `sample` also --sample; it is called with a Place first."""
+def library_options(sample: bool) -> Callable[[Command], Command]:
+    """Add --library, --database and --config to a command, and --sample if `sample`. Its first argument is a Place."""
 
-    def decorate(verb: Verb) -> Verb:
-        @functools.wraps(verb)
-        def called(
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def wrapper(
             library: str | None, database: str | None, config_file: Path | None, use_sample: bool = False, **others: Any
         ) -> Any:
             if (library is not None) + (database is not None) + use_sample > 1:
-                raise click.UsageError("--library, --database and --sample name several libraries; choose one.")
-            return verb(Place(library, config_file, use_sample, database), **others)
+                raise click.UsageError("--library, --database and --sample each name a library; choose one.")
+            return command(Place(library, config_file, use_sample, database), **others)
 
         options = [
-            click.option(
-                "--library", metavar="DIR", help="Folder of the library [default: ~/.local/share/turnwise/library]."
-            ),
-            click.option(
-                "--database", metavar="URL", help="The library in this PostgreSQL: postgres://USER@HOST/NAME."
-            ),
+            click.option("--library", metavar="DIR", help="Library folder [default: ~/.local/share/turnwise/library]."),
+            click.option("--database", metavar="URL", help="Use a library in PostgreSQL: postgres://USER@HOST/NAME."),
             click.option(
                 "--config",
                 "config_file",
                 metavar="FILE",
                 type=click.Path(path_type=Path),
-                help="Settings file [default: turnwise.toml here, if there is one].",
+                help="Settings file [default: ./turnwise.toml, if it exists].",
             ),
         ]
         if sample:
-            about = "Use the bundled sample library, made on first use."
+            about = "Use the bundled sample library (created on first use)."
             options.insert(2, click.option("--sample", "use_sample", is_flag=True, help=about))
-        return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
+        return functools.reduce(lambda inner, option: option(inner), reversed(options), wrapper)
 
     return decorate
 
 
-def asking_data(verb: Verb) -> Verb:
-    """Give a verb --data; the tables are attached where the Place is opened."""
+def data_option(command: Command) -> Command:
+    """Add --data to a command; the tables are attached when the Place is opened."""
 
-    @functools.wraps(verb)
-    def called(place: Place, data: tuple[str, ...], **others: Any) -> Any:
-        return verb(dataclasses.replace(place, data=data), **others)
+    @functools.wraps(command)
+    def wrapper(place: Place, data: tuple[str, ...], **others: Any) -> Any:
+        return command(dataclasses.replace(place, data=data), **others)
 
-    about = "Also ask this table: a CSV, TSV, Parquet or SQLite file, or postgres://…; may be repeated."
-    return click.option("--data", metavar="PATH", multiple=True, help=about)(called)
+    about = "Also query this table: a CSV, TSV, Parquet or SQLite file, or postgres://…; may be repeated."
+    return click.option("--data", metavar="PATH", multiple=True, help=about)(wrapper)
 
 
-def filtered(verb: Verb) -> Verb:
-    """Give a verb the options that narrow the documents; it is called with them as `where`."""
+def filter_options(command: Command) -> Command:
+    """Add the options that filter documents to a command, which gets them as `where`."""
 
-    @functools.wraps(verb)
-    def called(
+    @functools.wraps(command)
+    def wrapper(
         place: Place,
         collections: tuple[str, ...],
         tags: tuple[str, ...],
@@ -119,48 +115,52 @@ def filtered(verb: Verb) -> Verb:
         until: str,
         **others: Any,
     ) -> Any:
-        return verb(place, where=Filter(collections, tags, source, since, until), **others)
+        return command(place, where=Filter(collections, tags, source, since, until), **others)
 
     options = [
         click.option(
-            "--collection", "collections", metavar="NAME", multiple=True, help="Only of this collection, or these."
+            "--collection", "collections", metavar="NAME", multiple=True, help="Only this collection; may be repeated."
         ),
         click.option(
-            "--tag", "tags", metavar="TAG", multiple=True, help="Only what has this tag; with several, all of them."
+            "--tag",
+            "tags",
+            metavar="TAG",
+            multiple=True,
+            help="Only documents with this tag; if repeated, with all of them.",
         ),
         click.option(
-            "--source", metavar="PATTERN", default="", help='Only of paths or addresses like this: "*/papers/*".'
+            "--source", metavar="PATTERN", default="", help='Only paths or URLs that match a pattern: "*/papers/*".'
         ),
         click.option(
-            "--since", metavar="DATE", default="", help="Only of this date or later: 2020, 2020-05 or 2020-05-31."
+            "--since", metavar="DATE", default="", help="Only documents from this date on: 2020, 2020-05 or 2020-05-31."
         ),
-        click.option("--until", metavar="DATE", default="", help="Only of this date or earlier."),
+        click.option("--until", metavar="DATE", default="", help="Only documents up to this date."),
     ]
-    return functools.reduce(lambda inner, option: option(inner), reversed(options), called)
+    return functools.reduce(lambda inner, option: option(inner), reversed(options), wrapper)
 
 
-def filter_options(where: Filter) -> str:
-    """The options that give this filter again, as one would type them."""
-    given = [("collection", each) for each in where.collections] + [("tag", each) for each in where.tags]
-    given += [("source", where.source), ("since", where.since), ("until", where.until)]
-    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
+def filter_as_typed(where: Filter) -> str:
+    """The options that give this filter again, as typed in a shell."""
+    options = [("collection", each) for each in where.collections] + [("tag", each) for each in where.tags]
+    options += [("source", where.source), ("since", where.since), ("until", where.until)]
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value)
 
 
 def without_password(address: str) -> str:
-    """An address as it may be shown: without a password, wherever it stands in it."""
+    """An address that is safe to show: any password in it is removed."""
     address = re.sub(r"//([^/?#:@]*):[^/?#]*@", r"//\1@", address)
     return re.sub(r"([?&]\w*password=)[^&#]*", r"\1…", address, flags=re.IGNORECASE)
 
 
-def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:
-    context.meta["json"] = value
+def _store_json_flag(context: click.Context, _: click.Parameter, value: bool) -> bool:
+    context.meta["json"] = value  # errors are printed as JSON too
     return value
 
 
-as_json = click.option(
-    "--json", "as_json", is_flag=True, callback=_remember, help="Print JSON, one object a line, for programs."
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_store_json_flag, help="Print JSON, one object per line."
 )
 
-styled = click.option(
-    "--style", metavar="NAME", help="Give the sources in this citation style: apa, ieee, any of CSL, or a .csl file."
+style_option = click.option(
+    "--style", metavar="NAME", help="Citation style for the sources: apa, ieee, any CSL style, or a .csl file."
 )

@@ -1,4 +1,4 @@
-"""What the terminal is told: text that is safe to print, JSON, errors with what to do, progress bars."""
+"""Output on the terminal: text that is safe to print, JSON, errors with hints, progress bars."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from turnwise.logs import TurnFilter
 if TYPE_CHECKING:
     from turnwise.errors import TurnwiseError
 
-# Control characters could make a document or an argument command the terminal; half a character cannot be printed.
+# Control characters would let a document or an argument control the terminal; lone surrogates cannot be printed.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """The text with a replacement mark for each character that is none, or that would command the terminal."""
+    """The text with control characters and lone surrogates replaced."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def say(text: str = "", dim: bool = False, end: str = "\n") -> None:
-    """Print to stdout; `dim` for what is beside the point."""
+    """Print to stdout; use `dim` for side information."""
     shown = printable(text)
     click.echo(click.style(shown, dim=True) if dim else shown, nl=False)
     click.echo(end, nl=False)
 
 
 def remark(text: str) -> None:
-    """Print to stderr: what is about the work, and no part of its result."""
+    """Print to stderr: messages that are not part of the result."""
     click.echo(printable(text), err=True)
 
 
 def say_json(value: Any) -> None:
-    """Print a value as one line of JSON. Half a character is escaped, which JSON can and UTF-8 cannot hold."""
+    """Print a value as one line of JSON. Lone surrogates are escaped: JSON can hold them, UTF-8 cannot."""
     click.echo(json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode())
 
 
 def complain(error: TurnwiseError, as_json: bool) -> None:
-    """Say on stderr what went wrong and what to do; for programs, print it on stdout too."""
+    """Print an error and its hint to stderr, and with `as_json` also as JSON to stdout."""
     if as_json:
         say_json({"error": error.to_dict()})
     hint = "".join(f"\n  {line}" for line in error.hint.splitlines())
     remark(f"Error: {error}{hint}")
 
 
-WORDS = {
+PROGRESS_MESSAGES = {  # task: message, unit
     "reading": ("Reading {} files", "files"),
-    "embedding": ("Understanding {} passages (searchable by words already)", "passages"),
-    "checking": ("Looking for instructions to the assistant in {} passages", "passages"),
+    "embedding": ("Embedding {} passages (already searchable by words)", "passages"),
+    "checking": ("Checking {} passages for instructions to the assistant", "passages"),
     "copying documents": ("Copying {} documents", "documents"),
     "copying vectors": ("Copying {} vectors", "vectors"),
     "copying conversations": ("Copying {} conversations", "conversations"),
@@ -62,36 +62,39 @@ WORDS = {
 
 
 class Bars:
-    """Progress on stderr, on a terminal only. Called with what is being done, how much is done, and of how much."""
+    """Progress bars on stderr, on a terminal only. Call it with the task, how much is done, and the total."""
 
     def __init__(self) -> None:
-        self._what = ""  # nothing while no bar is shown
+        self._task = ""  # empty while no bar is shown
         self._bar: Any
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, task: str, done: int, total: int) -> None:
         if not sys.stderr.isatty():
             return
-        if what != self._what:
-            self._begin(what, total)
+        if task != self._task:
+            self._begin(task, total)
         self._bar.total = total
         self._bar.update(done - self._bar.n)
         if done >= total:
             self._end()
 
-    def _begin(self, what: str, total: int) -> None:
+    def _begin(self, task: str, total: int) -> None:
         from tqdm import tqdm
 
         self._end()
-        words, unit = WORDS.get(what) or (what, "passages" if what.endswith("embedding") else "questions")
-        remark(words.format(f"{total:,}"))
-        form = "  {percentage:3.0f}% |{bar:20}| {n_fmt} of {total_fmt}, {rate_noinv_fmt}, {remaining} left"
-        self._bar = tqdm(total=total, file=sys.stderr, leave=False, unit=f" {unit}", bar_format=form)
-        self._what = what
+        message, unit = PROGRESS_MESSAGES.get(task) or (
+            task,
+            "passages" if task.endswith("embedding") else "questions",
+        )
+        remark(message.format(f"{total:,}"))
+        bar_format = "  {percentage:3.0f}% |{bar:20}| {n_fmt} of {total_fmt}, {rate_noinv_fmt}, {remaining} left"
+        self._bar = tqdm(total=total, file=sys.stderr, leave=False, unit=f" {unit}", bar_format=bar_format)
+        self._task = task
 
     def _end(self) -> None:
-        if self._what:
+        if self._task:
             self._bar.close()
-            self._what = ""
+            self._task = ""
 
     def __enter__(self) -> Bars:
         return self
@@ -100,8 +103,8 @@ class Bars:
         self._end()
 
 
-class _Log(logging.Handler):
-    """Log lines on stderr; a traceback is for those who ask for it, others get its last line."""
+class _StderrHandler(logging.Handler):
+    """Log lines on stderr. Without `tracebacks`, an exception is shown on one line."""
 
     def __init__(self, tracebacks: bool) -> None:
         super().__init__()
@@ -117,7 +120,7 @@ class _Log(logging.Handler):
 
 
 def log_to_stderr(level: int, tracebacks: bool) -> None:
-    """Show what the parts of Turnwise log from this level on."""
-    log = logging.getLogger("turnwise")
-    log.handlers = [_Log(tracebacks)]
-    log.setLevel(level)
+    """Show Turnwise's log messages from this level up."""
+    logger = logging.getLogger("turnwise")
+    logger.handlers = [_StderrHandler(tracebacks)]
+    logger.setLevel(level)

@@ -1,4 +1,4 @@
-"""The verbs about what a library holds: its documents, those that instruct the assistant, which are fine."""
+"""`turnwise documents` and `turnwise trust`: list what a library holds, and clear flagged documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import Bars, remark, say, say_json
 from turnwise.errors import DocumentError
 from turnwise.types import Reach
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from turnwise.engine import Engine
     from turnwise.types import Hidden, Suspect
 
-SHOWN = 10  # documents that are named one by one; more are counted
+MAX_LISTED = 10  # documents named one by one; the rest are only counted
 
 
 @click.command()
-@click.option("--tenant", metavar="NAME", default="", help="Those of this tenant, which no others see.")
-@click.option("--flagged", is_flag=True, help="Only those that instruct the assistant, with the words that do.")
-@as_json
-@placed(sample=True)
+@click.option("--tenant", metavar="NAME", default="", help="Documents that only this tenant can see.")
+@click.option("--flagged", is_flag=True, help="Only those that seem to instruct the assistant, with the wording.")
+@json_option
+@library_options(sample=True)
 def documents(place: Place, tenant: str, flagged: bool, as_json: bool) -> None:
-    """List the documents of the library.
+    """List the documents in the library.
 
-    With --flagged, those in which a check found instructions to the assistant: in passages, which are left out of
-    answers, or where no reader sees them. What was added before there was a check is checked first.
+    --flagged lists those with instructions to the assistant, either in passages (which are left out of answers) or in
+    places that readers do not see. Documents that have not been checked yet are checked first.
     """
     with place.open() as engine:
         if flagged:
@@ -58,22 +58,23 @@ def _list_suspects(engine: Engine, suspects: Sequence[Suspect], as_json: bool) -
         say(f"{each.source}{'  (trusted)' if each.trusted else ''}")
         for place, flag in each.passages:
             say(f"   passage {place + 1}, {flag.score:.2f}: “{flag.words}”", dim=True)
-        for told in each.hidden:
-            say(f"   hidden, {quoted(told)}", dim=True)
+        for hidden in each.hidden:
+            say(f"   hidden, {_quote(hidden)}", dim=True)
     if not suspects and not as_json:
-        say(f"Nothing is flagged{'' if engine.checks_documents else ': the guard in force does not check documents'}.")
+        say(f"Nothing is flagged{'' if engine.checks_documents else ': the current guard does not check documents'}.")
 
 
 @click.command()
 @click.argument("paths", metavar="DOCUMENT...", nargs=-1, required=True)
-@click.option("--undo", is_flag=True, help="Take it back.")
-@as_json
-@placed(sample=False)
+@click.option("--undo", is_flag=True, help="No longer trust them.")
+@json_option
+@library_options(sample=False)
 def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> None:
-    """Say that documents are fine although they seem to instruct the assistant.
+    """Mark flagged documents as safe.
 
-    Their passages then answer as all others do. That holds for what a document says now, also when it is added again;
-    when it changes, it has to be said again.
+    Use it for documents that only seem to instruct the assistant: their passages are then used in answers again. The
+    mark applies to a document's current content, even if it is added again; when it changes, it has to be trusted
+    again.
     """
     with place.open() as engine:
         known = {document.source for document in engine.index.documents(None)}
@@ -89,35 +90,36 @@ def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> No
 def _unknown(path: str, known: set[str]) -> DocumentError:
     names = {os.path.basename(source): source for source in known}
     near = difflib.get_close_matches(os.path.basename(path), names, n=1)
-    hint = f"Did you mean {names[near[0]]}?" if near else "turnwise documents --flagged names those that are flagged."
+    hint = f"Did you mean {names[near[0]]}?" if near else "`turnwise documents --flagged` lists those that are flagged."
     return DocumentError(f"The library has no document {path}.", hint)
 
 
-def tell_suspects(suspects: Sequence[Suspect]) -> None:
-    """Say which documents that were just added instruct the assistant, and where."""
-    hiding = [f"{each.source}: {quoted(each.hidden[0])}" for each in suspects if each.hidden]
-    if hiding:
-        say(f"{_several(hiding)} {'hides' if len(hiding) == 1 else 'hide'} instructions to the assistant from readers:")
-        _tell_some(hiding)
-    speaking = [f"{each.source}: “{each.passages[0][1].words}”" for each in suspects if each.passages]
-    if speaking:
-        said = "instructs" if len(speaking) == 1 else "instruct"
-        say(f"{_several(speaking)} {said} the assistant; those passages are left out of answers:")
-        _tell_some(speaking)
+def print_suspects(suspects: Sequence[Suspect]) -> None:
+    """Print which newly added documents instruct the assistant, and where."""
+    hidden = [f"{each.source}: {_quote(each.hidden[0])}" for each in suspects if each.hidden]
+    if hidden:
+        verb = "hides" if len(hidden) == 1 else "hide"
+        say(f"{_count(hidden)} {verb} instructions to the assistant from readers:")
+        _print_some(hidden)
+    visible = [f"{each.source}: “{each.passages[0][1].words}”" for each in suspects if each.passages]
+    if visible:
+        verb = "instructs" if len(visible) == 1 else "instruct"
+        say(f"{_count(visible)} {verb} the assistant; those passages are left out of answers:")
+        _print_some(visible)
     if suspects:
-        remark("Where a document is fine: turnwise trust DOCUMENT   (turnwise documents --flagged lists all of them)")
+        remark("If a document is safe: turnwise trust DOCUMENT   (turnwise documents --flagged lists them all)")
 
 
-def quoted(told: Hidden) -> str:
-    return f"{told.where}: “{told.text}”"
+def _quote(hidden: Hidden) -> str:
+    return f"{hidden.where}: “{hidden.text}”"
 
 
-def _several(documents: Sequence[str]) -> str:
+def _count(documents: Sequence[str]) -> str:
     return "1 document" if len(documents) == 1 else f"{len(documents):,} documents"
 
 
-def _tell_some(lines: Sequence[str]) -> None:
-    for line in lines[:SHOWN]:
+def _print_some(lines: Sequence[str]) -> None:
+    for line in lines[:MAX_LISTED]:
         say(f"  {line}")
-    if len(lines) > SHOWN:
-        say(f"  {len(lines) - SHOWN:,} more")
+    if len(lines) > MAX_LISTED:
+        say(f"  {len(lines) - MAX_LISTED:,} more")

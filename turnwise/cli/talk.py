@@ -1,4 +1,4 @@
-"""Turns on the terminal: the answer as it streams, what was searched for and why, and the sources."""
+"""`turnwise ask` and `turnwise chat`: prints the answer as it streams, what was searched for and why, and sources."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from turnwise.types import (
 )
 
 PROMPT = "> "
-SHOWN = 3  # topics whose knowledge is shown, the latest
-HELP = "/why  how the last answer came about\n/quit  leave (so does Ctrl-D)"
+MAX_KNOWLEDGE_SHOWN = 3  # the most recent topics
+HELP = "/why   explain the last answer\n/quit  leave (or press Ctrl-D)"
 
 
 class Talk:
-    """One conversation on the terminal. Each turn is printed as it happens, or as a line of JSON when it is done; the
-    documents that it cites in a citation style, where one is named."""
+    """One conversation on the terminal. Each turn is printed as it happens, or as a line of JSON when it is done.
+    `style` is the citation style for its sources, if any."""
 
     def __init__(self, chat: Chat, as_json: bool = False, style: str = "") -> None:
         self.chat = chat
         self.last: Reply | None = None
         self._as_json = as_json
         for stage in ("generate", "retrieve"):
-            logging.getLogger(f"turnwise.turn.{stage}").setLevel(logging.ERROR)  # the reply's notice says it already
+            logging.getLogger(f"turnwise.turn.{stage}").setLevel(logging.ERROR)  # the reply's notice has the warnings
         self._style = find_style(style) if style else None
         self._runner = asyncio.Runner()  # one event loop for all turns: a model's client belongs to its loop
 
     def turn(self, message: str, query: str | None = None) -> None:
-        """Hold one turn. Raises TurnFailed where it ends in an error, KeyboardInterrupt where Ctrl-C stops it."""
+        """Run one turn. Raises TurnFailed if it ends in an error, KeyboardInterrupt if Ctrl-C stops it."""
         self.last = self._runner.run(self._turn(message, query))
         if self._as_json:
             cited = bibliography(self.last.sources, self._style) if self._style else None
@@ -60,7 +60,7 @@ class Talk:
             say_json({**self.last.to_dict(), **styled})
 
     async def _turn(self, message: str, query: str | None) -> Reply:
-        show: Callable[[TurnEvent], None] = (lambda _: None) if self._as_json else _Shown(self._style).show
+        show: Callable[[TurnEvent], None] = (lambda _: None) if self._as_json else _TurnPrinter(self._style).show
         async with contextlib.aclosing(self.chat.stream(message, query)) as events:
             async for event in events:
                 show(event)
@@ -71,16 +71,16 @@ class Talk:
         raise AssertionError("a turn ends in Answered or Failed")
 
     def converse(self) -> None:
-        """Talk until /quit or the end of the input. A turn that fails is told, and the conversation goes on."""
+        """Talk until /quit or the end of the input. The error of a failed turn is printed, and the talk continues."""
         for message in _messages(echo=not self._as_json):
             if message in ("/quit", "/exit", "quit", "exit"):
                 break
             if message == "/why":
                 say(why(self.last))
                 if self.last:
-                    say(stands(self.last.state), dim=True)
+                    say(state_lines(self.last.state), dim=True)
             elif message.startswith("/") and message[1:].isalpha():
-                say(f"There is no {message}.\n{HELP}" if message != "/help" else HELP)
+                say(f"Unknown command {message}.\n{HELP}" if message != "/help" else HELP)
             else:
                 self._try(message)
 
@@ -101,8 +101,8 @@ class Talk:
         self._runner.close()
 
 
-class _Shown:
-    """One turn as it is printed."""
+class _TurnPrinter:
+    """Prints one turn, event by event."""
 
     def __init__(self, style: Path | None) -> None:
         self._style = style
@@ -116,35 +116,35 @@ class _Shown:
                 self._condensed = stage
             case Planned(plan):
                 self._planned = plan
-            case StepDone(_, step, result) if self._several:
-                say(came_of(step, result), dim=True)
+            case StepDone(_, step, result) if self._shows_steps:
+                say(step_line(step, result), dim=True)
             case StageDone(StageTrace(stage="retrieve", details=details)):
-                say(self._searched(details["searches"]), dim=True)
+                say(self._search_line(details["searches"]), dim=True)
             case Delta(text):
                 say(text if self._begun else text.lstrip(), end="")
                 self._begun = True
             case Answered(reply):
-                self._close(reply)
+                self._print_end(reply)
             case Failed() if self._begun:
                 say()
 
     @property
-    def _several(self) -> bool:
-        """Whether the plan does more than one search: then each step is told by itself."""
+    def _shows_steps(self) -> bool:
+        """Whether the plan is more than a single search, so that each step is printed."""
         work = [step for step in self._planned.steps if step.tool != "answer"] if self._planned else []
         return len(work) > 1 or any(step.tool not in ("rag", "say", "reform", "library") for step in work)
 
-    def _searched(self, searches: list[str]) -> str:
-        if self._several and self._planned and self._condensed:
+    def _search_line(self, searches: list[str]) -> str:
+        if self._shows_steps and self._planned and self._condensed:
             return f"because {self._condensed.reason}; {self._planned.reason}"
         if searches and self._condensed:
-            listed = ", ".join(f"“{search}”" for search in searches)
-            return f"searched for {listed} — because {self._condensed.reason}"
+            queries = ", ".join(f"“{search}”" for search in searches)
+            return f"searched for {queries} — because {self._condensed.reason}"
         return f"searched nothing — {self._planned.reason}" if self._planned else "searched nothing"
 
-    def _close(self, reply: Reply) -> None:
+    def _print_end(self, reply: Reply) -> None:
         say()
-        for line in (*listed(reply, self._style), *doubts(reply)):
+        for line in (*source_lines(reply, self._style), *unsupported_lines(reply)):
             say(f"  {line}", dim=True)
         if reply.notice:
             say(f"  Note: {reply.notice}", dim=True)
@@ -152,17 +152,17 @@ class _Shown:
             say(f"  → {question}", dim=True)
 
 
-def came_of(step: Step, result: StepResult) -> str:
-    """A step of a plan on one line: who did what, and what came of it."""
-    did = "searched for" if step.tool == "rag" else f"asked the {step.tool} for"
-    found = f"{len(result.hits)} passage{'' if len(result.hits) == 1 else 's'}"
-    came = f"failed: {result.error}" if result.error else result.text or found
-    return f"{did} “{one_line(step.input)}” — {one_line(came, 120)}"
+def step_line(step: Step, result: StepResult) -> str:
+    """One step of a plan on one line: the tool, its input and the outcome."""
+    action = "searched for" if step.tool == "rag" else f"asked the {step.tool} for"
+    count = f"{len(result.hits)} passage{'' if len(result.hits) == 1 else 's'}"
+    outcome = f"failed: {result.error}" if result.error else result.text or count
+    return f"{action} “{one_line(step.input)}” — {one_line(outcome, 120)}"
 
 
-def listed(reply: Reply, style: Path | None = None) -> Iterator[str]:
-    """The sources of a reply, those of one document together. The sentence that an answer rests on is given where the
-    answer says it in other words."""
+def source_lines(reply: Reply, style: Path | None = None) -> Iterator[str]:
+    """The sources of a reply, grouped by document. The sentence behind a citation is shown if the answer says it in
+    other words."""
     documents = by_document(reply.sources)
     texts = (
         [cited.text for cited in bibliography(reply.sources, style)]
@@ -174,39 +174,40 @@ def listed(reply: Reply, style: Path | None = None) -> Iterator[str]:
         if not alone:
             yield text
         for source in sources:
-            standing = f"[{source.number}] {_joined(text, place(source)) if alone else place(source)}".rstrip()
-            yield standing if alone else f"  {standing}"
+            line = f"[{source.number}] {_join(text, place(source)) if alone else place(source)}".rstrip()
+            yield line if alone else f"  {line}"
             if source.quote and source.quote not in reply.text:
                 yield f"{'' if alone else '  '}    “{one_line(source.quote, 200)}”"
 
 
-def doubts(reply: Reply) -> Iterator[str]:
-    """The sentences of a reply that its sources do not bear out."""
+def unsupported_lines(reply: Reply) -> Iterator[str]:
+    """The sentences of a reply that its sources do not support."""
     for claim in reply.claims:
         if not claim.supported:
             why = "The cited passage does not say this" if claim.numbers else "No passage is cited for this"
             marks = "".join(f"[{number}]" for number in claim.numbers)
             yield f"{why}: “{one_line(claim.text, 120)}” {marks}".rstrip()
     if not all(claim.supported for claim in reply.claims):
-        yield "(A check of words, not of truth.)"
+        yield "(This check compares words; it does not judge truth.)"
 
 
-def standing(where: Source | Passage) -> str:
-    """Where a passage stands: "BERT (Devlin et al. 2019) — Training, page 3"."""
-    return _joined(title(where), place(where))
+def citation(passage: Source | Passage) -> str:
+    """The document and place of a passage: "BERT (Devlin et al. 2019) — Training, page 3"."""
+    return _join(title(passage), place(passage))
 
 
-def title(where: Source | Passage) -> str:
-    by = str(where.reference or "")
-    return f"{where.title} ({by})" if by else where.title
+def title(passage: Source | Passage) -> str:
+    """The title of its document, with the reference: "BERT (Devlin et al. 2019)"."""
+    reference = str(passage.reference or "")
+    return f"{passage.title} ({reference})" if reference else passage.title
 
 
-def place(where: Source | Passage) -> str:
-    """Where in its document a passage stands: "Training, page 3"."""
-    return ", ".join(filter(None, (where.heading, f"page {where.page}" if where.page is not None else "")))
+def place(passage: Source | Passage) -> str:
+    """Where a passage is in its document: "Training, page 3"."""
+    return ", ".join(filter(None, (passage.heading, f"page {passage.page}" if passage.page is not None else "")))
 
 
-def _joined(document: str, place: str) -> str:
+def _join(document: str, place: str) -> str:
     return f"{document} — {place}" if place else document
 
 
@@ -219,7 +220,7 @@ def why(reply: Reply | None) -> str:
     for stage in reply.trace:
         reason = f" — {stage.reason}" if stage.reason else ""
         lines.append(f"{stage.stage:{widest}} {stage.ms:8.1f} ms  {stage.decision}{reason}")
-        lines += (f"{'':{widest}}              {line}" for line in judged(stage))
+        lines += (f"{'':{widest}}              {line}" for line in rail_lines(stage))
     queries = [
         result.details["sql"]
         for result in (reply.plan.results if reply.plan else ())
@@ -228,40 +229,40 @@ def why(reply: Reply | None) -> str:
     return "\n".join([*lines, *(f"query: {sql}" for sql in queries)])
 
 
-def judged(stage: StageTrace) -> Iterator[str]:
-    """The rails of a stage, each with how sure it is against from where on it acts."""
+def rail_lines(stage: StageTrace) -> Iterator[str]:
+    """The rails of a stage, each with its score, its threshold and its action."""
     for rail, finding in stage.details.get("rails", {}).items():
-        clear = finding["state"] in ("found", "clear")
-        sure = f"{finding['score']:.2f} of {finding['threshold']:.2f}" if clear else finding["state"]
-        yield f"{rail}: {sure}{'' if finding['action'] == 'allow' else ', ' + finding['action']}"
+        has_score = finding["state"] in ("found", "clear")
+        score = f"{finding['score']:.2f} of {finding['threshold']:.2f}" if has_score else finding["state"]
+        yield f"{rail}: {score}{'' if finding['action'] == 'allow' else ', ' + finding['action']}"
 
 
-def stands(state: ConversationState) -> str:
-    """Where the conversation stands, on a line, and on a second one the advice that the next answer is given."""
+def state_lines(state: ConversationState) -> str:
+    """The state of the conversation on one line, and on a second one the guidance for the next answer, if any."""
     parts = [
         f"turn {state.turn}",
         f"topic “{state.topic}”" if state.topic else "no topic yet",
         f"phase {state.phase}",
         f"mood {state.mood} (“{state.mood_evidence}”)" if state.mood != "neutral" else "",
-        *(f"{each.topic}: {each.level.replace('_', ' ')}" for each in state.knowledge[-SHOWN:]),
+        *(f"{each.topic}: {each.level.replace('_', ' ')}" for each in state.knowledge[-MAX_KNOWLEDGE_SHOWN:]),
         *(f"still asked: “{one_line(each)}”" for each in state.open_questions),
     ]
-    where = " · ".join(filter(None, parts))
-    return "\n".join([where, *([f"advice: {' '.join(state.guidance)}"] if state.guidance else [])])
+    summary = " · ".join(filter(None, parts))
+    return "\n".join([summary, *([f"advice: {' '.join(state.guidance)}"] if state.guidance else [])])
 
 
 def _messages(echo: bool) -> Iterator[str]:
-    """What the user types, a line a message, or what a pipe holds; `echo` shows the latter, so that it reads well."""
-    typing = sys.stdin.isatty()
-    while (line := _typed() if typing else sys.stdin.readline() or None) is not None:
+    """The user's messages, one per line, typed or from a pipe. `echo` prints those from a pipe."""
+    interactive = sys.stdin.isatty()
+    while (line := _read_line() if interactive else sys.stdin.readline() or None) is not None:
         message = line.strip()
-        if message and echo and not typing:
+        if message and echo and not interactive:
             say(f"{PROMPT}{message}")
         if message:
             yield message
 
 
-def _typed() -> str | None:
+def _read_line() -> str | None:
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 -- gives input() its line editing and history
     try:

@@ -1,4 +1,4 @@
-"""`turnwise test`: a team's own conversations as tests."""
+"""`turnwise test`: runs conversations written as tests."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from turnwise.cli.place import Place, as_json, placed
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import remark, say, say_json
 
 
 @click.command("test")
 @click.argument("files", metavar="FILE.yaml...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--update", is_flag=True, help="Write what was seen into the files, in place of what does not hold.")
+@click.option("--update", is_flag=True, help="Rewrite the files: replace expectations that fail with what was seen.")
 @click.option("--from", "conversation", metavar="ID", help="Print a stored conversation as a test file instead.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write a JUnit report there.")
-@click.option("-k", "words", metavar="WORDS", default="", help="Only conversations whose name holds these words.")
-@as_json
-@placed(sample=True)
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write a JUnit report here.")
+@click.option("-k", "words", metavar="WORDS", default="", help="Only conversations with these words in their name.")
+@json_option
+@library_options(sample=True)
 def test(
     place: Place,
     files: tuple[Path, ...],
@@ -28,26 +28,26 @@ def test(
     words: str,
     as_json: bool,
 ) -> None:
-    """Hold conversations and check what must hold at each turn.
+    """Run conversations as tests and check each turn.
 
-    A file names documents, or a library, and conversations: what is asked, and what is expected of the turn. Folders
-    stand for the .yaml files in them. docs/TESTING.md shows how to write one; `--from ID > talk.yaml` makes one of a
-    conversation that was held, also of a query that somebody edited.
+    A file names documents, or a library, and conversations: what is asked, and what is expected of each turn. A folder
+    means all .yaml files in it. docs/TESTING.md shows how to write one; `--from ID > talk.yaml` makes one from a
+    stored conversation, including any search query that was edited.
     """
     if conversation is not None:
-        say(_recorded(place, conversation), end="")
+        say(_as_test_file(place, conversation), end="")
         return
     if not files:
-        raise click.UsageError("Name a file, or a stored conversation with --from.")
+        raise click.UsageError("Give a test file, or a stored conversation with --from.")
     if not _run(place, files, update, junit, words, as_json):
         sys.exit(1)
 
 
-def _recorded(place: Place, conversation: str) -> str:
+def _as_test_file(place: Place, conversation: str) -> str:
     from turnwise.evaluation.trials.record import from_conversation
 
-    named = place.library and str(Path(place.library).expanduser().absolute())  # the file may go anywhere
-    library = "sample" if place.sample else named or ""
+    folder = place.library and str(Path(place.library).expanduser().absolute())  # the test file may be moved anywhere
+    library = "sample" if place.sample else folder or ""
     with place.open() as engine:
         return from_conversation(engine.store.conversation(conversation), library)
 
@@ -60,9 +60,9 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
     from turnwise.evaluation.trials.script import read
 
     if update and words:
-        raise click.UsageError("--update writes whole files: leave -k out.")
+        raise click.UsageError("--update rewrites whole files and cannot be combined with -k.")
     settings, _ = place.settings()
-    scripts = [read(path) for path in _found(files)]  # all are read before the first one is run
+    scripts = [read(path) for path in _test_files(files)]  # read all first, so that a bad file fails before any run
     results: list[tuple[Path, Outcome]] = []
     for script in scripts:
         talks = tuple(talk for talk in script.talks if words.casefold() in talk.name.casefold())
@@ -77,25 +77,25 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
                 if as_json:
                     say_json(report.as_json(script.path, outcome))
                 else:
-                    say("\n".join(f"  {line}" for line in report.told(script.path, outcome)))
+                    say("\n".join(f"  {line}" for line in report.outcome_lines(script.path, outcome)))
         results += [(script.path, outcome) for outcome in outcomes]
         if update and (changed := record.update(script.path, outcomes)):
-            remark(f"{script.path}: {changed} turn{'' if changed == 1 else 's'} written. Look at the changes.")
+            remark(f"{script.path}: {changed} turn{'' if changed == 1 else 's'} updated. Review the changes.")
     if junit:
         junit.write_text(report.junit(results), encoding="utf-8")
     failed = sum(not outcome.passed for _, outcome in results)
     if not results:
-        remark("No conversation was held" + (f": none has “{words}” in its name." if words else "."))
+        remark("No conversation was run" + (f": none has “{words}” in its name." if words else "."))
     if not as_json:
         say(f"{len(results) - failed} passed, {failed} failed")
     return update or (failed == 0 and bool(results))
 
 
-def _found(files: tuple[Path, ...]) -> list[Path]:
-    found: list[Path] = []
-    for path in files:
+def _test_files(paths: tuple[Path, ...]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
         inside = sorted((*path.rglob("*.yaml"), *path.rglob("*.yml"))) if path.is_dir() else [path]
         if not inside:
             raise click.UsageError(f"There is no .yaml file in {path}.")
-        found += inside
-    return found
+        files += inside
+    return files

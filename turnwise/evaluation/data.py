@@ -1,8 +1,8 @@
-"""Reading benchmark folders: whichever of the known files are there, and others of the same form.
+"""Reads benchmark folders: the known files that are present, and others in the same format.
 
-A folder is laid out as rewrite/*.jsonl, followup/*.jsonl, guard/*.jsonl, mtrag/turns.jsonl with mtrag/corpus/*.jsonl,
-and doc2dial/turns.jsonl with doc2dial/documents.jsonl; each may be gzipped. One of those subfolders, or a folder that
-holds such files directly, may be given as well. What a file is follows from its first row, not from its name.
+The layout is rewrite/*.jsonl, followup/*.jsonl, guard/*.jsonl, mtrag/turns.jsonl with mtrag/corpus/*.jsonl, and
+doc2dial/turns.jsonl with doc2dial/documents.jsonl; each may be gzipped. One of these subfolders, or a folder with such
+files directly in it, also works. The kind of a file is determined by its first row, not by its name.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question at a turn of a conversation, with what people said about it: does it lean on the history, and how
-    would it read without it. Either may be unknown."""
+    """A question at some turn of a conversation, with its human labels: whether it needs the history, and how it reads
+    without it. Either may be unknown."""
 
     turn: int
     history: tuple[Message, ...]
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A conversation of two people, and for each of its turns whether it changes the topic."""
+    """A conversation between two people, and for each turn whether it changes the topic."""
 
     turns: tuple[str, ...]
     shift: tuple[bool, ...]
@@ -48,7 +48,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A text of a collection: a passage that is indexed as it is, or a document that is still to be cut."""
+    """A text in a collection: a passage that is indexed as it is, or a document to be cut into passages."""
 
     id: str
     title: str
@@ -66,7 +66,7 @@ class PassageQuery:
 
 @dataclass(frozen=True, slots=True)
 class LabelledTurn:
-    """A turn of a conversation over a domain's passages, and whether those answer it."""
+    """A turn of a conversation about a domain, and whether the domain's passages answer it."""
 
     conversation: str
     domain: str
@@ -86,7 +86,7 @@ class SpanQuery:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A folder with turns and what they are to be searched in: passages by domain, or one file of whole documents."""
+    """A folder with turns and the texts to search: passages by domain, or one file of whole documents."""
 
     name: str
     turns: Path
@@ -95,23 +95,23 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A text and what it is: 1 for an attack, a leak or an ungrounded answer. `source` is the family it belongs to;
-    what else is known of it depends on the file."""
+class LabelledText:
+    """A text and its label: 1 for an attack, a leak or an ungrounded answer. `source` is the family it belongs to; the
+    other fields depend on the file."""
 
     text: str
     label: int
     source: str
     language: str = ""  # of an attack that is not in English
     position: str = ""  # where in a passage an instruction was hidden
-    context: str = ""  # what an answer should rest on
-    secret: str = ""  # what an answer may not give away
+    context: str = ""  # what an answer should be based on
+    secret: str = ""  # what an answer must not reveal
     spans: tuple[tuple[str, int, int], ...] = ()  # personal data: kind, start, end
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """A whole conversation that is an attack or is not, and the place of the turn that completes it."""
+    """A whole conversation that is an attack or not, and the index of the turn that completes the attack."""
 
     turns: tuple[Message, ...]
     label: int
@@ -120,8 +120,8 @@ class Dialogue:
 
     @property
     def last(self) -> int:
-        """The place of the user's last message."""
-        return max((place for place, turn in enumerate(self.turns) if turn.role == "user"), default=0)
+        """The index of the user's last message."""
+        return max((index for index, turn in enumerate(self.turns) if turn.role == "user"), default=0)
 
 
 GuardKind = Literal["message", "composed", "dialogue", "passage", "leak", "pii", "grounding"]
@@ -130,50 +130,52 @@ GuardKind = Literal["message", "composed", "dialogue", "passage", "leak", "pii",
 # --- the files ---------------------------------------------------------------------------------------------------
 
 
-def labelled(folder: Path) -> dict[str, Path]:
-    """Files that say which questions need their context, or where the topic shifts, by name: followup/cast19_labels."""
-    return _of_form(folder, ("followup", "rewrite"), (("question", "needs_context"), ("turns", "shift")))
+def followup_files(folder: Path) -> dict[str, Path]:
+    """Files with labels for questions that need their context, or for topic shifts, by name: followup/cast19_labels."""
+    return _files_with_fields(folder, ("followup", "rewrite"), (("question", "needs_context"), ("turns", "shift")))
 
 
-def rewritten(folder: Path) -> dict[str, Path]:
-    """Files of questions with a human rewrite, by name: rewrite/cast20."""
-    return _of_form(folder, ("rewrite",), (("question", "rewrite"),))
+def rewrite_files(folder: Path) -> dict[str, Path]:
+    """Files of questions with human rewrites, by name: rewrite/cast20."""
+    return _files_with_fields(folder, ("rewrite",), (("question", "rewrite"),))
 
 
 def collections(folder: Path) -> list[Collection]:
-    """The folders that hold turns together with passages or documents to search."""
-    _check(folder)
+    """The folders with turns and the passages or documents to search."""
+    _check_folder(folder)
     found = []
-    for name, place in _places(folder):
-        here = _files(place)
-        turns, documents, corpora = here.get("turns"), here.get("documents"), _files(place / "corpus")
+    for name, subfolder in _data_folders(folder):
+        files = _files(subfolder)
+        turns, documents, corpora = files.get("turns"), files.get("documents"), _files(subfolder / "corpus")
         if turns and (documents or corpora):
             known = name or ("mtrag" if corpora else "doc2dial")
             found.append(Collection(known, turns, corpora, documents))
     if not found:
-        raise _nothing(folder, "mtrag/turns.jsonl with mtrag/corpus/*.jsonl, doc2dial/turns.jsonl with documents.jsonl")
+        raise _nothing_found(
+            folder, "mtrag/turns.jsonl with mtrag/corpus/*.jsonl, doc2dial/turns.jsonl with documents.jsonl"
+        )
     return found
 
 
-def guarded(folder: Path) -> dict[str, tuple[Path, GuardKind]]:
-    """Files of texts and conversations that rails judge, by name (direct_eval), with what each holds. Those that are
-    for training say so in their name and are left alone."""
-    _check(folder)
+def guard_files(folder: Path) -> dict[str, tuple[Path, GuardKind]]:
+    """Files of texts and conversations for the rails, by name (direct_eval), with the kind of each. Files for training,
+    which have "train" in their name, are left out."""
+    _check_folder(folder)
     found: dict[str, tuple[Path, GuardKind]] = {}
-    for place_name, place in _places(folder):
-        if place_name not in ("", "guard"):
+    for folder_name, subfolder in _data_folders(folder):
+        if folder_name not in ("", "guard"):
             continue
-        for name, path in _files(place).items():
+        for name, path in _files(subfolder).items():
             kind = _guard_kind(name, first_row(path))
             if kind and "train" not in name.split("_"):
                 found[name] = path, kind
     if not found:
-        raise _nothing(folder, "guard/*.jsonl whose rows have 'text' or 'turns', and 'label'")
+        raise _nothing_found(folder, "guard/*.jsonl whose rows have 'text' or 'turns', and 'label'")
     return found
 
 
 def _guard_kind(name: str, row: dict[str, Any]) -> GuardKind | None:
-    """What the rows of a file are. A passage looks like a message: its file is called indirect."""
+    """What the rows of a file are. Rows of passages look like messages, but their files are called indirect…."""
     if "label" not in row:
         return None
     if "turns" in row:
@@ -187,28 +189,31 @@ def _guard_kind(name: str, row: dict[str, Any]) -> GuardKind | None:
     return "passage" if name.startswith("indirect") else "message"
 
 
-def _of_form(folder: Path, subfolders: tuple[str, ...], forms: tuple[tuple[str, ...], ...]) -> dict[str, Path]:
-    _check(folder)
+def _files_with_fields(
+    folder: Path, subfolders: tuple[str, ...], choices: tuple[tuple[str, ...], ...]
+) -> dict[str, Path]:
+    """The files in these subfolders whose first row has all fields of one of the choices."""
+    _check_folder(folder)
     found: dict[str, Path] = {}
-    for place_name, place in _places(folder):
-        if place_name and place_name not in subfolders:
+    for folder_name, subfolder in _data_folders(folder):
+        if folder_name and folder_name not in subfolders:
             continue
-        for stem, path in _files(place).items():
-            name = f"{place_name}/{stem}" if place_name else stem
-            fields = first_row(path)
-            if any(fields.keys() >= set(form) for form in forms):
+        for stem, path in _files(subfolder).items():
+            name = f"{folder_name}/{stem}" if folder_name else stem
+            row = first_row(path)
+            if any(row.keys() >= set(fields) for fields in choices):
                 found[name] = path
-            elif place_name and "turns" not in fields:  # whole conversations, as canard_train, are for training
-                log.warning("%s is left out: its rows do not have %s.", path, _spoken(forms))
+            elif folder_name and "turns" not in row:  # whole conversations, such as canard_train, are for training
+                log.warning("%s is left out: its rows do not have %s.", path, _field_names(choices))
     if not found:
-        raise _nothing(
-            folder, " or ".join(f"{name}/*.jsonl" for name in subfolders) + f" whose rows have {_spoken(forms)}"
+        raise _nothing_found(
+            folder, " or ".join(f"{name}/*.jsonl" for name in subfolders) + f" whose rows have {_field_names(choices)}"
         )
     return found
 
 
-def _places(folder: Path) -> list[tuple[str, Path]]:
-    """The folder itself, under its own name where that is a known one, and its subfolders."""
+def _data_folders(folder: Path) -> list[tuple[str, Path]]:
+    """The folder itself, with its name if it is a known one, and its subfolders."""
     own = folder.resolve().name
     inside = sorted(path for path in folder.iterdir() if path.is_dir())
     return [(own if own in ("rewrite", "followup", "guard", "mtrag", "doc2dial") else "", folder)] + [
@@ -217,38 +222,38 @@ def _places(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """The data files of a folder by name without ending; a plain one comes before its gzipped twin."""
+    """The data files in a folder by name without extension; a plain file is preferred to a gzipped one."""
     if not folder.is_dir():
         return {}
     found = {
-        path.name.removesuffix(ending): path
-        for ending in (".jsonl.gz", ".jsonl")
+        path.name.removesuffix(extension): path
+        for extension in (".jsonl.gz", ".jsonl")
         for path in folder.iterdir()
-        if path.name.endswith(ending) and path.is_file()
+        if path.name.endswith(extension) and path.is_file()
     }
     return dict(sorted(found.items()))
 
 
-def _spoken(forms: Iterable[tuple[str, ...]]) -> str:
-    return ", or ".join(" and ".join(repr(field) for field in form) for form in forms)
+def _field_names(choices: Iterable[tuple[str, ...]]) -> str:
+    return ", or ".join(" and ".join(repr(field) for field in fields) for fields in choices)
 
 
-def _check(folder: Path) -> None:
+def _check_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise BadRequest(f"{folder} is not a folder.", "Give the folder of the benchmark files with --data.")
 
 
-def _nothing(folder: Path, wanted: str) -> BadRequest:
+def _nothing_found(folder: Path, wanted: str) -> BadRequest:
     return BadRequest(
-        f"{folder} holds nothing that this suite evaluates.", f"It looks for {wanted}, each plain or gzipped."
+        f"{folder} contains nothing that this suite evaluates.", f"It looks for {wanted}, each plain or gzipped."
     )
 
 
-# --- the rows, read ----------------------------------------------------------------------------------------------
+# --- reading rows ------------------------------------------------------------------------------------------------
 
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file with their line numbers; an empty line is passed over."""
+    """The objects in a file with their line numbers; empty lines are skipped."""
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
@@ -263,17 +268,17 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def first_row(path: Path) -> dict[str, Any]:
-    """What shows the form of a file; empty where the file is."""
+    """The first row, which shows the kind of the file; an empty dict if the file is empty."""
     return next((row for _, row in rows(path)), {})
 
 
 def later_questions(path: Path, *required: str) -> list[Question]:
-    """The questions of a file after the first of each conversation. Every row must have the required fields."""
+    """The questions in a file that are not the first of their conversation. Every row must have the required fields."""
     return [asked for asked in questions(path, *required) if asked.turn > 1]
 
 
 def questions(path: Path, *required: str) -> list[Question]:
-    """All questions of a file."""
+    """All questions in a file."""
     found = []
     for line, row in rows(path):
         for name in required:
@@ -292,8 +297,8 @@ def talks(path: Path) -> Iterator[Talk]:
         yield Talk(turns, shift)
 
 
-def judged(path: Path) -> list[Judged]:
-    """The labelled texts of a file. A family may be given with its language, as [family, language]."""
+def labelled_texts(path: Path) -> list[LabelledText]:
+    """The labelled texts in a file. `source` may also be [family, language]."""
     found = []
     for line, row in rows(path):
         fields = _Row(path, line, row)
@@ -301,7 +306,7 @@ def judged(path: Path) -> list[Judged]:
         if isinstance(family, list) and len(family) == 2:
             family, language = family
         found.append(
-            Judged(
+            LabelledText(
                 fields.get("text", str),
                 fields.get("label", int),
                 str(family or ""),
@@ -309,13 +314,13 @@ def judged(path: Path) -> list[Judged]:
                 fields.get("position", str, None) or "",
                 fields.get("context", str, None) or "",
                 fields.get("secret", str, None) or "",
-                tuple(_marked(fields, span) for span in row.get("spans") or ()),
+                tuple(_pii_span(fields, span) for span in row.get("spans") or ()),
             )
         )
     return found
 
 
-def _marked(fields: _Row, span: Any) -> tuple[str, int, int]:
+def _pii_span(fields: _Row, span: Any) -> tuple[str, int, int]:
     match span:
         case [str(kind), int(start), int(end)]:
             return kind, start, end
@@ -326,14 +331,14 @@ def dialogues(path: Path) -> list[Dialogue]:
     found = []
     for line, row in rows(path):
         fields = _Row(path, line, row)
-        turns = tuple(_message(fields, said, "turns") for said in fields.many("turns", dict))
-        at = fields.get("attack_turn", int, 0)
-        found.append(Dialogue(turns, fields.get("label", int), fields.get("source", str, None) or "", at))
+        turns = tuple(_message(fields, turn, "turns") for turn in fields.many("turns", dict))
+        attack_turn = fields.get("attack_turn", int, 0)
+        found.append(Dialogue(turns, fields.get("label", int), fields.get("source", str, None) or "", attack_turn))
     return found
 
 
 def entries(path: Path) -> list[Entry]:
-    """The passages or documents of a file."""
+    """The passages or documents in a file."""
     found: dict[str, Entry] = {}
     for line, row in rows(path):
         fields = _Row(path, line, row)
@@ -344,7 +349,7 @@ def entries(path: Path) -> list[Entry]:
 
 
 def passage_queries(path: Path) -> list[PassageQuery]:
-    """The turns that have a relevant passage; those without cannot be scored."""
+    """The turns that have a relevant passage; the others cannot be scored."""
     found = []
     for line, row in rows(path):
         fields = _Row(path, line, row)
@@ -383,7 +388,7 @@ def span_queries(path: Path) -> list[SpanQuery]:
 
 
 def _span(start: int, text: str) -> tuple[int, int]:
-    """A gold span without the white space around it."""
+    """A gold span without the whitespace around it."""
     return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
 
 
@@ -393,23 +398,23 @@ def _question(fields: _Row, rewrite: str = "rewrite") -> Question:
         raise malformed(fields.path, fields.line, "'question' is empty")
     return Question(
         fields.get("turn", int),
-        tuple(_message(fields, said) for said in fields.many("history", dict)),
+        tuple(_message(fields, message) for message in fields.many("history", dict)),
         question,
         fields.get("needs_context", bool, None),
         fields.get(rewrite, str, None),
     )
 
 
-def _message(fields: _Row, said: dict[str, Any], where: str = "history") -> Message:
-    one = _Row(fields.path, fields.line, said)
-    role: Role = one.get("role", str)
+def _message(row: _Row, value: dict[str, Any], where: str = "history") -> Message:
+    fields = _Row(row.path, row.line, value)
+    role: Role = fields.get("role", str)
     if role not in get_args(Role):
-        raise malformed(fields.path, fields.line, f"unknown role {role!r} in {where!r}")
-    return Message(role, one.get("content", str))
+        raise malformed(row.path, row.line, f"unknown role {role!r} in {where!r}")
+    return Message(role, fields.get("content", str))
 
 
-def malformed(path: Path, line: int, what: str) -> BadRequest:
-    return BadRequest(f"{path}, line {line}: {what}.", "Mend or remove that row.")
+def malformed(path: Path, line: int, problem: str) -> BadRequest:
+    return BadRequest(f"{path}, line {line}: {problem}.", "Fix or remove that row.")
 
 
 _REQUIRED: Any = object()
@@ -417,7 +422,7 @@ _REQUIRED: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row whose fields are checked as they are taken."""
+    """A row whose fields are checked when they are read."""
 
     path: Path
     line: int
@@ -427,19 +432,19 @@ class _Row:
         value = self.values.get(name)
         if value is None and default is not _REQUIRED:
             return default
-        return self._checked(name, value, kind)
+        return self._check_value(name, value, kind)
 
     def many(self, name: str, kind: type[T]) -> tuple[T, ...]:
-        values = self._checked(name, self.values.get(name), list)
-        return tuple(self._checked(name, value, kind) for value in values)
+        values = self._check_value(name, self.values.get(name), list)
+        return tuple(self._check_value(name, value, kind) for value in values)
 
-    def _checked(self, name: str, value: Any, kind: type[T]) -> T:
+    def _check_value(self, name: str, value: Any, kind: type[T]) -> T:
         if name not in self.values:
             raise malformed(self.path, self.line, f"no field {name!r}")
         if type(value) is not kind:
             raise malformed(self.path, self.line, f"{name!r} should hold {kind.__name__}, not {value!r:.60}")
         if isinstance(value, str) and not _is_text(value):
-            raise malformed(self.path, self.line, f"{name!r} holds a lone surrogate")
+            raise malformed(self.path, self.line, f"{name!r} contains a lone surrogate")
         return value
 
 

@@ -1,6 +1,7 @@
-"""How well the rails tell attacks from what people ask: in one message, over a conversation, in documents, in answers.
+"""The suite `guard`: how well the rails tell attacks from ordinary text, in messages, conversations, documents and
+answers.
 
-Everything is judged through the pipeline's public calls at the thresholds of its preset; a text counts as caught where
+Everything is checked through the pipeline's public methods, at the thresholds of its preset. A text counts as caught if
 the pipeline would act on it."""
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from typing import Any, TypeVar
 from turnwise.conversation import Conversation
 from turnwise.errors import InputError
 from turnwise.evaluation import data
-from turnwise.evaluation.data import Dialogue, Judged
+from turnwise.evaluation.data import Dialogue, LabelledText
 from turnwise.evaluation.metrics import Tally, auc, mean, percentile
 from turnwise.evaluation.obfuscate import OBFUSCATIONS
-from turnwise.evaluation.suites import Progress, chosen, watched
+from turnwise.evaluation.suites import Progress, select_parts, with_progress
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.text import sentences
 from turnwise.turn.verify import verify
 from turnwise.types import Embedder, Source
 
-FALSE_ALARMS = 0.01  # of each benign family, at the threshold that families are compared at
-OBFUSCATED = 160  # attacks that are tried in every disguise
-DISGUISES = "obfuscation"
-STRUCTURED = {
+MAX_FALSE_ALARM_RATE = 0.01  # in each benign family, for the comparison at a common threshold
+OBFUSCATED_SAMPLE = 160  # about how many attacks are tried with each obfuscation
+OBFUSCATION_PART = "obfuscation"
+STRUCTURED_KINDS = {
     "EMAIL_ADDRESS": "e-mail",
     "PHONE_NUMBER": "phone",
     "CREDIT_CARD": "card",
@@ -44,40 +45,40 @@ Figures = dict[str, Any]
 def guard(
     folder: Path, only: tuple[str, ...], progress: Progress, pipeline: GuardrailPipeline, embedder: Embedder | None
 ) -> dict[str, Figures]:
-    """The figures by file, and beside them what each disguise of an attack costs in recall."""
-    files = data.guarded(folder)
+    """The figures by file, and what each obfuscation of an attack costs in recall."""
+    files = data.guard_files(folder)
     measures: dict[str, Callable[[Iterable[Any]], Figures]] = {
         "message": lambda rows: messages(rows, pipeline),
-        "composed": lambda rows: composed(rows, pipeline),
-        "dialogue": lambda rows: dialogues(rows, pipeline),
-        "passage": lambda rows: passages(rows, pipeline),
-        "leak": lambda rows: leaks(rows, pipeline),
-        "pii": lambda rows: private(rows, pipeline),
-        "grounding": lambda rows: grounded(rows, embedder),
+        "composed": lambda rows: composed_attacks(rows, pipeline),
+        "dialogue": lambda rows: whole_dialogues(rows, pipeline),
+        "passage": lambda rows: flagged_passages(rows, pipeline),
+        "leak": lambda rows: leaked_secrets(rows, pipeline),
+        "pii": lambda rows: personal_data(rows, pipeline),
+        "grounding": lambda rows: grounding(rows, embedder),
     }
 
-    def measured(name: str) -> Figures:
+    def measure(name: str) -> Figures:
         path, kind = files[name]
-        rows: Sequence[Any] = data.dialogues(path) if kind in ("composed", "dialogue") else data.judged(path)
-        return measures[kind](watched(rows, name, progress))
+        rows: Sequence[Any] = data.dialogues(path) if kind in ("composed", "dialogue") else data.labelled_texts(path)
+        return measures[kind](with_progress(rows, name, progress))
 
-    runs: dict[str, Callable[[], Figures]] = {name: partial(measured, name) for name in files}
+    runs: dict[str, Callable[[], Figures]] = {name: partial(measure, name) for name in files}
     attacks = next((path for path, kind in files.values() if kind == "message"), None)
     if attacks:
-        runs[DISGUISES] = lambda: disguised(data.judged(attacks), pipeline, progress)
-    return {name: run() for name, run in chosen(runs, only).items()}
+        runs[OBFUSCATION_PART] = lambda: obfuscated_attacks(data.labelled_texts(attacks), pipeline, progress)
+    return {name: run() for name, run in select_parts(runs, only).items()}
 
 
 # --- one message -------------------------------------------------------------------------------------------------
 
 
-def messages(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
-    """Recall by family of attack, false alarms by family of benign messages, and the time a check takes."""
-    seen: list[tuple[Judged, bool, float]] = []
+def messages(rows: Iterable[LabelledText], pipeline: GuardrailPipeline) -> Figures:
+    """Recall by family of attacks, false alarms by family of benign messages, and the time a check takes."""
+    seen: list[tuple[LabelledText, bool, float]] = []
     milliseconds = []
     for row in rows:
         started = time.perf_counter()
-        stopped, score = _judged(pipeline, row.text)
+        stopped, score = _check_message(pipeline, row.text)
         milliseconds.append(1000 * (time.perf_counter() - started))
         seen.append((row, stopped, score))
     attacks = [(row, stopped) for row, stopped, _ in seen if row.label]
@@ -95,8 +96,8 @@ def messages(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
     }
 
 
-def _judged(pipeline: GuardrailPipeline, text: str) -> tuple[bool, float]:
-    """Whether a message is stopped, and how sure the injection rail is; one that is refused unread is stopped too."""
+def _check_message(pipeline: GuardrailPipeline, text: str) -> tuple[bool, float]:
+    """Whether a message is stopped, and the score of the injection rail. A message rejected as bad input is stopped."""
     try:
         result = pipeline.check_input(text)
     except InputError:
@@ -106,13 +107,13 @@ def _judged(pipeline: GuardrailPipeline, text: str) -> tuple[bool, float]:
 
 
 def _threshold(scores: Iterable[tuple[str, float]]) -> float:
-    """The lowest score above which no benign family has more than its share of false alarms."""
-    ranked = {family: sorted(each, reverse=True) for family, each in _grouped(scores).items()}
-    return max((each[int(FALSE_ALARMS * len(each))] for each in ranked.values()), default=0.0)
+    """The lowest score above which no benign family exceeds the rate of false alarms."""
+    families = (sorted(each, reverse=True) for each in _group(scores).values())
+    return max((each[int(MAX_FALSE_ALARM_RATE * len(each))] for each in families), default=0.0)
 
 
-def _recalls(attacks: Sequence[tuple[Judged, bool]]) -> Figures:
-    """Recall by family and its mean over families; those with a language named are the multilingual ones."""
+def _recalls(attacks: Sequence[tuple[LabelledText, bool]]) -> Figures:
+    """Recall by family, and its mean over families. Families whose rows name a language are the multilingual ones."""
     families = _shares((row.source, stopped) for row, stopped in attacks)
     multilingual = {row.source for row, _ in attacks if row.language}
     return {
@@ -123,31 +124,33 @@ def _recalls(attacks: Sequence[tuple[Judged, bool]]) -> Figures:
     }
 
 
-def disguised(rows: Sequence[Judged], pipeline: GuardrailPipeline, progress: Progress) -> Figures:
-    """Of attacks that are stopped as they stand, the points of recall lost in each disguise. They are taken evenly from
-    the whole file."""
+def obfuscated_attacks(rows: Sequence[LabelledText], pipeline: GuardrailPipeline, progress: Progress) -> Figures:
+    """The percentage points of recall lost with each obfuscation, on attacks that are stopped without one. The attacks
+    are sampled evenly from the file."""
     attacks = [row.text for row in rows if row.label]
-    tried = attacks[:: max(1, len(attacks) // OBFUSCATED)]
-    plain = [text for text in watched(tried, f"{DISGUISES}: none", progress) if _judged(pipeline, text)[0]]
+    sample = with_progress(attacks[:: max(1, len(attacks) // OBFUSCATED_SAMPLE)], f"{OBFUSCATION_PART}: none", progress)
+    stopped = [text for text in sample if _check_message(pipeline, text)[0]]
     lost: Figures = {}
-    for name, hide in OBFUSCATIONS.items():
-        stopped = [_judged(pipeline, hide(text))[0] for text in watched(plain, f"{DISGUISES}: {name}", progress)]
-        lost[name] = 100 * (1 - mean(map(float, stopped))) if stopped else 0.0
-    return {"n": len(plain), "points_lost": lost, "most_points_lost": max(lost.values(), default=0.0)}
+    for name, obfuscate in OBFUSCATIONS.items():
+        texts = with_progress(stopped, f"{OBFUSCATION_PART}: {name}", progress)
+        caught = [_check_message(pipeline, obfuscate(text))[0] for text in texts]
+        lost[name] = 100 * (1 - mean(map(float, caught))) if caught else 0.0
+    return {"n": len(stopped), "points_lost": lost, "most_points_lost": max(lost.values(), default=0.0)}
 
 
 # --- conversations -----------------------------------------------------------------------------------------------
 
 
-def composed(rows: Iterable[Dialogue], pipeline: GuardrailPipeline) -> Figures:
-    """Attacks spread over a conversation: stopped where the attack comes or later, and the same message alone."""
+def composed_attacks(rows: Iterable[Dialogue], pipeline: GuardrailPipeline) -> Figures:
+    """Attacks spread over a conversation: the share stopped at the attack or later, and when the last message is
+    checked alone."""
     together, alone, early = [], [], []
     for row in rows:
-        at = min(row.attack_turn, row.last)
+        attack = min(row.attack_turn, row.last)
         stopped = stopped_at(row, pipeline)
-        together.append((row.source, any(place >= at for place in stopped)))
-        early.append(any(place < at for place in stopped))
-        alone.append((row.source, _judged(pipeline, row.turns[row.last].content)[0]))
+        together.append((row.source, any(index >= attack for index in stopped)))
+        early.append(any(index < attack for index in stopped))
+        alone.append((row.source, _check_message(pipeline, row.turns[row.last].content)[0]))
     return {
         "n": len(together),
         "recall": mean(float(caught) for _, caught in together),
@@ -160,15 +163,15 @@ def composed(rows: Iterable[Dialogue], pipeline: GuardrailPipeline) -> Figures:
     }
 
 
-def dialogues(rows: Iterable[Dialogue], pipeline: GuardrailPipeline) -> Figures:
-    """The share of conversations in which a message is blocked. Where some ask for harm, also by label and source, and
-    with every message judged as if it were the first."""
+def whole_dialogues(rows: Iterable[Dialogue], pipeline: GuardrailPipeline) -> Figures:
+    """The share of conversations in which a message is blocked. If some are harmful, also by label and source, and with
+    every message checked without its history."""
     together, alone = [], []
     for row in rows:
         together.append((row, bool(stopped_at(row, pipeline))))
         if row.label:
-            said = (turn.content for turn in row.turns if turn.role == "user")
-            alone.append((row, any(_judged(pipeline, text)[0] for text in said)))
+            texts = (turn.content for turn in row.turns if turn.role == "user")
+            alone.append((row, any(_check_message(pipeline, text)[0] for text in texts)))
     harmful = [(row, blocked) for row, blocked in together if row.label]
     benign = [(row, blocked) for row, blocked in together if not row.label]
     figures: Figures = {"n": len(together)}
@@ -187,21 +190,22 @@ def dialogues(rows: Iterable[Dialogue], pipeline: GuardrailPipeline) -> Figures:
 
 
 def stopped_at(row: Dialogue, pipeline: GuardrailPipeline) -> list[int]:
-    """The places of the messages that are blocked when a conversation is held turn by turn, its replies recorded."""
+    """The indexes of the messages that are blocked when a conversation is run turn by turn, with its recorded
+    replies."""
     conversation, stopped = Conversation(), []
-    for place, turn in enumerate(row.turns):
-        waits = bool(conversation.turns) and conversation.turns[-1].status == "pending"
+    for index, turn in enumerate(row.turns):
+        is_pending = bool(conversation.turns) and conversation.turns[-1].status == "pending"
         if turn.role == "user":
-            if waits:
-                conversation.add_response("")  # nobody answered, but it was said
-            if _blocked(pipeline, turn.content, conversation):
-                stopped.append(place)
-        elif waits:
+            if is_pending:
+                conversation.add_response("")  # two user messages in a row: keep the unanswered one
+            if _is_blocked(pipeline, turn.content, conversation):
+                stopped.append(index)
+        elif is_pending:
             conversation.add_response(turn.content)
     return stopped
 
 
-def _blocked(pipeline: GuardrailPipeline, text: str, conversation: Conversation) -> bool:
+def _is_blocked(pipeline: GuardrailPipeline, text: str, conversation: Conversation) -> bool:
     try:
         return pipeline.check_input(text, conversation).blocked
     except InputError:
@@ -211,8 +215,8 @@ def _blocked(pipeline: GuardrailPipeline, text: str, conversation: Conversation)
 # --- documents and answers ---------------------------------------------------------------------------------------
 
 
-def passages(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
-    """Passages with an instruction to the assistant hidden in them that are flagged, and clean ones that are."""
+def flagged_passages(rows: Iterable[LabelledText], pipeline: GuardrailPipeline) -> Figures:
+    """The share of passages with a hidden instruction to the assistant that are flagged, and that of clean ones."""
     seen = [(row, pipeline.check_passage(row.text).action != "allow") for row in rows]
     planted = [(row, flagged) for row, flagged in seen if row.label]
     clean = [(row, flagged) for row, flagged in seen if not row.label]
@@ -226,13 +230,13 @@ def passages(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
     }
 
 
-def leaks(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
-    """Answers that give a secret away and are acted on, and answers that do not and are: by what the pipeline does
-    where it knows the secret and does not where it knows of none."""
+def leaked_secrets(rows: Iterable[LabelledText], pipeline: GuardrailPipeline) -> Figures:
+    """The share of answers caught that reveal a secret, and of those that do not. An answer is caught if the pipeline
+    acts differently on it once it knows the secret."""
     seen = []
     for row in rows:
-        told, untold = pipeline.check_output(row.text, canaries=(row.secret,)), pipeline.check_output(row.text)
-        seen.append((row, (told.action, told.sanitized) != (untold.action, untold.sanitized)))
+        knowing, unknowing = pipeline.check_output(row.text, canaries=(row.secret,)), pipeline.check_output(row.text)
+        seen.append((row, (knowing.action, knowing.sanitized) != (unknowing.action, unknowing.sanitized)))
     return {
         "n": len(seen),
         "recall": mean(float(found) for row, found in seen if row.label),
@@ -240,9 +244,9 @@ def leaks(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
     }
 
 
-def private(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
-    """Recall of structured personal data by kind, a hit being any overlap, and how much of what is found is labelled as
-    something personal."""
+def personal_data(rows: Iterable[LabelledText], pipeline: GuardrailPipeline) -> Figures:
+    """Recall of structured personal data by kind (any overlap is a hit), and the share of what is found that is
+    labelled as personal."""
     hits: dict[str, list[bool]] = defaultdict(list)
     found = Tally()
     count = 0
@@ -251,16 +255,16 @@ def private(rows: Iterable[Judged], pipeline: GuardrailPipeline) -> Figures:
         details = pipeline.check_output(row.text).details
         spans = [(span.start, span.end) for span in details["pii"].spans] if "pii" in details else []
         for kind, start, end in row.spans:
-            if kind in STRUCTURED:
-                hits[STRUCTURED[kind]].append(_overlaps((start, end), spans))
+            if kind in STRUCTURED_KINDS:
+                hits[STRUCTURED_KINDS[kind]].append(_overlaps((start, end), spans))
         labelled = [(start, end) for _, start, end in row.spans]
         found += Tally(sum(_overlaps(span, labelled) for span in spans), len(spans))
-    recalls = {kind: mean(map(float, hits[kind])) for kind in STRUCTURED.values() if kind in hits}
+    recalls = {kind: mean(map(float, hits[kind])) for kind in STRUCTURED_KINDS.values() if kind in hits}
     return {"n": count, "recall": recalls, "macro_recall": mean(recalls.values()), "precision": found.precision}
 
 
-def grounded(rows: Iterable[Judged], embedder: Embedder | None) -> Figures:
-    """How well the check of an answer against its passage tells ungrounded answers from grounded ones."""
+def grounding(rows: Iterable[LabelledText], embedder: Embedder | None) -> Figures:
+    """How well checking an answer against its passage tells ungrounded answers from grounded ones."""
     seen = []
     for row in rows:
         passage = Source(1, 1, "", "", "", None, row.context, "")
@@ -279,12 +283,12 @@ def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
     return any(start < span[1] and span[0] < end for start, end in others)
 
 
-def _shares(judged: Iterable[tuple[str, bool]]) -> dict[str, float]:
-    """The share of what was acted on, by group."""
-    return {group: mean(map(float, each)) for group, each in sorted(_grouped(judged).items())}
+def _shares(outcomes: Iterable[tuple[str, bool]]) -> dict[str, float]:
+    """The share of true outcomes, by group."""
+    return {group: mean(map(float, each)) for group, each in sorted(_group(outcomes).items())}
 
 
-def _grouped(pairs: Iterable[tuple[Key, T]]) -> Mapping[Key, list[T]]:
+def _group(pairs: Iterable[tuple[Key, T]]) -> Mapping[Key, list[T]]:
     groups: dict[Key, list[T]] = defaultdict(list)
     for group, value in pairs:
         groups[group].append(value)

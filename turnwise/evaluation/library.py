@@ -1,4 +1,4 @@
-"""The collections of a benchmark as libraries of the product, kept in a cache: embedding one can take an hour."""
+"""Benchmark collections as libraries of the product. They are cached, because embedding one can take an hour."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _PARAGRAPH = re.compile(r"\S.*?(?=\s*(?:\n[ \t]*\n|\Z))", re.S)
 
 
 class Libraries:
-    """Opens collections as indexes, ready to search. What was indexed before is found by its content and embedder, so
-    a second run is quick, and one that was stopped goes on where it was."""
+    """Opens collections as indexes, ready to search. The cache is keyed by content and embedder, so a second run is
+    fast, and an interrupted one continues where it stopped."""
 
     def __init__(self, cache: Path, embedder: Embedder, progress: Progress) -> None:
         self._cache = cache
@@ -33,8 +33,8 @@ class Libraries:
 
     @contextmanager
     def of_passages(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
-        """An index of entries that are passages already; a passage's source is its id."""
-        rows = [_ready(entry) for entry in entries]
+        """An index in which each entry is one passage; a passage's source is its id."""
+        rows = [_as_passage(entry) for entry in entries]
         with self._open(name, _digest_of(rows)) as index:
             if index.counts().documents < len(rows):
                 index.put(rows)
@@ -43,8 +43,8 @@ class Libraries:
 
     @contextmanager
     def of_documents(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
-        """An index of entries that are cut into passages, which carry their offsets in the entry's text."""
-        documents = [_divided(entry) for entry in entries]
+        """An index of entries that are cut into passages; these have their offsets in the entry's text."""
+        documents = [_as_chunks(entry) for entry in entries]
         with self._open(name, _digest_of(documents)) as index:
             index.put(documents)
             self._embed(name, index)
@@ -52,8 +52,8 @@ class Libraries:
 
     @contextmanager
     def _open(self, name: str, digest: str) -> Iterator[EmbeddedIndex]:
-        # The two ways of embedding passages share a name, since a library may hold vectors of both; here they are told
-        # apart, to be compared.
+        # The two passage embedders share a name, because a library may hold vectors from both; here they are kept
+        # apart, to compare them.
         way = "-quick" if isinstance(self._embedder, QuickEmbedder) else ""
         folder = self._cache / f"{name.replace('/', '-')}-{digest}-{self._embedder.name}{way}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,29 +67,29 @@ class Libraries:
         embed_pending(index, lambda _, done, total: self._progress(f"{name} embedding", done, total))
 
 
-def whole(title: str, text: str) -> Parsed:
-    """A plain text as the chunker takes it. Nothing in it is moved: gold spans are offsets in it."""
+def plain_text_document(title: str, text: str) -> Parsed:
+    """A plain text as input for the chunker. Offsets stay as they are, because gold spans refer to them."""
     return Parsed(title, text, tuple(Block(*paragraph.span()) for paragraph in _PARAGRAPH.finditer(text)))
 
 
 def _title(entry: Entry) -> str:
-    """The title, or what Doc2Dial has instead: an id that begins with it."""
+    """The title; in Doc2Dial, which has none, ids begin with it."""
     return entry.title.strip() or entry.id.split("#")[0]
 
 
 def _body(entry: Entry) -> str:
-    """The text without the title that some corpora repeat at its beginning: the index has it already."""
+    """The text without the title that some corpora repeat at its start; the index stores the title separately."""
     title = entry.title.strip()
     return entry.text.strip().removeprefix(title).strip() or entry.text
 
 
-def _ready(entry: Entry) -> Document:
+def _as_passage(entry: Entry) -> Document:
     title, text = clean(entry.title), clean(_body(entry))
     return Document(entry.id, title, _digest([title, text]), (Chunk(text, end=len(text)),))
 
 
-def _divided(entry: Entry) -> Document:
-    chunks = tuple(chunk(whole(_title(entry), entry.text)))
+def _as_chunks(entry: Entry) -> Document:
+    chunks = tuple(chunk(plain_text_document(_title(entry), entry.text)))
     return Document(entry.id, _title(entry), _digest([(each.text, each.start) for each in chunks]), chunks)
 
 

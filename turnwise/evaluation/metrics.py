@@ -1,4 +1,4 @@
-"""The metrics of the benchmarks, as plain functions on values. A share of nothing is 0, and so is an empty ranking."""
+"""The metrics of the benchmarks, as plain functions. A share of nothing is 0, as is the score of an empty ranking."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from turnwise.text import content_stems
 
 # --- rankings ----------------------------------------------------------------------------------------------------
 
+REPEATING_SHARE = 0.13  # of an answer's 4-grams; 95% of human-written answers stay below
+
 Score = Callable[[Sequence[object], AbstractSet[object]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measure of a ranking against what is relevant. It is its printed name: ndcg(5) == ndcg(5), "ndcg@5"."""
+    """A measure of a ranking against the relevant items. Metrics compare by name: ndcg(5) is "ndcg@5"."""
 
     name: str
     score: Score = field(compare=False, repr=False)
@@ -34,7 +36,7 @@ class Metric:
 
 
 def ndcg(k: int) -> Metric:
-    """Normalised discounted cumulative gain of the first k; a passage is relevant or it is not."""
+    """Normalised discounted cumulative gain of the first k, with binary relevance."""
 
     def score(ranking: Sequence[object], relevant: AbstractSet[object]) -> float:
         gained = sum(_discount(rank) for rank, item in enumerate(ranking[:k]) if item in relevant)
@@ -44,12 +46,12 @@ def ndcg(k: int) -> Metric:
 
 
 def recall(k: int) -> Metric:
-    """The share of the relevant that is among the first k."""
+    """The share of the relevant items that are among the first k."""
     return Metric(f"recall@{k}", lambda ranking, relevant: len(relevant & set(ranking[:k])) / len(relevant))
 
 
 def mrr(k: int) -> Metric:
-    """One over the rank of the first relevant of the first k."""
+    """The reciprocal rank of the first relevant item among the first k."""
 
     def score(ranking: Sequence[object], relevant: AbstractSet[object]) -> float:
         return next((1 / rank for rank, item in enumerate(ranking[:k], 1) if item in relevant), 0.0)
@@ -66,7 +68,7 @@ def _discount(rank: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many were predicted, how many were expected, and how many of them are the same."""
+    """How many items were predicted, how many were expected, and how many are in both."""
 
     right: int = 0
     predicted: int = 0
@@ -89,7 +91,7 @@ class Tally:
 
 
 def decisions(predicted: Sequence[bool], expected: Sequence[bool]) -> dict[str, float]:
-    """Accuracy, and precision, recall and F1 of saying yes."""
+    """Accuracy, and precision, recall and F1 of the positive class."""
     pairs = list(zip(predicted, expected, strict=True))
     tally = Tally(sum(p and e for p, e in pairs), sum(predicted), sum(expected))
     return {
@@ -101,18 +103,18 @@ def decisions(predicted: Sequence[bool], expected: Sequence[bool]) -> dict[str, 
 
 
 def auc(scores: Sequence[float], labels: Sequence[bool]) -> float:
-    """The chance that a yes scores above a no, ties counting half: the area under the ROC curve."""
+    """The area under the ROC curve: the chance that a positive scores above a negative, with ties counting half."""
     ranked = sorted(zip(scores, labels, strict=True))
     below, wins = 0, 0.0
     for _, tied in groupby(ranked, key=itemgetter(0)):
-        said = [label for _, label in tied]
-        wins += sum(said) * (below + said.count(False) / 2)
-        below += said.count(False)
+        tied_labels = [label for _, label in tied]
+        wins += sum(tied_labels) * (below + tied_labels.count(False) / 2)
+        below += tied_labels.count(False)
     return _ratio(wins, below * sum(labels))
 
 
 def added_terms(question: str, rewrite: str) -> set[str]:
-    """The stems a rewrite has and the question has not; stop words do not count. Copying the question adds none."""
+    """The stems that are in the rewrite but not in the question, without stop words."""
     return content_stems(rewrite) - content_stems(question)
 
 
@@ -121,19 +123,24 @@ def overlap(predicted: AbstractSet[str], expected: AbstractSet[str]) -> Tally:
 
 
 def rouge1_recall(candidate: str, reference: str) -> float:
-    """The share of the reference's words that the candidate has, each as often as it occurs in both."""
+    """The share of the reference's words that are also in the candidate, counting repetitions."""
     wanted = Counter(_tokens(reference))
     return _ratio((wanted & Counter(_tokens(candidate))).total(), wanted.total())
 
 
-def repeated(answer: str, earlier: Iterable[str], n: int = 4) -> float:
-    """The share of an answer's runs of n words that an earlier answer holds."""
-    said = {run for text in earlier for run in _runs(text, n)}
-    own = _runs(answer, n)
-    return _ratio(sum(run in said for run in own), len(own))
+def repeats(answer: str, earlier: Iterable[str]) -> bool:
+    """Whether an answer repeats too much of earlier ones."""
+    return repeated_share(answer, earlier) > REPEATING_SHARE
 
 
-def _runs(text: str, n: int) -> list[tuple[str, ...]]:
+def repeated_share(answer: str, earlier: Iterable[str], n: int = 4) -> float:
+    """The share of an answer's n-grams that are in an earlier answer."""
+    known = {ngram for text in earlier for ngram in _ngrams(text, n)}
+    own = _ngrams(answer, n)
+    return _ratio(sum(ngram in known for ngram in own), len(own))
+
+
+def _ngrams(text: str, n: int) -> list[tuple[str, ...]]:
     tokens = _tokens(text)
     return [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
 
@@ -146,24 +153,24 @@ def _tokens(text: str) -> list[str]:
 
 
 def mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return _ratio(math.fsum(listed), len(listed))
+    numbers = list(values)
+    return _ratio(math.fsum(numbers), len(numbers))
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value below which that per cent of the values lie, between two values where it falls between them."""
+    """The percentile of the values, with linear interpolation."""
     if not values:
         return 0.0
     ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    low = int(place)
+    position = (len(ordered) - 1) * percent / 100
+    low = int(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean, and between what bounds it would lie in 95 of 100 samples like this one."""
+    """A mean with its 95% confidence interval."""
 
     mean: float
     low: float
@@ -171,16 +178,16 @@ class Interval:
 
 
 def paired_bootstrap(groups: Sequence[Sequence[float]], samples: int = 2000, seed: int = 0) -> Interval:
-    """The mean of differences, with its interval by drawing whole groups (the conversations they belong to) again and
-    again: turns of one conversation are no independent witnesses. The same groups give the same interval."""
-    drawn = Random(seed)
+    """The mean of the differences, with a bootstrap interval. Whole groups (conversations) are resampled, because the
+    turns of one conversation are not independent. The same groups give the same interval."""
+    random = Random(seed)
     sums = [(math.fsum(group), len(group)) for group in groups if group]
     if not sums:
         return Interval(0.0, 0.0, 0.0)
     means = []
     for _ in range(samples):
-        chosen = drawn.choices(sums, k=len(sums))
-        means.append(math.fsum(total for total, _ in chosen) / sum(count for _, count in chosen))
+        sample = random.choices(sums, k=len(sums))
+        means.append(math.fsum(total for total, _ in sample) / sum(count for _, count in sample))
     overall = math.fsum(total for total, _ in sums) / sum(count for _, count in sums)
     return Interval(overall, percentile(means, 2.5), percentile(means, 97.5))
 

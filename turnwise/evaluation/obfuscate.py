@@ -1,5 +1,5 @@
-"""Ways to hide the words of a text from a rail that only reads it as it stands. The evaluation measures what each costs
-in recall; a reading must undo them all."""
+"""Ways to hide the words of a text from a rail that only reads it literally. The evaluation measures what each costs in
+recall; the guard's reading must undo them all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mathematical(text: str) -> str:
 
 
 def tags(text: str) -> str:
-    """The ASCII of a text as tag characters, which do not show, behind a harmless word."""
+    """The text as invisible tag characters, after a harmless word."""
     return "Hello" + "".join(chr(0xE0000 + ord(each)) if " " <= each <= "~" else each for each in text)
 
 
@@ -55,7 +55,7 @@ def combining(text: str) -> str:
 
 
 def homoglyphs(text: str) -> str:
-    """Every other letter that has a Cyrillic look-alike as that."""
+    """Cyrillic look-alikes at every other position."""
     return "".join(each.translate(_HOMOGLYPHS) if at % 2 else each for at, each in enumerate(text))
 
 
@@ -64,7 +64,7 @@ def leet(text: str) -> str:
 
 
 def spacing(text: str) -> str:
-    """A blank between letters, and three between words."""
+    """A space between letters, and three between words."""
     return "   ".join(" ".join(word) for word in text.split())
 
 
@@ -77,7 +77,7 @@ def hyphenated(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """Bold from the second letter of each longer word to the one before its last."""
+    """The inside of each longer word in bold."""
     words = text.split(" ")
     return " ".join(f"{word[:2]}<b>{word[2:-1]}</b>{word[-1]}" if len(word) > 3 else word for word in words)
 
@@ -87,16 +87,16 @@ def emphasis(text: str) -> str:
     return " ".join(f"{word[:2]}**{word[2:-1]}**{word[-1]}" if len(word) > 3 else word for word in words)
 
 
-def base_64(text: str) -> str:
+def base64_text(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def base_64_of_urls(text: str) -> str:
+def base64_urlsafe(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def base_64_in_lines(text: str) -> str:
-    return "\n".join(textwrap.wrap(base_64(text), 40))
+def base64_lines(text: str) -> str:
+    return "\n".join(textwrap.wrap(base64_text(text), 40))
 
 
 def hexadecimal(text: str) -> str:
@@ -107,7 +107,7 @@ def url(text: str) -> str:
     return "".join(f"%{value:02X}" for value in text.encode())
 
 
-def url_of_blanks(text: str) -> str:
+def url_quoted(text: str) -> str:
     return quote(text, safe="")
 
 
@@ -115,7 +115,7 @@ def entities(text: str) -> str:
     return "".join(f"&#{ord(each)};" for each in text)
 
 
-def entities_of_signs(text: str) -> str:
+def html_escaped(text: str) -> str:
     return html.escape(text).replace(" ", "&nbsp;")
 
 
@@ -133,7 +133,7 @@ def backwards(text: str) -> str:
 
 def nested(text: str) -> str:
     """Base64 of base64, percent-encoded."""
-    return quote(base_64(base_64(text)), safe="")
+    return quote(base64_text(base64_text(text)), safe="")
 
 
 OBFUSCATIONS: Mapping[str, Obfuscation] = {
@@ -152,14 +152,14 @@ OBFUSCATIONS: Mapping[str, Obfuscation] = {
     "hyphenated": hyphenated,
     "markup": markup,
     "emphasis": emphasis,
-    "base64": base_64,
-    "base64, url-safe": base_64_of_urls,
-    "base64, in lines": base_64_in_lines,
+    "base64": base64_text,
+    "base64, url-safe": base64_urlsafe,
+    "base64, in lines": base64_lines,
     "hex": hexadecimal,
     "url": url,
-    "url, blanks": url_of_blanks,
+    "url, blanks": url_quoted,
     "html": entities,
-    "html, blanks": entities_of_signs,
+    "html, blanks": html_escaped,
     "escapes": escapes,
     "rot13": rot13,
     "reversed": backwards,

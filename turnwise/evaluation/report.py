@@ -6,7 +6,7 @@ from typing import Any
 
 
 def table(result: dict[str, Any]) -> str:
-    """One line a file (and a way of asking, where there are several), one column a metric."""
+    """One line per file (and per way of asking, if there are several), one column per metric."""
     lines = [(name, figures) for key, value in result.items() for name, figures in _lines(key, value)]
     columns = list(dict.fromkeys(column for _, figures in lines for column in figures))
     cells = [["", *columns]]
@@ -21,7 +21,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def tree(result: dict[str, Any], depth: int = 0) -> str:
-    """Figures within figures, one a line, each under what it belongs to."""
+    """Nested figures, one per line, indented by depth."""
     lines = []
     for name, value in result.items():
         if isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""How well a search finds what answers a turn: by the question alone, by a given rewrite, and as the product does."""
+"""The suite `retrieval`: how well a search finds what answers a turn, by the question alone, by a given rewrite, and as
+the product searches."""
 
 from __future__ import annotations
 
@@ -10,27 +11,27 @@ from pathlib import Path
 from turnwise.evaluation import data
 from turnwise.evaluation.library import Libraries
 from turnwise.evaluation.metrics import Metric, mean, mrr, ndcg, recall
-from turnwise.evaluation.suites import Figures, Product, Progress, chosen, watched
+from turnwise.evaluation.suites import Figures, Product, Progress, select_parts, with_progress
 from turnwise.types import Embedder, Hit, Index, Passage, SearchQuery
 
 log = logging.getLogger(__name__)
 
 Way = Callable[[data.Question, Index], list[Hit]]
 ByWay = dict[str, Figures]
-DEPTH = 10
-MEAN_OF = ("clapnq", "cloud", "fiqa")  # MTRAG's large domains; govt is for relative use only
+TOP_PASSAGES = 10
+LARGE_DOMAINS = ("clapnq", "cloud", "fiqa")  # MTRAG's large domains; govt is for relative use only
 
 
 def retrieval(
     folder: Path, only: tuple[str, ...], progress: Progress, cache: Path, embedder: Embedder, product: Product
 ) -> dict[str, ByWay]:
-    """Figures by collection and by way of asking, with the mean over the large domains of passages."""
+    """Figures by collection and by way of asking, with the mean over the large domains."""
     libraries = Libraries(cache, embedder, progress)
     figures: dict[str, ByWay] = {}
-    for name, part in chosen(_parts(folder), only).items():
+    for name, part in select_parts(_parts(folder), only).items():
         figures[name] = part(name, libraries, product, progress)
     for name in dict.fromkeys(name.split("/")[0] for name in figures if "/" in name):
-        large = [figures[f"{name}/{domain}"] for domain in MEAN_OF if f"{name}/{domain}" in figures]
+        large = [figures[f"{name}/{domain}"] for domain in LARGE_DOMAINS if f"{name}/{domain}" in figures]
         if large:
             figures[f"{name}/mean"] = _mean(large)
     return figures
@@ -59,13 +60,13 @@ def _parts(folder: Path) -> dict[str, Part]:
 
 
 def _ways(product: Product, **asking: Callable[[data.Question], str]) -> dict[str, Way]:
-    """Searches for what each makes of a question, and the product's own."""
+    """Searches by the text that each of `asking` makes of a question, and the product's own search."""
 
     def searches(ask: Callable[[data.Question], str]) -> Way:
-        return lambda asked, index: product.find(SearchQuery(ask(asked)), DEPTH, index)
+        return lambda asked, index: product.find(SearchQuery(ask(asked)), TOP_PASSAGES, index)
 
     def own(asked: data.Question, index: Index) -> list[Hit]:
-        return product.finds(asked, DEPTH, index)
+        return product.find_for_turn(asked, TOP_PASSAGES, index)
 
     return {name: searches(ask) for name, ask in asking.items()} | {"turnwise": own}
 
@@ -79,11 +80,11 @@ def _given_rewrite(asked: data.Question) -> str:
 
 
 def _whole_history(asked: data.Question) -> str:
-    said = [message.content for message in asked.history if message.role == "user"]
-    return " ".join([*said, asked.question])
+    earlier = [message.content for message in asked.history if message.role == "user"]
+    return " ".join([*earlier, asked.question])
 
 
-# --- what they find ----------------------------------------------------------------------------------------------
+# --- scoring -----------------------------------------------------------------------------------------------------
 
 
 def _passages(
@@ -94,21 +95,21 @@ def _passages(
     product: Product,
     progress: Progress,
 ) -> ByWay:
-    """A passage is found by its id."""
+    """Figures for a domain of passages, which are identified by their ids."""
     ways = _ways(product, last_turn=_last_turn, given_rewrite=_given_rewrite)
     if not any(query.asked.rewrite for query in queries):
         del ways["given_rewrite"]
     figures = {}
     with libraries.of_passages(name, data.entries(corpus)) as index:
         for way, find in ways.items():
-            asked = watched(queries, f"{name} {way}", progress)
+            asked = with_progress(queries, f"{name} {way}", progress)
             found = [[hit.passage.source for hit in find(query.asked, index)] for query in asked]
             figures[way] = _passage_figures(queries, found)
     return figures
 
 
 def _passage_figures(queries: Sequence[data.PassageQuery], found: Sequence[list[str]]) -> Figures:
-    """The figures over all turns, first and later ones; those of no turn at all are left out."""
+    """The figures over all, first and later turns; those without any turn are left out."""
     scored = list(zip(queries, found, strict=True))
     turns = {
         "": scored,
@@ -137,12 +138,12 @@ def _documents(
     product: Product,
     progress: Progress,
 ) -> ByWay:
-    """The gold is found once a passage of its document overlaps one of its spans."""
+    """Figures for a collection of documents. A gold span counts as found if a passage of its document overlaps it."""
     ways = _ways(product, last_turn=_last_turn, whole_history=_whole_history)
     figures: ByWay = {}
     with libraries.of_documents(name, data.entries(documents)) as index:
         for way, find in ways.items():
-            asked = watched(queries, f"{name} {way}", progress)
+            asked = with_progress(queries, f"{name} {way}", progress)
             found = [[overlaps(hit.passage, query) for hit in find(query.asked, index)] for query in asked]
             figures[way] = {"n": len(queries)} | {
                 str(metric): mean(metric(ranking, {True}) for ranking in found) for metric in (recall(5), mrr(10))
@@ -157,7 +158,7 @@ def overlaps(passage: Passage, query: data.SpanQuery) -> bool:
 
 
 def _mean(domains: list[ByWay]) -> ByWay:
-    """Each figure's mean over the domains that have it; their turns added up."""
+    """The mean of each figure over the domains that have it, and the total number of turns."""
     figures: ByWay = {}
     for way in dict.fromkeys(way for domain in domains for way in domain):
         by_domain = [domain[way] for domain in domains if way in domain]

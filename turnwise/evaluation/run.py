@@ -11,9 +11,9 @@ from turnwise.config import Settings
 from turnwise.errors import BadRequest
 from turnwise.evaluation.suites import Product, Progress, condense, followup
 
-LONGEST = 1_000_000  # characters of a message that rails are tried on
+MAX_MESSAGE_CHARS = 1_000_000  # for the guard suite: obfuscation makes texts long
 SUITES = ("followup", "condense", "retrieval", "answer", "repetition", "guard")
-OF_REPETITION = ("n", "repeating_turns", "definition_openings")
+REPETITION_FIGURES = ("n", "repeating_turns", "definition_openings")
 
 
 def run(
@@ -22,35 +22,35 @@ def run(
     *,
     cache: Path | None = None,
     only: tuple[str, ...] = (),
-    progress: Progress = lambda _what, _done, _total: None,
+    progress: Progress = lambda _task, _done, _total: None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
     """The figures of a suite on the files of a folder, keyed by file and metric, as `--json` prints them.
 
-    `only` names parts to run (rewrite/cast20, cast20 or rewrite). `cache` keeps what retrieval has indexed, so that a
-    second run is quick and one that was stopped goes on where it was.
+    `only` names parts to run (rewrite/cast20, cast20 or rewrite). `cache` is the folder for indexed collections, which
+    makes a second run fast and lets an interrupted one continue.
     """
     settings = settings or Settings()
-    if suite == "all":  # an answer's figures hold those of repetition
-        whole = [each for each in SUITES if each != "repetition"]
-        return {each: run(each, data, cache=cache, only=only, progress=progress, settings=settings) for each in whole}
+    if suite == "all":
+        names = [each for each in SUITES if each != "repetition"]  # its figures are part of `answer`
+        return {each: run(each, data, cache=cache, only=only, progress=progress, settings=settings) for each in names}
     from turnwise.app import embedder_of, guard_of, passage_embedder, reranker_of, senses_of
 
     embedder = embedder_of(settings)
     if suite == "guard":
         from turnwise.evaluation.guard import guard
 
-        rails = guard_of(dataclasses.replace(settings, max_message=LONGEST), embedder)  # a disguise makes a text long
-        return _rounded(guard(data, only, progress, rails, embedder))
+        rails = guard_of(dataclasses.replace(settings, max_message=MAX_MESSAGE_CHARS), embedder)
+        return _round(guard(data, only, progress, rails, embedder))
     product = Product(settings, senses_of(settings, embedder), reranker_of(settings))
     if suite == "followup":
-        return _rounded(followup(data, only, progress, product))
+        return _round(followup(data, only, progress, product))
     if suite == "condense":
-        return _rounded(condense(data, only, progress, product))
+        return _round(condense(data, only, progress, product))
     if suite == "retrieval":
         from turnwise.evaluation.retrieval import retrieval
 
-        return _rounded(
+        return _round(
             retrieval(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
         )
     if suite in ("answer", "repetition"):
@@ -58,9 +58,9 @@ def run(
 
         figures = answer(data, only, progress, cache or cache_folder(), passage_embedder(settings, embedder), product)
         if suite == "repetition":
-            talks = {name: found for name, found in figures.items() if "repeating_turns" in found}
-            figures = {name: {each: found[each] for each in OF_REPETITION} for name, found in talks.items()}
-        return _rounded(figures)
+            talks = {name: part for name, part in figures.items() if "repeating_turns" in part}
+            figures = {name: {each: part[each] for each in REPETITION_FIGURES} for name, part in talks.items()}
+        return _round(figures)
     raise BadRequest(f"There is no suite {suite!r}.", f"The suites are {', '.join(SUITES)}, transcripts and all.")
 
 
@@ -68,8 +68,8 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "eval"
 
 
-def _rounded(figures: dict[str, Any]) -> dict[str, Any]:
+def _round(figures: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: _rounded(value) if isinstance(value, dict) else round(value, 4) if isinstance(value, float) else value
+        name: _round(value) if isinstance(value, dict) else round(value, 4) if isinstance(value, float) else value
         for name, value in figures.items()
     }

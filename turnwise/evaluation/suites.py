@@ -1,4 +1,4 @@
-"""How well the product's own stages decide what is a follow-up, and how well they make it stand alone."""
+"""The suites `followup` and `condense`: how well follow-ups are recognised, and rewritten to stand alone."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from turnwise.types import Condensed, Hit, Index, IndexSearch, Message, Reranker
 
 T = TypeVar("T")
 Figures = dict[str, float]
-SWITCHES = 6  # parts of a file that an opening question is put behind conversations of, but for its own
-Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, and how much there is
+SWITCH_PARTS = 6  # each opening question is put after conversations from the other parts of its file
+Progress = Callable[[str, int, int], None]  # task, done, total
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The stages under test, with all that they work with in the product."""
+    """The stages under test, with the settings and models they use in the product."""
 
     settings: Settings
     senses: Senses
@@ -39,8 +39,8 @@ class Product:
     def condense(self, message: str, history: Sequence[Message]) -> Condensed:
         return condense_stage(message, history, self.understand(message, history))
 
-    def finds(self, asked: data.Question, k: int, index: Index) -> list[Hit]:
-        """What a turn finds for a question, with all that the conversation before it tells."""
+    def find_for_turn(self, asked: data.Question, k: int, index: Index) -> list[Hit]:
+        """What a turn finds for a question, using its history as the product does."""
         message, history = asked.question, asked.history
         understood = self.understand(message, history)
         condensed = condense_stage(message, history, understood)
@@ -54,26 +54,26 @@ class Product:
 def followup(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:
     """Accuracy, precision, recall and F1 by file: of "needs its context", or of "changes the topic"."""
     figures = {}
-    for name, path in chosen(data.labelled(folder), only).items():
+    for name, path in select_parts(data.followup_files(folder), only).items():
         shifts = "shift" in data.first_row(path)
         cases = _turns(path) if shifts else _questions(path)
         predicted = [
             product.understand(message, history).follow_up.is_follow_up != shifts
-            for message, history, _ in watched(cases, name, progress)
+            for message, history, _ in with_progress(cases, name, progress)
         ]
         figures[name] = {"n": len(cases), **decisions(predicted, [expected for _, _, expected in cases])}
     return figures
 
 
 def condense(folder: Path, only: tuple[str, ...], progress: Progress, product: Product) -> dict[str, Figures]:
-    """What condensing adds beside what a person added, by file, and the time understanding and condensing take."""
+    """The terms that condensing adds compared with a human rewrite, by file, and the time it takes."""
     return {
-        name: _condensing(data.questions(path, "rewrite"), name, progress, product)
-        for name, path in chosen(data.rewritten(folder), only).items()
+        name: _condense_figures(data.questions(path, "rewrite"), name, progress, product)
+        for name, path in select_parts(data.rewrite_files(folder), only).items()
     }
 
 
-Case = tuple[str, tuple[Message, ...], bool]  # a message, what was said before it, and the label
+Case = tuple[str, tuple[Message, ...], bool]  # message, history, label
 
 
 def _questions(path: Path) -> list[Case]:
@@ -87,24 +87,24 @@ def _questions(path: Path) -> list[Case]:
 def _turns(path: Path) -> list[Case]:
     """Every turn but the first of every talk, and whether it changes the topic."""
     return [
-        (talk.turns[i], said_before(talk.turns, i), talk.shift[i])
+        (talk.turns[i], history_before(talk.turns, i), talk.shift[i])
         for talk in data.talks(path)
         for i in range(1, len(talk.turns))
     ]
 
 
-def said_before(turns: Sequence[str], i: int) -> tuple[Message, ...]:
-    """The turns before the i-th, of two people who take turns; the i-th is the user's."""
+def history_before(turns: Sequence[str], i: int) -> tuple[Message, ...]:
+    """The turns before the i-th as messages of two alternating speakers; the i-th is the user's."""
     return tuple(Message("assistant" if (i - j) % 2 else "user", text) for j, text in enumerate(turns[:i]))
 
 
-def _condensing(questions: list[data.Question], name: str, progress: Progress, product: Product) -> Figures:
+def _condense_figures(questions: list[data.Question], name: str, progress: Progress, product: Product) -> Figures:
     asked = [each for each in questions if each.turn > 1]
     terms = Tally()
     rouge: list[float] = []
     false_changes: list[float] = []
     milliseconds: list[float] = []
-    for one in watched(asked, name, progress):
+    for one in with_progress(asked, name, progress):
         started = time.perf_counter()
         condensed = product.condense(one.question, one.history)
         milliseconds.append(1000 * (time.perf_counter() - started))
@@ -120,42 +120,44 @@ def _condensing(questions: list[data.Question], name: str, progress: Progress, p
         "added_term_f1": terms.f1,
         "rouge1_recall": mean(rouge),
         "false_change_rate": mean(false_changes),
-        **_switched(questions, product),
+        **_switch_figures(questions, product),
         "p50_ms": percentile(milliseconds, 50),
         "p95_ms": percentile(milliseconds, 95),
     }
 
 
-def _switched(questions: Sequence[data.Question], product: Product) -> Figures:
-    """The share of opening questions that are changed after the history of another conversation of the file, each after
-    several, and how many such pairs there are."""
-    first = [place for place, each in enumerate(questions) if each.turn == 1]
-    longest = [questions[end - 1].history for end in (*first[1:], len(questions))] if first else []
-    apart = {len(first) * step // SWITCHES for step in range(1, SWITCHES)} - {0}
-    pairs = [(questions[place].question, longest[n - far]) for n, place in enumerate(first) for far in sorted(apart)]
+def _switch_figures(questions: Sequence[data.Question], product: Product) -> Figures:
+    """Put each opening question after the histories of several other conversations of the file: the share of these
+    questions that condensing changes, though it should not, and how many such pairs there are."""
+    openings = [position for position, each in enumerate(questions) if each.turn == 1]
+    histories = [questions[end - 1].history for end in (*openings[1:], len(questions))] if openings else []
+    distances = {len(openings) * step // SWITCH_PARTS for step in range(1, SWITCH_PARTS)} - {0}
+    pairs = [
+        (questions[position].question, histories[n - distance])
+        for n, position in enumerate(openings)
+        for distance in sorted(distances)
+    ]
     changed = [
-        float(bool(added_terms(opening, product.condense(opening, before).query)))
-        for opening, before in pairs
-        if before
+        float(bool(added_terms(opening, product.condense(opening, history).query)))
+        for opening, history in pairs
+        if history
     ]
     return {"switched": len(changed), "switched_change_rate": mean(changed)}
 
 
-def chosen(found: dict[str, T], only: tuple[str, ...]) -> dict[str, T]:
+def select_parts(parts: dict[str, T], only: tuple[str, ...]) -> dict[str, T]:
     """The parts to run: all, or those named in full (rewrite/cast20), by file (cast20) or by folder (rewrite)."""
     for name in only:
-        if not any(name in (whole, *whole.split("/")) for whole in found):
-            raise BadRequest(f"There is no {name!r} to evaluate here.", f"There is: {', '.join(found)}.")
+        if not any(name in (full, *full.split("/")) for full in parts):
+            raise BadRequest(f"There is no {name!r} to evaluate here.", f"There is: {', '.join(parts)}.")
     return {
-        whole: part
-        for whole, part in found.items()
-        if not only or any(name in (whole, *whole.split("/")) for name in only)
+        full: part for full, part in parts.items() if not only or any(name in (full, *full.split("/")) for name in only)
     }
 
 
-def watched(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
-    """The items one by one, with word of each that is done."""
-    progress(what, 0, len(items))
+def with_progress(items: Sequence[T], task: str, progress: Progress) -> Iterator[T]:
+    """The items one by one, reporting progress after each."""
+    progress(task, 0, len(items))
     for done, item in enumerate(items, 1):
         yield item
-        progress(what, done, len(items))
+        progress(task, done, len(items))

@@ -1,4 +1,4 @@
-"""Leaving an endpoint alone for a while when it fails again and again, so that nobody waits for it in vain."""
+"""A circuit breaker: after repeated failures, an endpoint is not called for a while, so that nobody waits in vain."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import contextmanager
 
 from turnwise.errors import ModelError, ModelRefused, ModelUnavailable
 
-FAILURES = 3  # in a row, after which the endpoint is left alone
-REST = 30.0  # seconds for which it is
+MAX_FAILURES = 3  # in a row
+REST_SECONDS = 30.0
 
 
 class Breaker:
     """Counts the failures of one endpoint. Safe for several threads and event loops.
 
-    After `failures` in a row every call is refused at once for `rest` seconds. Then one call is let through to try it:
-    if that succeeds all are, if it fails the rest begins anew. A refusal with a reason (a wrong key, a message too
-    long) is no failure: the endpoint is there. Neither is a reader who left.
+    After `failures` in a row, every call is refused at once for `rest` seconds. Then one call is let through as a
+    trial: if it succeeds, all calls are; if it fails, the rest starts again. A refusal with a reason (a wrong key, a
+    message too long) is not a failure, because the endpoint is up. Neither is a reader who disconnects.
     """
 
     def __init__(
-        self, failures: int = FAILURES, rest: float = REST, clock: Callable[[], float] = time.monotonic
+        self, failures: int = MAX_FAILURES, rest: float = REST_SECONDS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._most = failures
+        self._max_failures = failures
         self._rest = rest
         self._clock = clock
         self._lock = threading.Lock()
@@ -35,34 +35,34 @@ class Breaker:
 
     @contextmanager
     def call(self, name: str) -> Iterator[None]:
-        """Around one call of the endpoint, which `name` stands for in the error where it is refused."""
-        tried = self._enter(name)
+        """Wrap one call of the endpoint. `name` is used in the error if the call is refused."""
+        is_trial = self._enter(name)
         try:
             yield
         except BaseException as error:
-            self._leave(tried, error)
+            self._leave(is_trial, error)
             raise
         else:
-            self._leave(tried, None)
+            self._leave(is_trial, None)
 
     def _enter(self, name: str) -> bool:
-        """Whether this call is the one that tries an endpoint that was left alone."""
+        """Whether this call is the trial after a rest."""
         with self._lock:
-            if self._failures < self._most:
+            if self._failures < self._max_failures:
                 return False
             left = self._until - self._clock()
             if left > 0 or self._trying:
                 wait = f"for {left:.0f} more seconds" if left >= 1 else "while it is being tried again"
                 raise ModelUnavailable(
                     f"{name} is not asked {wait}, after {self._failures} failures in a row. The last one: {self._last}",
-                    "It is tried again by itself.",
+                    "It is tried again automatically.",
                 )
             self._trying = True
             return True
 
-    def _leave(self, tried: bool, error: BaseException | None) -> None:
+    def _leave(self, is_trial: bool, error: BaseException | None) -> None:
         with self._lock:
-            if tried:
+            if is_trial:
                 self._trying = False
             if error is None or isinstance(error, ModelRefused):
                 self._failures = 0

@@ -1,4 +1,5 @@
-"""Which words of the conversation a message leaves out: one pass of an encoder that can only point at what was said."""
+"""Predicts which words of the conversation a message leaves out, in one pass of an encoder that can only point at words
+of the history."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.models.sessions import opened
+from turnwise.models.sessions import load_model
 from turnwise.models.weights import OWN, OWN_HINT, own_weights
 from turnwise.text import NUMBER, is_content, is_specific, stem
 from turnwise.types import Edit, Prediction
@@ -25,65 +26,67 @@ if TYPE_CHECKING:
 
     from turnwise.types import Message
 
-LONGEST = 96  # tokens of one input; 120 in training
-LONGEST_MESSAGE = 40  # of them, of the message
-MOST_MENTIONS = 48  # words of the history that may be found missing
-RECENT = 24  # messages of the history that are looked at, besides the first: all that a window of the dialogue holds
-LONGEST_TEXT = 1200  # characters of a message that are looked at
-KEPT_QUESTION, KEPT_OPENING = 40, 28  # tokens kept of a question, and of the last answer as it opens
-FOR_WORDS = 48  # tokens that the older questions leave to single words of the answers
-DISTANCES = 8  # how many messages ago a word was said; the last stands for all before it
-FACTS = 10  # what is known of a word besides its place
-READ_MESSAGES = 512  # messages whose tokens are remembered
+MAX_TOKENS = 96  # of one input; 120 in training
+MAX_MESSAGE_TOKENS = 40
+MAX_MENTIONS = 48  # candidate words from the history
+RECENT_MESSAGES = 24  # read besides the first question: as many as the dialogue window holds
+MAX_MESSAGE_CHARS = 1200
+MAX_QUESTION_TOKENS, MAX_ANSWER_TOKENS = 40, 28  # of an earlier question, and of the start of the last answer
+RESERVED_WORD_TOKENS = 48  # not available to older questions, so that single words of the answers fit
+DISTANCES = 8  # messages between a word and the message; the last value means "or more"
+FACTS = 10  # binary features of a word, besides its place
+CACHED_MESSAGES = 512
 
-# What may be done at a word of the message: nothing, put the missing words in its place, or put them after it, joined
-# by one of these.
+# The edits at a word of the message: keep it, replace it by the missing words, or add them after it, joined by one of
+# these.
 JOINTS = ("", "of", "in", "for", "about", "to", "with", "on", "by", "from", "at", "during", "than", "and", "as")
 KEEP, REPLACE, AFTER = 0, 1, 2
 EDITS = AFTER + len(JOINTS)
-JUDGED = 0  # which of its two opinions on the context is what people judged; the other is what they rewrote
+CONTEXT_OUTPUT = 0  # the context output trained on human labels; the other one is trained on rewrites
 
-_CLS, _SEP, _USER, _ASSISTANT = 101, 102, 1, 2  # of bert-base-uncased; the roles are its first two unused tokens
-_WORD = re.compile(rf"({NUMBER}|[^\W_]+)(?:['’][^\W_]+)?")  # in group 1 what counts of a word, as in turnwise.text
-_OPENS = re.compile(r"(?:^|[.!?:;\"“(\n])\s*$")  # what a capital letter says nothing after
+_CLS, _SEP, _USER, _ASSISTANT = 101, 102, 1, 2  # ids of bert-base-uncased; the roles are its first two unused tokens
+_WORD = re.compile(
+    rf"({NUMBER}|[^\W_]+)(?:['’][^\W_]+)?"
+)  # group 1 is the word without its suffix, as in turnwise.text
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“(\n])\s*$")  # a capital letter after this does not mark a name
 
 
 class Word(NamedTuple):
     """A word of a message."""
 
-    token: int  # its first token
-    size: int  # how many tokens it has
+    token: int  # index of its first token
+    size: int  # number of tokens
     text: str
     stem: str
-    start: int  # where it stands in the text
+    start: int  # offsets in the text
     end: int
     content: bool
     name: bool  # written with a capital letter inside a sentence
 
 
-class Spoken(NamedTuple):
-    """What a message says by the words of one stem."""
+class ContentWord(NamedTuple):
+    """The words of one stem in a message."""
 
-    text: str  # as it is written last
-    name: bool  # of any of them
-    word: Word  # the likeliest to be missed
-    once: float  # how likely that is (log-odds), where no other answer says it
-    again: float  # and where another does
+    text: str  # as last written
+    name: bool  # whether any of them is a name
+    word: Word  # the one most likely to be left out later
+    once: float  # log-odds of that, if no other answer has the stem
+    again: float  # log-odds of that, if another answer has it
 
 
-class Said(NamedTuple):
-    """A message, read."""
+class ReadMessage(NamedTuple):
+    """A tokenized message with its words."""
 
     ids: list[int]
     words: list[Word]
-    spoken: dict[str, Spoken]  # its content words, by stem
+    content: dict[str, ContentWord]  # by stem
 
 
 class Mention(NamedTuple):
-    """A word of the history that the message may leave out, where it was said last (by the user, if they said it)."""
+    """A word of the history that the message may leave out, at its last occurrence (the user's last, if any)."""
 
     token: int
-    message: int  # which of the messages that are looked at
+    message: int  # index in the window
     word: Word
 
 
@@ -92,18 +95,18 @@ class Layout:
     """The input of the encoder: [CLS] the history in order, each message after its role [SEP] the message [SEP]."""
 
     ids: list[int]
-    message_at: int  # the message's first token
-    mentions: list[Mention]  # one a stem
+    message_at: int  # index of the message's first token
+    mentions: list[Mention]  # one per stem
     places: list[int]  # by mention: role and distance
-    facts: list[list[int]]  # by mention, FACTS of 0 or 1
-    words: list[Word]  # of the message, as far as they are in the input
+    facts: list[list[int]]  # by mention: FACTS values of 0 or 1
+    words: list[Word]  # of the message, those that are in the input
 
 
-def reader(tokenizer: Tokenizer) -> Callable[[str], Said]:
+def reader(tokenizer: Tokenizer) -> Callable[[str], ReadMessage]:
     """A function that reads a message with the tokenizer."""
 
-    def read(text: str) -> Said:
-        text = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")  # a lone surrogate makes it raise
+    def read(text: str) -> ReadMessage:
+        text = text[:MAX_MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")  # encode() fails on lone surrogates
         encoded = tokenizer.encode(text, add_special_tokens=False)
         starts = {start: index for index, (start, _) in reversed(list(enumerate(encoded.offsets)))}
         ends = {end: index for index, (_, end) in enumerate(encoded.offsets)}
@@ -112,62 +115,64 @@ def reader(tokenizer: Tokenizer) -> Callable[[str], Said]:
             word, start, end = match[1], match.start(), match.end(1)
             if start in starts and end in ends:
                 content = is_content(word)
-                name = content and word[0].isupper() and not _OPENS.search(text[max(0, start - 8) : start])
+                name = content and word[0].isupper() and not _SENTENCE_START.search(text[max(0, start - 8) : start])
                 size = ends[end] + 1 - starts[start]
                 found.append(Word(starts[start], size, word, stem(word) if content else "", start, end, content, name))
-        return Said(encoded.ids, found, _spoken(found))
+        return ReadMessage(encoded.ids, found, _content_words(found))
 
     return read
 
 
-def _spoken(words: Sequence[Word]) -> dict[str, Spoken]:
-    found: dict[str, Spoken] = {}
+def _content_words(words: Sequence[Word]) -> dict[str, ContentWord]:
+    found: dict[str, ContentWord] = {}
     for word in words:
         if word.content:
             # Log-odds of a logistic fit on CANARD, QReCC and iKAT-23.
             named, specific = 1.25 * word.name, 0.79 * is_specific(word.text)
             placed = 0.44 * (word.size > 1) - 0.42 * math.log1p(word.token)
-            new = Spoken(word.text, word.name, word, named + specific + placed, named + 0.77 + specific + placed)
-            held = found.get(word.stem, new)
-            best = new if new.once > held.once else held
-            found[word.stem] = best._replace(text=word.text, name=held.name or word.name)
+            once, again = named + specific + placed, named + 0.77 + specific + placed
+            new = ContentWord(word.text, word.name, word, once, again)
+            known = found.get(word.stem, new)
+            best = new if new.once > known.once else known
+            found[word.stem] = best._replace(text=word.text, name=known.name or word.name)
     return found
 
 
-def lay_out(message: str, history: Sequence[Message], read: Callable[[str], Said]) -> Layout:
-    """What the encoder reads of a conversation: bounded, whatever its length."""
+def lay_out(message: str, history: Sequence[Message], read: Callable[[str], ReadMessage]) -> Layout:
+    """What the encoder reads of a conversation: bounded, however long it is."""
     seen = window(history)
-    said = [read(each.content[:LONGEST_TEXT]) for each in seen]
-    asked = read(message[:LONGEST_TEXT])
+    messages = [read(each.content[:MAX_MESSAGE_CHARS]) for each in seen]
+    asked = read(message[:MAX_MESSAGE_CHARS])
     own = {word.stem for word in asked.words}
-    question = asked.ids[:LONGEST_MESSAGE]
-    kept = _kept(seen, said, own, LONGEST - 3 - len(question))
+    question = asked.ids[:MAX_MESSAGE_TOKENS]
+    kept = _select_tokens(seen, messages, own, MAX_TOKENS - 3 - len(question))
     ids, found = [_CLS], dict[str, Mention]()
     for index, tokens in sorted(kept.items()):
         ids.append(_USER if seen[index].role == "user" else _ASSISTANT)
         at = {token: len(ids) + offset for offset, token in enumerate(tokens)}
-        ids += [said[index].ids[token] for token in tokens]
-        for word in said[index].words:
+        ids += [messages[index].ids[token] for token in tokens]
+        for word in messages[index].words:
             if word.content and word.token in at and word.stem not in own:
                 before = found.get(word.stem)
                 if before is None or seen[index].role == "user" or seen[before.message].role != "user":
                     found[word.stem] = Mention(at[word.token], index, word)
-    # The words said last, and those of questions, come before the words of old answers where there are too many.
+    # If there are too many, words of questions and recent words win over words of old answers.
     ranked = sorted(found.values(), key=lambda each: (seen[each.message].role != "user", -each.message))
-    mentions = sorted(ranked[:MOST_MENTIONS])
+    mentions = sorted(ranked[:MAX_MENTIONS])
     message_at = len(ids) + 1
     return Layout(
         ids=[*ids, _SEP, *question, _SEP],
         message_at=message_at,
         mentions=mentions,
         places=[_place(seen, each.message) for each in mentions],
-        facts=list(_facts(seen, said, [each.word.stem for each in mentions])),
+        facts=list(_facts(seen, messages, [each.word.stem for each in mentions])),
         words=[word for word in asked.words if word.token < len(question)],
     )
 
 
 def window(history: Sequence[Message]) -> list[Message]:
-    recent = list(history[-RECENT:])
+    """The messages that are read: the recent ones, and the first question."""
+    recent = list(history[-RECENT_MESSAGES:])
     first = next((each for each in history if each.role == "user"), None)
     return recent if first is None or any(each is first for each in recent) else [first, *recent]
 
@@ -177,9 +182,11 @@ def _place(seen: Sequence[Message], index: int) -> int:
     return distance + (0 if seen[index].role == "user" else DISTANCES)
 
 
-def _kept(seen: Sequence[Message], said: Sequence[Said], own: set[str], budget: int) -> dict[int, list[int]]:
-    """Which tokens of which messages fit: the last exchange and the first question first, then the other questions,
-    then single words of the answers, those first that are likeliest to be missed."""
+def _select_tokens(
+    seen: Sequence[Message], messages: Sequence[ReadMessage], own: set[str], budget: int
+) -> dict[int, list[int]]:
+    """The tokens of each message that fit: first the last exchange and the first question, then the other questions,
+    then single words of the answers, those first that are most likely to be left out."""
     last = len(seen) - 1
     questions = [index for index in range(last, -1, -1) if seen[index].role == "user"]
     answers = [index for index in range(last, -1, -1) if seen[index].role != "user"]
@@ -187,13 +194,13 @@ def _kept(seen: Sequence[Message], said: Sequence[Said], own: set[str], budget: 
     kept: dict[int, list[int]] = {}
     known = set(own)
     for index in dict.fromkeys([*first, *questions]):
-        most = KEPT_QUESTION if seen[index].role == "user" else KEPT_OPENING
-        most = min(most, budget - 1 - (0 if index in first else FOR_WORDS), len(said[index].ids))
-        if most >= min(3, len(said[index].ids)):
+        most = MAX_QUESTION_TOKENS if seen[index].role == "user" else MAX_ANSWER_TOKENS
+        most = min(most, budget - 1 - (0 if index in first else RESERVED_WORD_TOKENS), len(messages[index].ids))
+        if most >= min(3, len(messages[index].ids)):
             kept[index] = list(range(most))
-            known.update(word.stem for word in said[index].words if word.token < most)
+            known.update(word.stem for word in messages[index].words if word.token < most)
             budget -= most + 1
-    for index, word in _telling(said, answers, last, known):
+    for index, word in _likely_words(messages, answers, last, known):
         cost = word.size + (index not in kept)
         if cost <= budget:
             kept.setdefault(index, []).extend(range(word.token, word.token + word.size))
@@ -201,30 +208,32 @@ def _kept(seen: Sequence[Message], said: Sequence[Said], own: set[str], budget: 
     return {index: sorted(tokens) for index, tokens in kept.items()}
 
 
-def _telling(said: Sequence[Said], answers: Sequence[int], last: int, known: set[str]) -> list[tuple[int, Word]]:
-    """The content words of the answers that are not known yet, each once, the likeliest to be missed first."""
-    times = Counter(key for index in answers for key in said[index].spoken)
+def _likely_words(
+    messages: Sequence[ReadMessage], answers: Sequence[int], last: int, known: set[str]
+) -> list[tuple[int, Word]]:
+    """The content words of the answers that are not known yet, once each, most likely to be left out first."""
+    times = Counter(key for index in answers for key in messages[index].content)
     best: dict[str, tuple[float, int, Word]] = {}
     for index in answers:
-        near = 1.1 if index == last else -0.06 * (last - index)
-        for key, spoken in said[index].spoken.items():
+        recency = 1.1 if index == last else -0.06 * (last - index)
+        for key, content in messages[index].content.items():
             if key not in known:
-                likely = (spoken.again if times[key] > 1 else spoken.once) + near
-                if key not in best or likely > best[key][0]:
-                    best[key] = (likely, index, spoken.word)
+                odds = (content.again if times[key] > 1 else content.once) + recency
+                if key not in best or odds > best[key][0]:
+                    best[key] = (odds, index, content.word)
     return [(index, word) for _, index, word in sorted(best.values(), key=lambda each: -each[0])]
 
 
-def _facts(seen: Sequence[Message], said: Sequence[Said], keys: Sequence[str]) -> Iterator[list[int]]:
-    """What is known of words besides their place, by their stems."""
+def _facts(seen: Sequence[Message], messages: Sequence[ReadMessage], keys: Sequence[str]) -> Iterator[list[int]]:
+    """The binary features of words besides their place, for each stem."""
     questions = [index for index, each in enumerate(seen) if each.role == "user"]
     others = [index for index, each in enumerate(seen) if each.role != "user"]
     for key in keys:
-        asked = [index for index in questions if key in said[index].spoken]
-        answered = [index for index in others if key in said[index].spoken]
-        text = said[max(asked[-1:] + answered[-1:])].spoken[key].text
+        asked = [index for index in questions if key in messages[index].content]
+        answered = [index for index in others if key in messages[index].content]
+        text = messages[max(asked[-1:] + answered[-1:])].content[key].text
         facts = (
-            any(said[index].spoken[key].name for index in (*asked, *answered)),
+            any(messages[index].content[key].name for index in (*asked, *answered)),
             text.isdigit() or (len(text) > 1 and text.isupper()),
             bool(questions) and questions[0] in asked,
             bool(questions) and questions[-1] in asked,
@@ -239,7 +248,7 @@ def _facts(seen: Sequence[Message], said: Sequence[Said], keys: Sequence[str]) -
 
 
 class OnnxCondenser:
-    """The condenser that comes with the package, read at the first message; safe to use from several threads."""
+    """The condenser that comes with the package, loaded on first use; safe to use from several threads."""
 
     def __init__(self, folder: Path = OWN, threads: int = 0) -> None:
         self._folder = folder
@@ -248,7 +257,7 @@ class OnnxCondenser:
         self._loaded: _Model | None = None
 
     def predict(self, message: str, history: Sequence[Message]) -> Prediction:
-        """What the message needs of the history; nothing where there is none."""
+        """What the message needs from the history; nothing if there is none."""
         return self._model().predict(message, history)
 
     def _model(self) -> _Model:
@@ -260,7 +269,7 @@ class OnnxCondenser:
 
 class _Model:
     def __init__(self, tokenizer: Tokenizer, session: Any) -> None:
-        self._read = lru_cache(READ_MESSAGES)(reader(tokenizer))
+        self._read = lru_cache(CACHED_MESSAGES)(reader(tokenizer))
         self._session = session
 
     def predict(self, message: str, history: Sequence[Message]) -> Prediction:
@@ -270,18 +279,19 @@ class _Model:
         context, missing, edits = self._session.run(None, feed(layout))
         ranked = sorted(zip(_probability(missing[0]), layout.mentions, strict=True), key=lambda each: -each[0])
         terms = tuple((mention.word.text, float(probability)) for probability, mention in ranked)
-        return Prediction(float(_probability(context[0, JUDGED])), terms, _edit(layout, edits[0]))
+        return Prediction(float(_probability(context[0, CONTEXT_OUTPUT])), terms, _edit(layout, edits[0]))
 
 
 def _edit(layout: Layout, logits: npt.NDArray[np.float32]) -> Edit:
-    """The likeliest place for the missing words."""
+    """The most likely place for the missing words."""
     rows = logits[[word.token for word in layout.words]].astype(np.float64)
-    chances = np.exp(rows - rows.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
-    place, what = np.unravel_index(int(chances[:, REPLACE:].argmax()), chances[:, REPLACE:].shape)
-    word, edit = layout.words[place], int(what) + REPLACE
+    probabilities = np.exp(rows - rows.max(axis=1, keepdims=True))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    changes = probabilities[:, REPLACE:]
+    position, change = np.unravel_index(int(changes.argmax()), changes.shape)
+    word, edit = layout.words[position], int(change) + REPLACE
     joint = None if edit == REPLACE else JOINTS[edit - AFTER]
-    return Edit(word.start, word.end, joint, float(chances[place, edit]))
+    return Edit(word.start, word.end, joint, float(probabilities[position, edit]))
 
 
 def feed(layout: Layout) -> dict[str, npt.NDArray[Any]]:
@@ -304,4 +314,4 @@ def _probability(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
 
 
 def _load(folder: Path, threads: int) -> _Model:
-    return _Model(*opened(own_weights("condenser", folder), threads, OWN_HINT))
+    return _Model(*load_model(own_weights("condenser", folder), threads, OWN_HINT))

@@ -1,4 +1,4 @@
-"""Vectors of texts from a BERT-type ONNX model: the first token's, of length 1."""
+"""Text vectors from a BERT-type ONNX model: the normalised output of the first token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from turnwise.errors import ConfigError
-from turnwise.models.sessions import opened
+from turnwise.models.sessions import load_model
 from turnwise.models.weights import OWN, Weights, folder_weights, own_weights, pinned_weights, sha256
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CACHED_QUERIES = 512
 
 
 class OnnxEmbedder:
-    """An embedder that reads its weights at the first text. Without a folder it is the pinned bge-small-en-v1.5."""
+    """An embedder that loads its weights on first use. Without a folder, it is the pinned bge-small-en-v1.5."""
 
     def __init__(self, folder: Path | None = None, threads: int = 0) -> None:
         self._folder = folder
@@ -37,19 +37,19 @@ class OnnxEmbedder:
         self._cached_query = lru_cache(CACHED_QUERIES)(self._embed_query)
         self.name = "bge-small-en-v1.5"
         self.dimension = 384
-        if folder is not None:  # only its files know what it is called and how long its vectors are
+        if folder is not None:  # its name and dimension depend on its files
             self.name = f"{folder.resolve().name}-{sha256(folder_weights(folder).model)[:8]}"
             self.dimension = len(self.embed_query(""))
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question, of shape (dimension,) and read-only; the latest questions are remembered."""
+        """The vector of a question, of shape (dimension,) and read-only; recent questions are cached."""
         return self._cached_query(text)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One row a text. Only a text's first MAX_TOKENS tokens count."""
+        """One row per text. Only the first MAX_TOKENS tokens of a text count."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         # One at a time: the int8 model scales its activations over a whole batch, so a text's vector would depend on
-        # its neighbours; on two cores batches of 4 to 16 gained a tenth at best, on short texts.
+        # the others in it. On two cores, batches of 4 to 16 were 10% faster at best, on short texts.
         for row, text in enumerate(texts):
             vectors[row] = self._model().embed(text)
         return vectors
@@ -68,8 +68,8 @@ class OnnxEmbedder:
 
 
 class QuickEmbedder:
-    """Questions by a whole embedder, passages by a small network that was trained to give the same vectors in a quarter
-    of the time. They are near enough that vectors of passages by either can stand in one library."""
+    """Embeds questions with a full embedder, and passages with a small network trained to produce the same vectors in a
+    quarter of the time. They are close enough that a library may hold passage vectors from both."""
 
     def __init__(self, questions: OnnxEmbedder, folder: Path = OWN, threads: int = 0) -> None:
         self.name = questions.name
@@ -81,9 +81,9 @@ class QuickEmbedder:
         self._loaded: _Model | None = None
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One row a text. Only a text's first MAX_TOKENS tokens count."""
+        """One row per text. Only the first MAX_TOKENS tokens of a text count."""
         model = self._model()
-        # A text a thread, each on one core: a quarter faster than every text on all cores, and batches gain nothing.
+        # One text per thread, each on one core: 25% faster than every text on all cores, and batches gain nothing.
         with ThreadPoolExecutor(self._threads) as pool:
             rows = list(pool.map(model.embed, texts))
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
@@ -139,7 +139,7 @@ class _Model:
         self._inputs = {node.name for node in session.get_inputs()}
 
     def embed(self, text: str) -> Vectors:
-        encodable = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would make the tokenizer raise
+        encodable = text.encode("utf-8", "replace").decode("utf-8")  # encode() fails on lone surrogates
         ids = np.array([self._tokenizer.encode(encodable).ids], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         output = self._session.run(None, {name: feed[name] for name in feed if name in self._inputs})[0]
@@ -149,6 +149,6 @@ class _Model:
 
 def _load(weights: Weights, threads: int) -> _Model:
     hint = "Set `embedder` to a folder with a BERT-type model.onnx and its tokenizer.json, or leave it empty."
-    tokenizer, session = opened(weights, threads, hint)
+    tokenizer, session = load_model(weights, threads, hint)
     tokenizer.enable_truncation(MAX_TOKENS)
     return _Model(tokenizer, session)

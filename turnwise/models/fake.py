@@ -1,4 +1,4 @@
-"""A chat model that says what a function tells it to."""
+"""A chat model whose answers come from a function."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from turnwise.types import Prompt
 class FakeChat:
     """A chat model made of one function, for tests and demonstrations: no network, no weights, no surprises.
 
-    The function gets the prompt and returns the answer, whole or in pieces. What it raises, the stream raises; an
-    iterable that raises midway is a model that breaks off midway.
+    The function gets the prompt and returns the answer, whole or in pieces. If it raises, the stream raises; an
+    iterable that raises midway acts as a model that breaks off midway.
 
         model = FakeChat(lambda prompt: f"You asked: {prompt.question}")
         model = FakeChat(lambda prompt: ["Paris ", "is the capital ", "[1]."])
 
-    `window` is how many tokens it takes, and `count` how it counts them, where that matters.
+    `window` is its context window in tokens, and `count` counts the tokens of a text, if that matters.
     """
 
     name: str = "fake"

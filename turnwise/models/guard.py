@@ -1,8 +1,8 @@
 """The trained part of the guard: whether a message attacks the assistant, and whether a passage gives it orders.
 
-Networks of our own: a linear one over pieces of text, which reads anything in a moment, and an encoder that reads what
-is decisive; another one for messages that are not English, which is asked too where the first is not sure of a short
-one. `quickly` is the linear one alone, for what was said before.
+It has a fast linear network over n-grams, an encoder that reads the decisive parts, and a second encoder for messages
+that are not English, which is also used if the first one is unsure about a short message. `quickly` uses the linear
+network alone, for earlier messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from turnwise.errors import WeightsError
 from turnwise.models.ngrams import Linear
-from turnwise.models.sessions import opened
+from turnwise.models.sessions import load_model
 from turnwise.models.weights import OWN, OWN_HINT, own_weights
 
 if TYPE_CHECKING:
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_TOKENS = 256
-SHORT = 400  # characters of a message that is judged as a whole; a longer one is judged by its stretches
-STRETCH = 350
-READ = 6  # stretches of a long message that the encoder reads: those that are most suspicious to the linear network
-FIRST, HONEST = 3, -1.5  # where the first so many are below these odds, the others are not read: none is worse
-COUNTED = 3  # of them that decide: a long message is an attack where more than one of its stretches is
-MANY = 0.7  # what their odds lose with each e-fold of stretches: of many honest ones the most suspicious are more so
-PIECES = 0.5  # how much the linear network counts beside the encoder
-DOUBT = -2.5  # odds of a short English message from which on the second encoder reads it too: 1 of 10 honest ones
-SECOND = 0.5  # how much it counts then beside the first
-OVERLAP = 64  # tokens of a long passage that are read with what stands before them and again with what follows
-SMOOTH = 5  # tokens over which the score of a passage is averaged
-CACHED = 64  # texts, for rails that judge the same one; what was said long ago is remembered by its score elsewhere
+SHORT_MESSAGE_CHARS = 400  # up to this length a message is read as a whole, beyond it in stretches
+STRETCH_CHARS = 350
+MAX_STRETCHES = 6  # the encoder reads those that are most suspicious to the linear network
+FIRST_STRETCHES, HARMLESS_ODDS = 3, -1.5  # if the first ones are all below these odds, the others are not read
+DECIDING_STRETCHES = 3  # the odds are the mean of the highest ones, because attacks show in more than one stretch
+LENGTH_PENALTY = 0.7  # per e-fold of stretches: with more stretches, the most suspicious harmless one scores higher
+PIECES_WEIGHT = 0.5  # of the linear network, relative to the encoder
+DOUBT_ODDS = -2.5  # from here on the second encoder reads a short English message too: 1 in 10 harmless ones
+SECOND_WEIGHT = 0.5  # of the second encoder then
+OVERLAP_TOKENS = 64  # at least, between the windows of a long passage
+SMOOTHED_TOKENS = 5  # over which the scores in a passage are averaged
+CACHED_TEXTS = 64  # several rails check the same text
 _WORD = re.compile(r"[^\W\d_]+")
-ENGLISH = frozenset(
+ENGLISH_WORDS = frozenset(
     "the a an of to in on at for from with by and or but if is are was were be been do does did have has had can could"
     " will would should may might must not no i you he she it we they me my your his her its our their this that"
     " these those what which who how when where why there here as so than then please about into out up all any"
@@ -56,14 +56,14 @@ _BREAK = re.compile(r"[.!?。！？।\n]\s+")
 
 
 class Suspicion(NamedTuple):
-    """How likely, from 0 to 1, and which stretch of the text speaks for it."""
+    """A probability from 0 to 1, and the stretch of the text that it is based on."""
 
     chance: float
     span: tuple[int, int]
 
 
 class OnnxGuard:
-    """The networks, read at the first text, the one for other languages at the first message that needs it; safe to use
+    """The networks, loaded on first use, the one for other languages at the first message that needs it; safe to use
     from several threads at once."""
 
     def __init__(self, folder: Path = OWN, threads: int = 0) -> None:
@@ -72,52 +72,54 @@ class OnnxGuard:
         self._lock = threading.Lock()
         self._loaded: _Networks | None = None
         self._foreign: _Encoder | None = None
-        self._alone = False  # whether English is read without the second encoder, which could not be loaded
-        self.odds = lru_cache(CACHED)(self._odds)
+        self._second_failed = False  # then English is read without the second encoder
+        self.odds = lru_cache(CACHED_TEXTS)(self._odds)
 
     def attack(self, text: str) -> Suspicion:
         """Whether a message is an attack."""
-        return self._taken(text, kind_of(text))
+        return self._suspicion(text, kind_of(text))
 
     def opening(self, text: str) -> Suspicion:
-        """Whether a message that opens a conversation is one, of which one need not be so sure."""
+        """Whether the first message of a conversation is an attack; it is calibrated to need less evidence."""
         kind = kind_of(text)
-        return self._taken(text, "opening" if kind == "attack" else kind)
+        return self._suspicion(text, "opening" if kind == "attack" else kind)
 
-    def _taken(self, text: str, kind: str) -> Suspicion:
+    def _suspicion(self, text: str, kind: str) -> Suspicion:
         odds, span = self.odds(text)
-        return Suspicion(_chance(odds, self._networks().card[kind]), span)
+        return Suspicion(_probability(odds, self._networks().card[kind]), span)
 
     def quickly(self, texts: Sequence[str]) -> list[float]:
-        """How likely each of these is an attack, by its pieces alone; many take little longer than one."""
+        """The probability that each text is an attack, by the linear network alone; many take little longer than
+        one."""
         networks = self._networks()
-        return [_chance(odds, networks.card["quick"]) for odds in networks.messages.scores(texts)]
+        return [_probability(odds, networks.card["quick"]) for odds in networks.messages.scores(texts)]
 
     def _odds(self, text: str) -> tuple[float, tuple[int, int]]:
-        """The log-odds that a message is an attack, as they come, and the stretch that speaks for it."""
+        """The uncalibrated log-odds that a message is an attack, and the stretch that they are based on."""
         networks, foreign = self._networks(), is_foreign(text)
         encoder = self._foreign_encoder() if foreign else networks.encoder
-        if len(text) <= SHORT:
+        if len(text) <= SHORT_MESSAGE_CHARS:
             by_pieces, span = networks.messages.score(text)
-            said = encoder.read_message(text)
-            if not foreign and said + PIECES * by_pieces > DOUBT and (second := self._second_encoder()):
-                said = (1 - SECOND) * said + SECOND * second.read_message(text)
-            return said + PIECES * by_pieces, span
+            by_encoder = encoder.read_message(text)
+            in_doubt = not foreign and by_encoder + PIECES_WEIGHT * by_pieces > DOUBT_ODDS
+            if in_doubt and (second := self._second_encoder()):
+                by_encoder = (1 - SECOND_WEIGHT) * by_encoder + SECOND_WEIGHT * second.read_message(text)
+            return by_encoder + PIECES_WEIGHT * by_pieces, span
         spans = stretches(text)
         pieces = networks.messages.scores([text[start:end] for start, end in spans])
-        read = np.argsort(pieces)[::-1][:READ]
+        suspicious = np.argsort(pieces)[::-1][:MAX_STRETCHES]
         by_stretch: list[float] = []
         with ThreadPoolExecutor(self._threads or os.cpu_count()) as pool:
-            for some in (read[:FIRST], read[FIRST:]):
-                if not by_stretch or max(by_stretch) >= HONEST:
-                    by_encoder = pool.map(encoder.read_message, [text[slice(*spans[at])] for at in some])
-                    by_stretch += [odds + PIECES * pieces[at] for odds, at in zip(by_encoder, some, strict=True)]
-        span = spans[read[int(np.argmax(by_stretch))]]
-        chosen = MANY * math.log(max(1.0, len(spans) / READ))
-        return float(np.mean(sorted(by_stretch, reverse=True)[:COUNTED])) - chosen, span
+            for part in (suspicious[:FIRST_STRETCHES], suspicious[FIRST_STRETCHES:]):
+                if not by_stretch or max(by_stretch) >= HARMLESS_ODDS:
+                    read = pool.map(encoder.read_message, [text[slice(*spans[at])] for at in part])
+                    by_stretch += [odds + PIECES_WEIGHT * pieces[at] for odds, at in zip(read, part, strict=True)]
+        span = spans[suspicious[int(np.argmax(by_stretch))]]
+        penalty = LENGTH_PENALTY * math.log(max(1.0, len(spans) / MAX_STRETCHES))
+        return float(np.mean(sorted(by_stretch, reverse=True)[:DECIDING_STRETCHES])) - penalty, span
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
-        """Whether passages hold an order for the assistant that reads them, and where it stands."""
+        """Whether passages contain an order to the assistant that reads them, and where."""
         networks = self._networks()
         if len(texts) < 2:
             return [_planted(text, networks) for text in texts]
@@ -137,14 +139,14 @@ class OnnxGuard:
             return self._foreign
 
     def _second_encoder(self) -> _Encoder | None:
-        """The same for English, which can do without it: a file that is missing or damaged is told once."""
-        if self._alone:
+        """The encoder for other languages, used for English too; None, with one warning, if it cannot be loaded."""
+        if self._second_failed:
             return None
         try:
             return self._foreign_encoder()
         except WeightsError as error:
-            self._alone = True
-            log.warning("the guard reads English with one network instead of two: %s", error)
+            self._second_failed = True
+            log.warning("The guard reads English with one network instead of two: %s", error)
             return None
 
 
@@ -153,23 +155,23 @@ class _Encoder(NamedTuple):
     session: Any
 
     def read_message(self, text: str) -> float:
-        """The log-odds of the encoder that a text is an attack."""
-        ids = np.array(self._encoded(text).ids, np.int64)
-        return float(self._read(ids[_kept(len(ids))], "attack")[0])
+        """The encoder's log-odds that a text is an attack."""
+        ids = np.array(self._encode(text).ids, np.int64)
+        return float(self._read(ids[_kept_tokens(len(ids))], "attack")[0])
 
     def read_passage(self, text: str) -> tuple[list[tuple[int, int]], npt.NDArray[np.float32]]:
-        """Where the tokens of a text stand, and the log-odds of each to be part of an order: of one that is read twice,
-        at the end of a window and at the start of the next, the higher ones."""
-        encoding = self._encoded(text)
+        """The spans of the tokens of a text, and the log-odds that each is part of an order. A token in two windows
+        gets the higher odds."""
+        encoding = self._encode(text)
         first, *inner, last = encoding.ids
-        said = np.full(len(inner), -np.inf, np.float32)
+        odds = np.full(len(inner), -np.inf, np.float32)
         for start, end in windows(len(inner)):
-            by_token = self._read(np.array([first, *inner[start:end], last], np.int64), "planted")[1:-1]
-            said[start:end] = np.maximum(said[start:end], by_token)
-        return encoding.offsets[1:-1], said
+            in_window = self._read(np.array([first, *inner[start:end], last], np.int64), "planted")[1:-1]
+            odds[start:end] = np.maximum(odds[start:end], in_window)
+        return encoding.offsets[1:-1], odds
 
-    def _encoded(self, text: str) -> Encoding:
-        encodable = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would make the tokenizer raise
+    def _encode(self, text: str) -> Encoding:
+        encodable = text.encode("utf-8", "replace").decode("utf-8")  # encode() fails on lone surrogates
         return self.tokenizer.encode(encodable)
 
     def _read(self, ids: npt.NDArray[np.int64], output: str) -> npt.NDArray[np.float32]:
@@ -183,31 +185,32 @@ class _Networks(NamedTuple):
 
 
 def _planted(text: str, networks: _Networks) -> Suspicion:
-    offsets, said = networks.encoder.read_passage(text)
-    if not len(said):
+    offsets, odds = networks.encoder.read_passage(text)
+    if not len(odds):
         return Suspicion(0.0, (0, 0))
-    run = np.ones(min(SMOOTH, len(said)))
-    smooth = np.convolve(said, run, "same") / np.convolve(np.ones(len(said)), run, "same")
+    kernel = np.ones(min(SMOOTHED_TOKENS, len(odds)))
+    smooth = np.convolve(odds, kernel, "same") / np.convolve(np.ones(len(odds)), kernel, "same")
     best = int(np.argmax(smooth))
     first, last = best, best
     while first > 0 and smooth[first - 1] > 0:
         first -= 1
     while last + 1 < len(smooth) and smooth[last + 1] > 0:
         last += 1
-    return Suspicion(_chance(float(smooth[best]), networks.card["planted"]), (offsets[first][0], offsets[last][1]))
+    return Suspicion(_probability(float(smooth[best]), networks.card["planted"]), (offsets[first][0], offsets[last][1]))
 
 
 def windows(count: int) -> list[tuple[int, int]]:
-    """So many tokens as windows of what is read at once, spread evenly, each with OVERLAP or more of the one before."""
+    """The windows in which `count` tokens are read, spread evenly, each overlapping the one before by OVERLAP_TOKENS or
+    more."""
     room = MAX_TOKENS - 2
     if count <= room:
         return [(0, count)]
-    steps = -(-(count - room) // (room - OVERLAP))
+    steps = -(-(count - room) // (room - OVERLAP_TOKENS))
     return [(start, start + room) for start in ((count - room) * step // steps for step in range(steps + 1))]
 
 
-def _kept(count: int) -> npt.NDArray[np.int64]:
-    """Which tokens of a message with very many are read: the first two thirds of the room, and the end."""
+def _kept_tokens(count: int) -> npt.NDArray[np.int64]:
+    """Which tokens of a very long message are read: its start, as two thirds of MAX_TOKENS, and its end."""
     if count <= MAX_TOKENS:
         return np.arange(count)
     head = MAX_TOKENS * 2 // 3
@@ -215,40 +218,41 @@ def _kept(count: int) -> npt.NDArray[np.int64]:
 
 
 def kind_of(text: str) -> str:
-    """How the odds of a message are to be taken: by its length, and by the encoder that reads it."""
-    long = "_long" if len(text) > SHORT else ""
+    """Which calibration applies to a message: it depends on its length, and on the encoder that reads it."""
+    long = "_long" if len(text) > SHORT_MESSAGE_CHARS else ""
     return f"foreign{long}" if is_foreign(text) else f"attack{long}"
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a message is plainly not English: in other letters, or of some length without English function words."""
+    """Whether a message is clearly not English: in another script, or of some length without English function words."""
     text = text[:2000]
     if not text.isascii():
         letters = [letter for letter in text if letter.isalpha()]
         if sum(not letter.isascii() for letter in letters) > 0.1 * len(letters):
             return True
     words = _WORD.findall(text.lower())
-    return len(words) > 5 and sum(map(ENGLISH.__contains__, words)) < 0.15 * len(words)
+    return len(words) > 5 and sum(map(ENGLISH_WORDS.__contains__, words)) < 0.15 * len(words)
 
 
 def stretches(text: str) -> list[tuple[int, int]]:
-    """A text in stretches of whole sentences, as long as the network reads best; a longer sentence is cut."""
+    """The spans of a text in stretches of whole sentences, of the length the network reads best; a longer sentence is
+    cut."""
     ends = [*(found.end() for found in _BREAK.finditer(text)), len(text)]
     spans: list[tuple[int, int]] = []
     start, last = 0, 0
     for end in ends:
-        if end - start > STRETCH and last > start:
+        if end - start > STRETCH_CHARS and last > start:
             spans.append((start, last))
             start = last
-        while end - start > STRETCH * 3 // 2:
-            spans.append((start, start + STRETCH))
-            start += STRETCH
+        while end - start > STRETCH_CHARS * 3 // 2:
+            spans.append((start, start + STRETCH_CHARS))
+            start += STRETCH_CHARS
         last = end
     return [*spans, (start, len(text))] if start < len(text) else spans
 
 
-def _chance(odds: float, scale: Sequence[float]) -> float:
-    """The odds as they were calibrated: times a slope, plus an offset."""
+def _probability(odds: float, scale: Sequence[float]) -> float:
+    """The calibrated probability: the odds times a slope, plus an offset, through a sigmoid."""
     return float(1 / (1 + np.exp(-(odds * scale[0] + scale[1]))))
 
 
@@ -264,4 +268,4 @@ def _load(folder: Path, threads: int) -> _Networks:
 
 
 def _encoder(name: str, folder: Path, threads: int) -> _Encoder:
-    return _Encoder(*opened(own_weights(name, folder), threads, OWN_HINT))
+    return _Encoder(*load_model(own_weights(name, folder), threads, OWN_HINT))

@@ -24,13 +24,13 @@ from turnwise.models.weights import chat_weights, check_chat_weights
 from turnwise.types import Message, Prompt
 
 RUNTIME = "xllamacpp"
-WINDOW = 8192  # tokens, unless the model knows fewer
-BATCH = 64  # tokens of a prompt read at once; a reader who leaves is noticed after each batch
-ANSWER = 512  # tokens of an answer unless more are asked for: a small model that says more starts to repeat itself
-CONNECTIONS = 32  # for requests that wait their turn, and for those that count tokens
-PATIENCE = 5.0  # seconds for a count
+WINDOW_TOKENS = 8192  # or fewer if the model has a smaller window
+BATCH_TOKENS = 64  # of a prompt; a reader who disconnects is noticed after each batch
+MAX_ANSWER_TOKENS = 512  # by default: a small model that says more goes round in circles
+MAX_CONNECTIONS = 32  # HTTP threads, for requests that wait and for those that count tokens
+COUNT_TIMEOUT_SECONDS = 5.0
 
-# What chat templates mark roles with. Text by people or documents must not look like the beginning of a message.
+# Role markers of chat templates. In the text of users or documents they must not look like the start of a message.
 _ROLE_MARKS = re.compile(
     r"<(?=\|[^<>|\s]{1,40}\|>|｜[^<>｜]{1,40}｜>|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)|\[(?=/?INST\])"
 )
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """The model in memory, and the two ways to ask it."""
+    """The model in memory, and its clients for answers and for rewrites."""
 
     server: Any
     key: str
@@ -48,20 +48,22 @@ class _Loaded:
     rewrites: OpenAIChat
 
     def ask(self, path: str, body: Any = None) -> Any:
-        """llama.cpp's reply to a question about the model itself."""
+        """Call an endpoint of llama.cpp about the model itself."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.server.listening_address}{path}", data, headers)
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE) as response:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            request, timeout=COUNT_TIMEOUT_SECONDS
+        ) as response:
             return json.load(response)
 
 
 class LocalChat:
     """Answers with the weights in a GGUF file; without a path, with SmolLM2-135M-Instruct, whose hash is pinned.
 
-    The model is loaded when it is first asked. It gives one answer at a time; others wait. `window` is how many tokens
-    prompt and answer may have together, and `count` tells how many a text has. llama.cpp listens only on an address of
-    this machine, and only to callers with a key that is made anew each time.
+    The model is loaded on first use. It writes one answer at a time; others wait. `window` is the number of tokens that
+    prompt and answer may have together, and `count` counts the tokens of a text. llama.cpp listens on this machine
+    only, and requires a key that is generated at each start.
     """
 
     def __init__(
@@ -70,12 +72,12 @@ class LocalChat:
         *,
         temperature: float = 0.35,
         top_p: float = 0.9,
-        max_tokens: int = ANSWER,
+        max_tokens: int = MAX_ANSWER_TOKENS,
         timeout: float = 60.0,
         top_k: int = 50,
         repeat_penalty: float = 1.15,
         threads: int = 0,
-        window: int = WINDOW,
+        window: int = WINDOW_TOKENS,
     ) -> None:
         if importlib.util.find_spec(RUNTIME) is None:
             raise ConfigError("A local model needs llama.cpp.", "Install it: pip install 'turnwise[local]'")
@@ -91,7 +93,7 @@ class LocalChat:
             "timeout": timeout,
             "extras": {
                 **sampling_extras(top_k, repeat_penalty),
-                "return_progress": True,  # words or not, something comes while a long prompt is read
+                "return_progress": True,  # keeps the connection from timing out while a long prompt is read
             },
         }
         self._threads = threads or os.cpu_count() or 1
@@ -110,12 +112,12 @@ class LocalChat:
                 yield piece
 
     async def rewrite(self, messages: Sequence[Message], limit: int) -> str:
-        """The reply to these messages, cut off soon after `limit` characters."""
+        """The reply to these messages, cut off a little after `limit` characters."""
         loaded = await asyncio.to_thread(self.prepare)
         return await loaded.rewrites.rewrite(harmless(messages), limit)
 
     def prepare(self) -> _Loaded:
-        """The model, loaded if it was not yet. Raises ModelUnavailable."""
+        """The model, loaded if it is not yet. Raises ModelUnavailable."""
         with self._lock:
             if self._loaded is None:
                 log.info("Loading %s; the first answer waits for it.", self._path.name)
@@ -135,13 +137,13 @@ class LocalChat:
         parameters = xllamacpp.CommonParams()
         parameters.model.path = str(self._path)
         parameters.n_ctx = self.window
-        parameters.n_batch = parameters.n_ubatch = BATCH
+        parameters.n_batch = parameters.n_ubatch = BATCH_TOKENS
         parameters.n_parallel = 1
         parameters.cpuparams.n_threads = self._threads
         parameters.hostnames = ["127.0.0.1"]
         parameters.port = 0
         parameters.api_keys = [key]
-        parameters.n_threads_http = CONNECTIONS
+        parameters.n_threads_http = MAX_CONNECTIONS
         parameters.cache_ram_mib = 0  # the last conversation stays in the model itself
         parameters.offline = True
         parameters.ui = parameters.endpoint_slots = parameters.warmup = False
@@ -149,21 +151,21 @@ class LocalChat:
         try:
             server = xllamacpp.Server(parameters)
         except RuntimeError as error:
-            hint = "Check that it is a whole GGUF file of a chat model, and that it fits into memory."
+            hint = "Check that it is a complete GGUF file of a chat model, and that it fits into memory."
             raise ModelUnavailable(f"{self._path} cannot be loaded.", hint) from error
-        rewrites = self._asking(server, key, temperature=0.2, max_tokens=150)
-        loaded = _Loaded(server, key, self._asking(server, key), rewrites)
-        with suppress(OSError, ValueError, LookupError, TypeError):  # it may not say how much it can read
+        rewrites = self._chat(server, key, temperature=0.2, max_tokens=150)
+        loaded = _Loaded(server, key, self._chat(server, key), rewrites)
+        with suppress(OSError, ValueError, LookupError, TypeError):  # if it does not report its window
             self.window = min(self.window, int(loaded.ask("/v1/models")["data"][0]["meta"]["n_ctx_train"]))
         self.max_tokens = min(self.max_tokens, self.window // 2)
-        return replace(loaded, answers=self._asking(server, key))
+        return replace(loaded, answers=self._chat(server, key))
 
-    def _asking(self, server: Any, key: str, **other: Any) -> OpenAIChat:
+    def _chat(self, server: Any, key: str, **other: Any) -> OpenAIChat:
         address, sampling = f"{server.listening_address}/v1", {**self._sampling, "max_tokens": self.max_tokens, **other}
         return OpenAIChat(address, key, self.name, name=self.name, proxies=False, alternating=True, **sampling)
 
     def _count(self, text: str) -> int:
-        """The tokens of a text; if the model cannot be loaded, a generous estimate."""
+        """The number of tokens in a text; a high estimate if the model cannot be loaded."""
         try:
             return len(self.prepare().ask("/tokenize", {"content": text, "parse_special": False})["tokens"])
         except (ModelUnavailable, OSError, ValueError, LookupError):
@@ -171,5 +173,5 @@ class LocalChat:
 
 
 def harmless(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages, changed so that nothing in them reads as the mark of a role."""
+    """The messages with any role markers in their text broken up."""
     return tuple(Message(each.role, _ROLE_MARKS.sub(r"\g<0> ", each.content)) for each in messages)

@@ -1,4 +1,4 @@
-"""How well passages answer a question, from a BERT-type ONNX model that reads both together."""
+"""Scores how well passages answer a question, with a BERT-type ONNX model that reads both together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.models.sessions import opened
+from turnwise.models.sessions import load_model
 from turnwise.models.weights import OWN, OWN_HINT, own_weights, pinned_reranker
 from turnwise.text import content_stems, sentences, stem, words
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
     from turnwise.types import Passage
 
-PIECE = 60  # characters that a piece of a passage has at least, where there are so many
-LONGEST_PIECE = 200
-MOST_PIECES = 64  # pieces of a passage that are looked at
-CHARACTERS = 4.3  # of a token, on average
-REMEMBERED = 4096  # passages whose pieces are remembered
-SCORED = 8192  # pairs whose scores are: what many ask is read once
+MIN_PIECE_CHARS = 60  # shorter sentences are joined
+MAX_PIECE_CHARS = 200
+MAX_PIECES = 64  # per passage
+CHARS_PER_TOKEN = 4.3  # on average
+CACHED_PASSAGES = 4096
+CACHED_SCORES = 8192  # of question and passage: a common question is read once
 
-_CLS, _SEP = 101, 102  # of bert-base-uncased
+_CLS, _SEP = 101, 102  # ids of bert-base-uncased
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"\(?\bhttps?://[^\s)\]>]+\)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many tokens a model reads of a question and a passage together, of them at most of the question and of the
-    passage's title and heading."""
+    """The most tokens that a model reads of question and passage together, of the question, and of the passage's title
+    and heading."""
 
     tokens: int
     question: int
@@ -50,66 +50,67 @@ STUDENT = Room(tokens=112, question=28, title=14)
 TEACHER = Room(tokens=224, question=48, title=24)
 
 
-# --- what is read of a passage -----------------------------------------------------------------------------------
+# --- choosing what to read of a passage --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A passage in pieces of a sentence or a few, in order, with the stems of the words in each."""
+    """A passage in pieces of one or a few sentences, in order, with the stems of the words in each."""
 
     texts: tuple[str, ...]
     stems: tuple[frozenset[str], ...]
     sizes: tuple[int, ...]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_PASSAGES)
 def pieces(text: str) -> Pieces:
-    """Short sentences together, long ones divided between words; web addresses are left out."""
+    """Joins short sentences and splits long ones between words; URLs are left out."""
     found: list[str] = []
     for sentence in sentences(_ADDRESS.sub(" ", text)) or [text]:
         for part in _parts(" ".join(sentence.split())):
-            if found and len(found[-1]) < PIECE and len(found[-1]) + len(part) < LONGEST_PIECE:
+            if found and len(found[-1]) < MIN_PIECE_CHARS and len(found[-1]) + len(part) < MAX_PIECE_CHARS:
                 found[-1] += " " + part
             else:
                 found.append(part)
-    del found[MOST_PIECES:]
+    del found[MAX_PIECES:]
     stems = tuple(frozenset(map(stem, _WORD.findall(each.lower()))) for each in found)
     return Pieces(tuple(found), stems, tuple(len(each) + 1 for each in found))
 
 
 def _parts(sentence: str) -> list[str]:
-    if len(sentence) <= LONGEST_PIECE:
+    if len(sentence) <= MAX_PIECE_CHARS:
         return [sentence]
-    count = math.ceil(len(sentence) / LONGEST_PIECE)
-    aim = len(sentence) / count
+    count = math.ceil(len(sentence) / MAX_PIECE_CHARS)
+    target = len(sentence) / count
     parts, start = [], 0
     for number in range(1, count):
-        at = sentence.rfind(" ", start + 1, round(number * aim))
-        end = at if at > start else round(number * aim)
+        at = sentence.rfind(" ", start + 1, round(number * target))
+        end = at if at > start else round(number * target)
         parts.append(sentence[start:end].strip())
         start = end
     return [part for part in (*parts, sentence[start:].strip()) if part]
 
 
 def rarity(question: str, passages: Sequence[Pieces]) -> dict[str, float]:
-    """What each word of the question counts, by its stem: the more, the fewer of the passages have it."""
-    held = [frozenset().union(*each.stems) for each in passages]
+    """The weight of each word of the question, by its stem: higher if fewer of the passages have it."""
+    stems = [frozenset().union(*each.stems) for each in passages]
     return {
-        key: math.log1p(len(held) / (1 + sum(key in has for has in held))) for key in sorted(content_stems(question))
+        key: math.log1p(len(stems) / (1 + sum(key in each for each in stems)))
+        for key in sorted(content_stems(question))
     }
 
 
 def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[int]:
-    """The pieces to read where not all fit into so many characters, in order: those with the rarest words of the
-    question, a word that was not read yet before one that was; then what follows them, then the beginning."""
+    """The pieces to read, in order, if not all fit into `room` characters: first those with the rarest words of the
+    question, preferring words that no chosen piece has; then the pieces after them, then the start of the passage."""
     if sum(passage.sizes) <= room:
         return list(range(len(passage.texts)))
-    held = {number: has for number, each in enumerate(passage.stems) if (has := weights.keys() & each)}
+    candidates = {number: shared for number, each in enumerate(passage.stems) if (shared := weights.keys() & each)}
     chosen: list[int] = []
-    read: set[str] = set()
+    covered: set[str] = set()
 
     def worth(number: int) -> tuple[float, int]:
-        return sum(weights[key] * (0.25 if key in read else 1.0) for key in held[number]), -number
+        return sum(weights[key] * (0.25 if key in covered else 1.0) for key in candidates[number]), -number
 
     def take(number: int) -> bool:
         nonlocal room
@@ -119,29 +120,30 @@ def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[i
             room -= passage.sizes[number]
         return fits
 
-    while held:
-        best = max(held, key=worth)
+    while candidates:
+        best = max(candidates, key=worth)
         if take(best):
-            read |= held[best]
-        del held[best]
+            covered |= candidates[best]
+        del candidates[best]
     for number in (*(each + 1 for each in tuple(chosen)), *range(len(passage.texts))):
         take(number)
     return sorted(chosen)
 
 
 def room_for_text(room: Room, question: int, title: int) -> float:
-    """How many characters of the text fit beside so many tokens of the question and of the title."""
-    return (room.tokens - 3 - question - title) * CHARACTERS
+    """The number of characters of the text that fit beside the tokens of the question and the title."""
+    return (room.tokens - 3 - question - title) * CHARS_PER_TOKEN
 
 
-def _called(passage: Passage, said: Collection[str]) -> str:
-    """The title, after the authors where one of them was named: there is no room for both."""
-    by = passage.reference
-    return f"{by}: {passage.title}" if by is not None and by.is_named(said) else passage.title
+def _title(passage: Passage, asked_words: Collection[str]) -> str:
+    """The title, with the authors in front if the question names one of them."""
+    reference = passage.reference
+    is_named = reference is not None and reference.is_named(asked_words)
+    return f"{reference}: {passage.title}" if is_named else passage.title
 
 
-def titled(title: str, heading: str) -> str:
-    """The line that stands before a passage's text."""
+def title_line(title: str, heading: str) -> str:
+    """The line in front of a passage's text."""
     return " ".join(f"{title}: {heading}".split()) if title and heading else " ".join((title or heading).split())
 
 
@@ -149,15 +151,15 @@ def titled(title: str, heading: str) -> str:
 
 
 class OnnxReranker:
-    """A re-ranker that reads its weights at the first question; safe to use from several threads.
+    """A re-ranker that loads its weights on first use; safe to use from several threads.
 
-    It is the one that comes with the package, made to be quick; with `quality` the larger one that it was distilled
-    from, the pinned ms-marco-MiniLM-L-12-v2.
+    It is the fast one that comes with the package, or with `quality` the larger one that it was distilled from, the
+    pinned ms-marco-MiniLM-L-12-v2.
     """
 
     def __init__(self, quality: bool = False, folder: Path = OWN, threads: int = 0) -> None:
         self.name = "ms-marco-MiniLM-L-12-v2" if quality else "turnwise-reranker"
-        self.reads = 15 if quality else 8  # the small one finds nothing further down that would be worth its time
+        self.reads = 15 if quality else 8  # for the small one, reading further down does not pay off
         self.trust = 1 / 30 if quality else 1 / 120
         self._quality = quality
         self._folder = folder
@@ -170,7 +172,7 @@ class OnnxReranker:
         return [score for score, _ in self._model().read(question, passages)] if passages else []
 
     def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
-        """How likely each passage of a single sentence answers the question (log-odds)."""
+        """The log-odds that each passage, a single sentence, answers the question."""
         return [odds for _, odds in self._model().read(question, sentences)] if sentences else []
 
     def _model(self) -> _Model:
@@ -182,10 +184,10 @@ class OnnxReranker:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The input of the encoder: [CLS] the question [SEP] the title and what is read of the passage [SEP]."""
+    """The input of the encoder: [CLS] the question [SEP] the title and the chosen pieces of the passage [SEP]."""
 
     ids: list[int]
-    front: int  # tokens up to the first [SEP], with it
+    front: int  # number of tokens up to and including the first [SEP]
 
     @property
     def key(self) -> tuple[bytes, int]:
@@ -199,41 +201,41 @@ class _Model:
         self._room = room
         self._inputs = {node.name for node in session.get_inputs()}
         self._pool = ThreadPoolExecutor(threads, "reranker")
-        self._scored = lru_cache(SCORED)(self._score)
+        self._cached_score = lru_cache(CACHED_SCORES)(self._score)
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[tuple[float, float]]:
-        """Of each passage, how well it answers beside others, and the odds that it answers as a single sentence; the
-        pinned model has one score for both."""
-        # One pair at a time, on as many threads as there are: no padding, no score that depends on the other passages,
-        # and no slower than batches. The longest first, so that the threads end together.
+        """For each passage, its score among others, and the log-odds that it answers as a single sentence; the pinned
+        model has one score for both."""
+        # One pair at a time, on several threads: no padding, no score that depends on the other passages, and no slower
+        # than batches. The longest come first, so that the threads end together.
         pairs = self.pairs(question, passages)
         order = sorted(range(len(pairs)), key=lambda number: -len(pairs[number].ids))
         keys = [pairs[number].key for number in order]
-        found = dict(zip(order, self._pool.map(lambda key: self._scored(*key), keys), strict=True))
+        found = dict(zip(order, self._pool.map(lambda key: self._cached_score(*key), keys), strict=True))
         return [found[number] for number in range(len(pairs))]
 
     def pairs(self, question: str, passages: Sequence[Passage]) -> list[Pair]:
-        held = [pieces(each.text) for each in passages]
-        weights = rarity(question, held)
+        divided = [pieces(each.text) for each in passages]
+        weights = rarity(question, divided)
         asked = self._tokens([question])[0][: self._room.question]
-        said = {word.lower() for word in words(question)}
+        asked_words = {word.lower() for word in words(question)}
         titles = [
             ids[: self._room.title]
-            for ids in self._tokens([titled(_called(each, said), each.heading) for each in passages])
+            for ids in self._tokens([title_line(_title(each, asked_words), each.heading) for each in passages])
         ]
-        read = []
-        for each, title in zip(held, titles, strict=True):
+        texts = []
+        for each, title in zip(divided, titles, strict=True):
             chosen = choose(each, weights, room_for_text(self._room, len(asked), len(title)))
-            read.append(" ".join(each.texts[number] for number in chosen))
+            texts.append(" ".join(each.texts[number] for number in chosen))
         front = [_CLS, *asked, _SEP]
         left = self._room.tokens - len(front) - 1
         return [
             Pair([*front, *[*title, *text][:left], _SEP], len(front))
-            for title, text in zip(titles, self._tokens(read), strict=True)
+            for title, text in zip(titles, self._tokens(texts), strict=True)
         ]
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        encodable = [each.encode("utf-8", "replace").decode("utf-8") for each in texts]  # a lone surrogate would raise
+        encodable = [each.encode("utf-8", "replace").decode("utf-8") for each in texts]  # no lone surrogates
         return [self._tokenizer.encode(each, add_special_tokens=False).ids for each in encodable]
 
     def _score(self, tokens: bytes, front: int) -> tuple[float, float]:
@@ -248,5 +250,5 @@ class _Model:
 
 def _load(folder: Path, quality: bool, threads: int) -> _Model:
     weights = pinned_reranker() if quality else own_weights("reranker", folder)
-    tokenizer, session = opened(weights, 1, OWN_HINT)  # the threads are ours
+    tokenizer, session = load_model(weights, 1, OWN_HINT)  # _Model runs its own threads
     return _Model(tokenizer, session, TEACHER if quality else STUDENT, threads)

@@ -1,4 +1,4 @@
-"""Weights, opened: a tokenizer and a session of the runtime."""
+"""Loads weights: a tokenizer and an ONNX Runtime session."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-def opened(weights: Weights, threads: int, hint: str) -> tuple[Tokenizer, Any]:
-    """The tokenizer, which neither cuts nor pads, and the session, whose runs use so many threads (0: one a core)."""
+def load_model(weights: Weights, threads: int, hint: str) -> tuple[Tokenizer, Any]:
+    """The tokenizer, without truncation or padding, and the session, which uses `threads` threads (0: one per core)."""
     from tokenizers import Tokenizer
 
     try:
         tokenizer = Tokenizer.from_file(str(weights.tokenizer))
         session = session_of(weights.model, threads)
-    except Exception as error:  # both libraries raise bare exceptions of their own
+    except Exception as error:  # both libraries raise their own bare exceptions
         raise WeightsError(f"The weights in {weights.model.parent} cannot be loaded: {error}", hint) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -28,11 +28,11 @@ def opened(weights: Weights, threads: int, hint: str) -> tuple[Tokenizer, Any]:
 
 
 def session_of(model: Path, threads: int) -> Any:
-    """A session of the runtime; safe to use from several threads at once."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; without it the runtime reports to its maker
+    """An ONNX Runtime session; safe to use from several threads at once."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; otherwise the runtime sends telemetry to its vendor
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would eat a core
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # otherwise idle threads occupy a core
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

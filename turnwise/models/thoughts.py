@@ -1,4 +1,4 @@
-"""Leaving out the thoughts that some models write before they answer."""
+"""Removes the thoughts that some models write before they answer."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ OPEN, CLOSE = "<think>", "</think>"
 
 
 class Spoken:
-    """Turns the pieces of an answer into readable text: no block of thoughts at the start, no character cut in half.
+    """Turns the pieces of an answer into readable text: no block of thoughts at the start, no split characters.
 
-    Only the start is searched: further on, "<think>" is a word of an answer about models that think.
+    Only the start is searched: later on, "<think>" is a word in an answer about models that think.
     """
 
     def __init__(self) -> None:
         self.began = False
         self._held = ""
-        # A provider may send the two escapes of one emoji in two pieces; this decoder joins them.
+        # A provider may send the two surrogates of an emoji in two pieces; this decoder joins them.
         self._characters = codecs.getincrementaldecoder("utf-16-le")("replace")
 
     def add(self, piece: str) -> str:
@@ -29,7 +29,7 @@ class Spoken:
         return self._release()
 
     def end(self) -> str:
-        """What was held back in case it became a block of thoughts, and did not."""
+        """The text held back because it could have started a block of thoughts, but did not."""
         return "" if self.began or self._held.startswith(OPEN) else self._release()
 
     def _release(self) -> str:
@@ -39,7 +39,8 @@ class Spoken:
 
 
 def _after_thoughts(text: str) -> str:
-    """The text without the blocks it starts with; of one that is still open, as much as shows whether it closes."""
+    """The text without the blocks it starts with. Of a block that is still open, only the end that may become its
+    closing tag is kept."""
     text = text.lstrip()
     while text.startswith(OPEN):
         _, closed, rest = text.partition(CLOSE)

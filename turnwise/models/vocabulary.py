@@ -1,4 +1,4 @@
-"""English words: those that the tokenizer of the pinned weights has whole, about twenty thousand."""
+"""English words: the roughly twenty thousand that are single tokens in the pinned tokenizer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from turnwise.models.weights import pinned_weights
 
 
 def is_english(word: str) -> bool:
-    """Whether this is a common English word, a common name or an abbreviation, in small letters."""
+    """Whether this is a common English word, name or abbreviation, in lower case."""
     return word in _words()
 
 

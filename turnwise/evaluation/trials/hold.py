@@ -1,4 +1,4 @@
-"""The conversations of a test held for real: with the product as it is set, over the documents that the test names."""
+"""Runs the conversations of a test with the real product, over the documents that the test names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from turnwise.types import Answered, Ending, Failed, Filter, Reply, Trace, TurnR
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A turn that was held: what was seen of it, and which of the checks do not hold."""
+    """A turn that was run: what was seen, and which of its checks failed."""
 
     asked: Asked
     number: int
@@ -36,7 +36,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A conversation that was held."""
+    """A conversation that was run."""
 
     talk: Talk
     turns: tuple[Held, ...]
@@ -47,41 +47,41 @@ class Outcome:
 
 
 def settings_for(script: Script, settings: Settings) -> Settings:
-    """The settings in force, with those of the file above them."""
+    """The current settings, overridden by those in the file."""
     known, _ = load(script.settings, environment={}, file=None) if script.settings else (Settings(), [])
     return replace(settings, **{name: getattr(known, name) for name in script.settings})
 
 
 @contextmanager
 def library_of(script: Script, settings: Settings) -> Iterator[Engine]:
-    """The product over the documents of a test. What is said is kept apart from the library's own conversations, and is
-    forgotten afterwards; so are documents that the file names."""
-    chosen = settings_for(script, settings)
-    beside = script.path.parent
-    with ExitStack() as held:
-        folder = Path(held.enter_context(TemporaryDirectory()))
-        tables = [str(beside / each) if "://" not in each else each for each in script.data]
+    """The product over the documents of a test. Its conversations are kept apart from the library's own and deleted
+    afterwards, as are documents that the file names."""
+    settings = settings_for(script, settings)
+    script_folder = script.path.parent
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        tables = [str(script_folder / each) if "://" not in each else each for each in script.data]
         if script.library == SAMPLE:
-            home = str(data_folder() / "sample")
-            engine = build_sample(replace(chosen, library=home, database=""), tables=tables)
+            sample = str(data_folder() / "sample")
+            engine = build_sample(replace(settings, library=sample, database=""), tables=tables)
         elif script.documents:
-            engine = build(replace(chosen, library=str(folder / "library"), database=""), create=True, tables=tables)
-            report = engine.add(*(beside / each for each in script.documents))
+            engine = build(replace(settings, library=str(folder / "library"), database=""), create=True, tables=tables)
+            report = engine.add(*(script_folder / each for each in script.documents))
             if report.failed:
                 engine.close()
                 raise DocumentError(f"{report.failed[0].source}: {report.failed[0].message}", report.failed[0].hint)
         elif script.library:
-            engine = build(replace(chosen, library=str(beside / script.library), database=""), tables=tables)
+            engine = build(replace(settings, library=str(script_folder / script.library), database=""), tables=tables)
         else:
-            engine = build(chosen, tables=tables)
-        held.enter_context(engine)
-        talks = Database(folder / "conversations.db")
-        held.callback(talks.close)
-        yield engine.keeping(EmbeddedStore(talks))
+            engine = build(settings, tables=tables)
+        stack.enter_context(engine)
+        conversations = Database(folder / "conversations.db")
+        stack.callback(conversations.close)
+        yield engine.keeping(EmbeddedStore(conversations))
 
 
 def hold(script: Script, engine: Engine) -> Iterator[Outcome]:
-    """Every conversation of a file, one after the other."""
+    """Run every conversation of a file, one after the other."""
     with asyncio.Runner() as runner:
         for talk in script.talks:
             yield runner.run(_hold(talk, engine, uuid.uuid4().hex))
@@ -89,26 +89,26 @@ def hold(script: Script, engine: Engine) -> Iterator[Outcome]:
 
 async def _hold(talk: Talk, engine: Engine, conversation_id: str) -> Outcome:
     turns: list[Held] = []
-    said: list[str] = []
+    answers: list[str] = []
     for number, asked in enumerate(talk.turns, 1):
         if asked.says is not None:
             engine.store.accept(conversation_id, asked.ask)
             engine.store.finish(conversation_id, number, Ending("answered", asked.says))
-            said.append(asked.says)
+            answers.append(asked.says)
             continue
-        end = await _asked(engine, asked, conversation_id)
-        seen = observed(end, said)
+        end = await _run_turn(engine, asked, conversation_id)
+        seen = observed(end, answers)
         misses = tuple(check for check in asked.checks if not check.holds(seen))
         error = end.error if isinstance(end, Failed) else None
         if error and not any(check.name in ("blocked", "error") for check in asked.checks):
-            misses = (*misses, Check("error", ""))  # nobody has to say that a turn should come to its end
+            misses = (*misses, Check("error", ""))  # every turn is expected to finish, unless the test says otherwise
         turns.append(Held(asked, number, seen, end.trace, misses, error))
         if isinstance(end, Reply):
-            said.append(end.text)
+            answers.append(end.text)
     return Outcome(talk, tuple(turns))
 
 
-async def _asked(engine: Engine, asked: Asked, conversation_id: str) -> Reply | Failed:
+async def _run_turn(engine: Engine, asked: Asked, conversation_id: str) -> Reply | Failed:
     where = Filter(collections=asked.collections)
     request = TurnRequest(asked.ask, (), conversation_id, asked.query, where)
     async for event in engine.stream(request):

@@ -1,4 +1,4 @@
-"""Tests written by the product: what a turn gave put into its expectations, and stored conversations as test files."""
+"""Writes test files: updates expectations with what was seen, and turns stored conversations into tests."""
 
 from __future__ import annotations
 
@@ -14,48 +14,49 @@ from turnwise.evaluation.trials.expect import TITLES
 from turnwise.evaluation.trials.hold import Held, Outcome
 from turnwise.evaluation.trials.script import load, yaml
 
-RECORDED = ("follow_up", "condensed", "searched", "cites", "phase", "topic")  # of a turn of which nothing is expected
+DEFAULT_NAMES = ("follow_up", "condensed", "searched", "cites", "phase", "topic")  # for a turn without expectations
 
 
 def update(path: Path, outcomes: Sequence[Outcome]) -> int:
-    """Write what was seen in place of what does not hold, and beside every turn of which nothing was expected. Gives
-    how many turns were changed; comments and all that holds stay as they are."""
-    told = load(path)
-    talks = told.get("conversations", [told])
+    """Replace expectations that failed with what was seen, and add some to turns without any. Returns the number of
+    turns changed. Comments and expectations that hold are not touched."""
+    content = load(path)
+    talks = content.get("conversations", [content])
     changed = 0
     for talk, outcome in zip(talks, outcomes, strict=True):
         for held in outcome.turns:
-            place = held.number - 1
-            if isinstance(talk["turns"][place], str):
-                talk["turns"][place] = CommentedMap(ask=talk["turns"][place])
-            changed += _recorded(talk["turns"][place], held)
+            index = held.number - 1
+            if isinstance(talk["turns"][index], str):
+                talk["turns"][index] = CommentedMap(ask=talk["turns"][index])
+            changed += _update_turn(talk["turns"][index], held)
     if changed:
         out = io.StringIO()
-        yaml().dump(told, out)
+        yaml().dump(content, out)
         path.write_text(out.getvalue(), encoding="utf-8")
     return changed
 
 
-def _recorded(turn: CommentedMap, held: Held) -> bool:
+def _update_turn(turn: CommentedMap, held: Held) -> bool:
+    """Update the expectations of a turn. Returns whether they changed."""
     if held.asked.checks and not held.misses:
         return False
-    wanted = [check.name for check in held.misses] or list(RECORDED)
+    names = [check.name for check in held.misses] or list(DEFAULT_NAMES)
     if held.error:
-        wanted = ["blocked"] if held.seen["blocked"] else ["error"]
+        names = ["blocked"] if held.seen["blocked"] else ["error"]
     expected = turn.setdefault("expect", CommentedMap())
     before = dict(expected)
     if held.error:
         for check in held.misses:
             expected.pop(check.name, None)
-    for name in wanted:
-        value = _written(name, held.seen)
+    for name in names:
+        value = _expectation(name, held.seen)
         if value is not None:
             expected[name] = value
     return dict(expected) != before
 
 
-def _written(name: str, seen: dict[str, Any]) -> Any:
-    """A value that was seen, as one would write that it is expected; None where there is nothing to write."""
+def _expectation(name: str, seen: dict[str, Any]) -> Any:
+    """What was seen, written as an expectation; None if there is nothing to write."""
     value = seen[name]
     match name:
         case "cites":
@@ -73,25 +74,25 @@ def _written(name: str, seen: dict[str, Any]) -> Any:
 
 
 def _flow(values: Sequence[str]) -> CommentedSeq:
-    listed = CommentedSeq(values)
-    listed.fa.set_flow_style()
-    return listed
+    sequence = CommentedSeq(values)
+    sequence.fa.set_flow_style()
+    return sequence
 
 
 def from_conversation(conversation: Conversation, library: str) -> str:
-    """A stored conversation as a test file: what was seen is expected. Where somebody wrote themselves what to search
-    for, that is what the product should have found, so it is expected and not given."""
-    told = CommentedMap(name=conversation.metadata.get("title") or conversation.id)
+    """A stored conversation as a test file that expects what was seen. A search query that the user edited is what the
+    product should have come up with, so it is an expectation, not an input."""
+    content = CommentedMap(name=conversation.metadata.get("title") or conversation.id)
     if library:
-        told["library"] = library
-    told["turns"] = CommentedSeq()
+        content["library"] = library
+    content["turns"] = CommentedSeq()
     turns = [turn for turn in conversation.turns if turn.prompt is not None and turn.status != "pending"]
-    for place, turn in enumerate(turns):
-        if place + 1 < len(turns) and _edited(turns[place + 1]) and turns[place + 1].prompt == turn.prompt:
-            continue  # it was asked again with other words to search for
-        told["turns"].append(_as_test(turn))
+    for index, turn in enumerate(turns):
+        if index + 1 < len(turns) and _is_edited(turns[index + 1]) and turns[index + 1].prompt == turn.prompt:
+            continue  # it was asked again with an edited query
+        content["turns"].append(_as_test(turn))
     out = io.StringIO()
-    yaml().dump(told, out)
+    yaml().dump(content, out)
     return out.getvalue()
 
 
@@ -103,8 +104,8 @@ def _as_test(turn: Turn) -> CommentedMap:
         follow_up, state = turn.record["follow_up"], turn.record["state"]
         expected["follow_up"] = follow_up["is_follow_up"]
         expected["condensed"] = turn.record["condensed_query"]
-        if _edited(turn):
-            expected.yaml_add_eol_comment("as it was edited by hand", "condensed")
+        if _is_edited(turn):
+            expected.yaml_add_eol_comment("edited by hand", "condensed")
         expected["searched"] = bool(_stage(turn, "retrieve").get("details", {}).get("searches"))
         titles = list(dict.fromkeys(source.title for source in turn.sources))
         expected["cites"] = _flow(titles) if titles else False
@@ -115,8 +116,8 @@ def _as_test(turn: Turn) -> CommentedMap:
     return asked
 
 
-def _edited(turn: Turn) -> bool:
-    """Whether the user wrote what was searched for."""
+def _is_edited(turn: Turn) -> bool:
+    """Whether the user edited the search query."""
     return bool(_stage(turn, "condense").get("decision") == "caller")
 
 

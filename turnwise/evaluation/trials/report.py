@@ -1,4 +1,4 @@
-"""What came of the tests: for people, for build servers (JUnit) and for programs (JSON)."""
+"""Test results as text, JUnit XML and JSON."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from xml.etree import ElementTree
 from turnwise.evaluation.trials.hold import Held, Outcome
 from turnwise.text import one_line
 
-LONGEST = 160  # characters of a value that is shown
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MAX_VALUE_CHARS = 160
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def told(path: Path, outcome: Outcome) -> Iterator[str]:
-    """One conversation in lines: whether it passed, and what did not hold with the trace beside it."""
+def outcome_lines(path: Path, outcome: Outcome) -> Iterator[str]:
+    """One conversation as text: whether it passed, and which checks failed, with the trace."""
     yield f"{'ok  ' if outcome.passed else 'FAIL'}  {outcome.talk.name}"
     for held in outcome.turns:
         if held.misses:
-            yield from _missed(path, held)
+            yield from _failure_lines(path, held)
 
 
-def _missed(path: Path, held: Held) -> Iterator[str]:
-    place = f"{path}:{held.asked.line}" if held.asked.line else str(path)
-    yield f"      turn {held.number}: {one_line(held.asked.ask, 90)}   ({place})"
+def _failure_lines(path: Path, held: Held) -> Iterator[str]:
+    location = f"{path}:{held.asked.line}" if held.asked.line else str(path)
+    yield f"      turn {held.number}: {one_line(held.asked.ask, 90)}   ({location})"
     for check in held.misses:
         yield f"        {check.name}"
-        yield f"          expected  {shown(check.value)}"
-        yield f"          was       {shown(held.seen[check.name])}"
+        yield f"          expected  {format_value(check.value)}"
+        yield f"          was       {format_value(held.seen[check.name])}"
     if held.error:
-        yield f"        {held.error['code']}: {one_line(held.error['message'], LONGEST)}"
+        yield f"        {held.error['code']}: {one_line(held.error['message'], MAX_VALUE_CHARS)}"
     yield "        trace"
     widest = max((len(stage.stage) for stage in held.trace), default=0)
     for stage in held.trace:
-        reason = f" — {one_line(stage.reason, LONGEST)}" if stage.reason else ""
+        reason = f" — {one_line(stage.reason, MAX_VALUE_CHARS)}" if stage.reason else ""
         yield f"          {stage.stage:{widest}}  {stage.ms:7.1f} ms  {stage.decision}{reason}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     if isinstance(value, str):
-        return f"“{one_line(value, LONGEST)}”" if value else "nothing"
+        return f"“{one_line(value, MAX_VALUE_CHARS)}”" if value else "nothing"
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "nothing"}[value]
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
     if isinstance(value, list):
-        return ", ".join(shown(each) for each in value) or "none"
+        return ", ".join(format_value(each) for each in value) or "none"
     if isinstance(value, dict):
-        return ", ".join(f"{way.replace('_', ' ')} {shown(each)}" for way, each in value.items())
+        return ", ".join(f"{way.replace('_', ' ')} {format_value(each)}" for way, each in value.items())
     return str(value)
 
 
@@ -78,26 +78,26 @@ def _plain(value: Any) -> Any:
 
 
 def junit(results: Sequence[tuple[Path, Outcome]]) -> str:
-    """A JUnit file: a suite a file, a case a conversation."""
+    """A JUnit report: one suite per file, one case per conversation."""
     root = ElementTree.Element("testsuites", name="turnwise test")
     for path in dict.fromkeys(path for path, _ in results):
-        of_file = [outcome for each, outcome in results if each == path]
-        failures = sum(not outcome.passed for outcome in of_file)
+        outcomes = [outcome for each, outcome in results if each == path]
+        failures = sum(not outcome.passed for outcome in outcomes)
         suite = ElementTree.SubElement(
-            root, "testsuite", name=str(path), tests=str(len(of_file)), failures=str(failures)
+            root, "testsuite", name=str(path), tests=str(len(outcomes)), failures=str(failures)
         )
-        for outcome in of_file:
+        for outcome in outcomes:
             seconds = sum(held.seen["latency"] for held in outcome.turns) / 1000
             case = ElementTree.SubElement(
                 suite, "testcase", classname=path.stem, name=_xml(outcome.talk.name), time=f"{seconds:.3f}"
             )
             if not outcome.passed:
                 missed = [check.name for held in outcome.turns for check in held.misses]
-                failure = ElementTree.SubElement(case, "failure", message=_xml(f"does not hold: {', '.join(missed)}"))
-                failure.text = _xml("\n".join(told(path, outcome)))
+                failure = ElementTree.SubElement(case, "failure", message=_xml(f"failed: {', '.join(missed)}"))
+                failure.text = _xml("\n".join(outcome_lines(path, outcome)))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
 def _xml(text: str) -> str:
-    return _NO_XML.sub("\ufffd", text)
+    return _NOT_XML.sub("\ufffd", text)
