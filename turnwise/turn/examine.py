@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from turnwise.conversation import Conversation
 from turnwise.errors import MessageBlocked
 from turnwise.guard.shape import check_request
-from turnwise.turn.compose import budget_for, sent
+from turnwise.turn.compose import budget_for, messages_sent
 from turnwise.turn.condense import condense
 from turnwise.turn.receive import judged, remembered
 from turnwise.turn.remember import Memory, Past
@@ -51,4 +51,4 @@ def sent_in(conversation: Conversation, number: int, parts: Parts, reach: Reach 
     asked = Message("user", turn.prompt or "", evidence=turn.evidence, note=turn.note)
     ancestors = conversation.metadata.get("ancestors", ())
     library = parts.guard.open_library(parts.index, reached(reach, conversation.id, ancestors))
-    return sent(history, asked, library.locate, budget_for(parts.models[0], parts.settings))
+    return messages_sent(history, asked, library.locate, budget_for(parts.models[0], parts.settings))

@@ -20,7 +20,7 @@ from turnwise.guard.limits import RateLimiter
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.logs import Label, of_turn
-from turnwise.turn.compose import budget_for, cited, compose, how_composed, readable_by_user
+from turnwise.turn.compose import budget_for, cited_sources, compose, how_composed, readable_by_user
 from turnwise.turn.condense import QueryCondenser, search_query
 from turnwise.turn.generate import Speech, quotes
 from turnwise.turn.plan import Meaning, left_out
@@ -147,10 +147,9 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("compose") as stage:
             budget, images = budget_for(parts.models[0], settings), received.images
-            prompt = await asyncio.to_thread(
-                compose, message, told, plan, hits, library.locate, budget, understood, images, typed
-            )
-            if not quotes(parts.models[0]):  # else nobody is shown it, and only what is cited keeps its number
+            inputs = (message, told, plan, hits, library.locate, budget)
+            prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
+            if not quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
                 memory.shown, memory.note = prompt.shown, prompt.note
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", how_composed(prompt), **prompt.details)
         yield trace.last()
@@ -186,7 +185,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         yield trace.last()
 
         with trace.stage("verify") as stage:
-            sources, embedder = cited(text, prompt), parts.senses.embedder
+            sources, embedder = cited_sources(text, prompt), parts.senses.embedder
             claims = await asyncio.to_thread(checked, text, sources, prompt.found, embedder, speech.quotes)
             held = sum(claim.supported for claim in claims)
             decision = f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check"
