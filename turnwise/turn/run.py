@@ -32,7 +32,7 @@ from turnwise.turn.scope import reached, store_for, tools_for
 from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, as_meant, details, in_words, read_ahead, understand
-from turnwise.turn.verify import checked, grounds
+from turnwise.turn.verify import grounds, try_verify
 from turnwise.types import (
     Accepted,
     Answered,
@@ -186,7 +186,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("verify") as stage:
             sources, embedder = cited_sources(text, prompt), parts.senses.embedder
-            claims = await asyncio.to_thread(checked, text, sources, prompt.found, embedder, speech.quotes)
+            claims = await asyncio.to_thread(try_verify, text, sources, prompt.found, embedder, speech.quotes)
             held = sum(claim.supported for claim in claims)
             decision = f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check"
             stage.decide(decision, grounds(claims, prompt.found))
