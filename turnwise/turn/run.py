@@ -22,7 +22,7 @@ from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.logs import Label, of_turn
 from turnwise.turn.compose import budget_for, cited_sources, compose, how_composed, readable_by_user
 from turnwise.turn.condense import QueryCondenser, search_query
-from turnwise.turn.generate import Speech, quotes
+from turnwise.turn.generate import Speech, only_quotes
 from turnwise.turn.plan import Meaning, left_out
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.receive import is_private, receive, remembered
@@ -149,7 +149,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             budget, images = budget_for(parts.models[0], settings), received.images
             inputs = (message, told, plan, hits, library.locate, budget)
             prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
-            if not quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
+            if not only_quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
                 memory.shown, memory.note = prompt.shown, prompt.note
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", how_composed(prompt), **prompt.details)
         yield trace.last()
