@@ -29,7 +29,7 @@ from turnwise.turn.receive import is_private, receive, remembered
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, in_detail, outcome, searched_for, troubles
 from turnwise.turn.scope import reached, store_for, tools_for
-from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
+from turnwise.turn.suggest import ANSWERED, NO_SUGGESTIONS_AFTER, AnsweredTurn, Answers, suggest
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, as_meant, details, in_words, read_ahead, understand
 from turnwise.turn.verify import grounds, try_verify
@@ -194,12 +194,12 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("remember") as stage:
             tried: dict[str, str] = {}
-            wanted = settings.suggestions if understood.intent not in SILENT else 0
+            wanted = settings.suggestions if understood.intent not in NO_SUGGESTIONS_AFTER else 0
             crowded = wanted > 0 and request.crowded()
             if parts.answers and wanted and not crowded:
                 evidence, language = prompt.evidence, understood.language
-                done = Done(message, condensed.query, text, sources, evidence, history, prompt.known, language)
-                tried = await asyncio.to_thread(suggested, done, library, parts.answers, wanted, request.where)
+                turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, prompt.known, language)
+                tried = await asyncio.to_thread(suggest, turn, library, parts.answers, wanted, request.where)
             learned = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else None
             reason = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
             reason += f"; of the user: {', '.join(learned)}" if learned else ""
