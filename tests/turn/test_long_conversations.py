@@ -18,7 +18,7 @@ from turnwise.models.fake import FakeChat
 from turnwise.postgres import Database
 from turnwise.store.postgres import PostgresStore
 from turnwise.turn.compose import compose, system_prompt
-from turnwise.turn.examine import sent_in
+from turnwise.turn.examine import messages_sent_in
 from turnwise.turn.run import Parts
 from turnwise.types import Hit, Message, Passage, Prompt, QueryPlan, Reply, SearchQuery, Step, TurnRequest
 
@@ -87,9 +87,9 @@ def test_what_was_sent_can_be_read_afterwards(parts_of: MakeParts) -> None:
     for message in ASKED:
         answered(TurnRequest(message, conversation_id=conversation), parts)
     kept = parts.store.conversation(conversation)
-    sent = [sent_in(kept, turn.number, parts) for turn in kept.turns]
+    sent = [messages_sent_in(kept, turn.number, parts) for turn in kept.turns]
     assert [each for each in sent if each] == [prompt.messages for prompt in model.prompts]
-    assert sent_in(kept, 99, parts) == ()
+    assert messages_sent_in(kept, 99, parts) == ()
 
 
 def test_a_failed_turn_changes_nothing_of_what_was_sent(make_parts: MakeParts) -> None:

@@ -25,10 +25,10 @@ from turnwise.turn.condense import QueryCondenser, search_query
 from turnwise.turn.generate import Speech, only_quotes
 from turnwise.turn.plan import Meaning, left_out
 from turnwise.turn.planner import QueryPlanner
-from turnwise.turn.receive import is_private, receive, remembered
+from turnwise.turn.receive import is_private, receive, usable_profile
 from turnwise.turn.remember import Memory
 from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, in_detail, outcome, searched_for, troubles
-from turnwise.turn.scope import reached, store_for, tools_for
+from turnwise.turn.scope import store_for, tools_for, with_attachments
 from turnwise.turn.suggest import ANSWERED, NO_SUGGESTIONS_AFTER, AnsweredTurn, Answers, suggest
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, as_meant, details, in_words, read_ahead, understand
@@ -107,10 +107,10 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
         with trace.stage("understand") as stage:
             typed, told, now = received.message, received.history, time.time()
-            reach = reached(request.reach, memory.conversation_id, past.ancestors)
+            reach = with_attachments(request.reach, memory.conversation_id, past.ancestors)
             library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts.tools)
             senses = parts.senses.over(library)
-            profile = await asyncio.to_thread(remembered, memory, parts.guard)
+            profile = await asyncio.to_thread(usable_profile, memory, parts.guard)
             message, slips, history = await asyncio.to_thread(as_meant, typed, told, library, settings, senses)
             understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
