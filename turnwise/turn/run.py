@@ -27,7 +27,16 @@ from turnwise.turn.plan import Meaning, left_out
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.receive import is_private, receive, usable_profile
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, in_detail, outcome, searched_for, troubles
+from turnwise.turn.retrieve import (
+    SearchContext,
+    carry_out,
+    failure_notice,
+    merged_hits,
+    outcome,
+    search_details,
+    searches_in_words,
+    with_actual_inputs,
+)
 from turnwise.turn.scope import store_for, tools_for, with_attachments
 from turnwise.turn.suggest import ANSWERED, NO_SUGGESTIONS_AFTER, AnsweredTurn, Answers, suggest
 from turnwise.turn.trace import TraceLog
@@ -133,16 +142,16 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         yield Planned(plan)
 
         with trace.stage("retrieve") as stage:
-            leaning = understood.intent == "follow_up"
-            shelves = Shelves(library, settings.evidence, parts.reranker, history, leaning, understood.language)
-            async with aclosing(carry_out(plan, shelves, tools)) as doing:
-                async for place, result in doing:
+            follow_up, language = understood.intent == "follow_up", understood.language
+            context = SearchContext(library, settings.evidence, parts.reranker, history, follow_up, language)
+            async with aclosing(carry_out(plan, context, tools)) as results:
+                async for place, result in results:
                     plan = plan.with_result(place, result)
-                    yield StepDone(place, as_asked(plan).steps[place], result)
-            plan = as_asked(plan)
-            hits = gathered(plan, settings.evidence)
-            shown = in_detail(plan, hits) | library.in_detail()
-            stage.decide(outcome(plan, hits), searched_for(plan) + library.reason, **shown)
+                    yield StepDone(place, with_actual_inputs(plan).steps[place], result)
+            plan = with_actual_inputs(plan)
+            hits = merged_hits(plan, settings.evidence)
+            found = search_details(plan, hits) | library.in_detail()
+            stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason, **found)
         yield trace.last()
 
         with trace.stage("compose") as stage:
@@ -216,7 +225,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             FILTERED if nothing_fits else "",
             LEFT_OUT if nothing_heard else "",
             left_out(meaning, plan),
-            troubles(plan),
+            failure_notice(plan),
         )
         reply = Reply(
             conversation_id=memory.conversation_id,
