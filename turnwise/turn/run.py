@@ -23,7 +23,7 @@ from turnwise.logs import Label, of_turn
 from turnwise.turn.compose import budget_for, cited_sources, compose, how_composed, readable_by_user
 from turnwise.turn.condense import QueryCondenser, search_query
 from turnwise.turn.generate import Speech, only_quotes
-from turnwise.turn.plan import Meaning, left_out
+from turnwise.turn.plan import Meaning, unanswered_notice
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.receive import is_private, receive, usable_profile
 from turnwise.turn.remember import Memory
@@ -224,7 +224,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             UNSEEN if images and not prompt.images else "",
             FILTERED if nothing_fits else "",
             LEFT_OUT if nothing_heard else "",
-            left_out(meaning, plan),
+            unanswered_notice(meaning, plan),
             failure_notice(plan),
         )
         reply = Reply(
