@@ -44,8 +44,8 @@ T = TypeVar("T")
 DEPENDENT_INTENTS: frozenset[Intent] = frozenset({"follow_up", "clarify", "refer_back"})
 REWRITTEN_WEIGHT = 0.8  # of a word that a language model added
 CACHE_SIZE = 256  # condensed messages
-# The surer a follow-up is, the more earlier questions count in the search: from the first confidence to the second, their
-# share of the full weight rises from 0 to 1, but it is never below the minimum.
+# The surer a follow-up is, the more earlier questions count in the search: from the first confidence to the second, the
+# share of their full weight rises from 0 to 1, but it is never below the minimum.
 TALK_LOW_CONFIDENCE, TALK_FULL_CONFIDENCE, TALK_MIN_SHARE = 0.1, 0.4, 0.4
 RECENT_MESSAGES = 20  # in which earlier questions are looked for
 MAX_EARLIER_QUESTIONS = 8

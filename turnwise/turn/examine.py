@@ -13,7 +13,7 @@ from turnwise.turn.condense import condense
 from turnwise.turn.receive import judge_in_context, usable_profile
 from turnwise.turn.remember import Memory, Past
 from turnwise.turn.scope import store_for, with_attachments
-from turnwise.turn.understand import as_meant, understand
+from turnwise.turn.understand import read_as_meant, understand
 from turnwise.types import LIBRARY, Analysis, Message, Reach, TurnRequest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
         raise MessageBlocked(f"This message was not read: {why}.", "Put your question another way.")
     library = parts.guard.open_library(parts.index, with_attachments(request.reach, name, past.ancestors))
     senses, profile = parts.senses.over(library), usable_profile(Memory(store, request), parts.guard)
-    message, _, history = as_meant(received.message, received.history, library, parts.settings, senses)
+    message, _, history = read_as_meant(received.message, received.history, library, parts.settings, senses)
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, received.query)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)

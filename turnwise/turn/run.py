@@ -40,7 +40,7 @@ from turnwise.turn.retrieve import (
 from turnwise.turn.scope import store_for, tools_for, with_attachments
 from turnwise.turn.suggest import ANSWERED, NO_SUGGESTIONS_AFTER, AnsweredTurn, Answers, suggest
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import Senses, as_meant, details, in_words, read_ahead, understand
+from turnwise.turn.understand import Senses, corrections_in_words, details, read_ahead, read_as_meant, understand
 from turnwise.turn.verify import grounds, try_verify
 from turnwise.types import (
     Accepted,
@@ -120,7 +120,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts.tools)
             senses = parts.senses.over(library)
             profile = await asyncio.to_thread(usable_profile, memory, parts.guard)
-            message, slips, history = await asyncio.to_thread(as_meant, typed, told, library, settings, senses)
+            message, slips, history = await asyncio.to_thread(read_as_meant, typed, told, library, settings, senses)
             understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
@@ -130,7 +130,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             query = search_query(message, history, understood, condensed, settings, request.where)
             added = {term.text: term.weight for term in query.added}
             asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
-            stage.decide(condensed.method, condensed.reason + in_words(slips), added=added, **asked)
+            stage.decide(condensed.method, condensed.reason + corrections_in_words(slips), added=added, **asked)
         yield trace.last()
 
         with trace.stage("plan") as stage:
