@@ -43,7 +43,7 @@ class Senses:
         """The same senses, for the part of the library that a turn may see."""
         return replace(self, tracker=self.tracker.over(library.terms))
 
-    def apart(self) -> Senses:
+    def detached(self) -> Senses:
         """The same senses with a copy of the library's terms: the library may be closed before they are used."""
         return replace(self, tracker=self.tracker.apart())
 
