@@ -200,7 +200,7 @@ def test_only_the_documents_that_a_filter_lets_through_answer(tmp_path: Path) ->
         assert "10 euros" not in found.text
         assert found.notice == ""
         nothing = engine.chat(where=Filter(collections=("none",))).ask("What is the fee?")
-        assert nothing.notice == "Nothing was found among the documents that the filter lets through."
+        assert nothing.notice == "Nothing was found in the documents that match the filter."
 
 
 def test_a_query_is_processed_with_its_id_and_the_history_of_its_session(sample_engine: Engine) -> None:

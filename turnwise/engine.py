@@ -22,7 +22,7 @@ from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
-from turnwise.turn.examine import analyze, plan, sent_in
+from turnwise.turn.examine import analyze, messages_sent_in, plan
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
@@ -389,7 +389,7 @@ class Engine:
 
     def sent(self, conversation: Conversation, turn: int, reach: Reach = LIBRARY) -> tuple[Message, ...]:
         """What a language model was sent in a turn of a conversation; empty if none was asked."""
-        return sent_in(conversation, turn, self._parts, reach)
+        return messages_sent_in(conversation, turn, self._parts, reach)
 
     def memory(self, user: str = "", tenant: str = "") -> Profile:
         """What is remembered about a user across conversations. Nothing is, unless they want it: see `set_memory`."""

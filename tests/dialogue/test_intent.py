@@ -12,7 +12,7 @@ from turnwise.config import Settings
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language
 from turnwise.turn.condense import condense
-from turnwise.turn.plan import LISTED
+from turnwise.turn.plan import MAX_LISTED
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
 from turnwise.types import Message, QueryPlan
@@ -368,7 +368,7 @@ def test_what_the_assistant_never_said_is_searched() -> None:
 def test_a_long_conversation_is_remembered_within_bounds() -> None:
     history = said(*(text for number in range(500) for text in (f"What is topic {number}?", "A topic.")))
     everything = spoken("What have I asked so far?", history).splitlines()
-    assert len(everything) == LISTED + 2
+    assert len(everything) == MAX_LISTED + 2
     assert everything[-1] == "500. What is topic 499?"
     assert "topic 0?" in spoken("What did I ask first?", history)
     assert "What is topic 7?" in spoken("what did I ask about topic 7?", history)

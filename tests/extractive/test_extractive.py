@@ -838,7 +838,7 @@ def test_a_meaning_with_a_colon_in_it_is_no_row(answerer: ExtractiveAnswerer) ->
 
 def test_rows_alike_under_different_headings_are_both_kept() -> None:
     text = "Prices of the pool:\n\nAdults: 8 euros\n\nPrices of the sauna:\n\nAdults: 8 euros"
-    assert [each.stated.above for each in candidates(prompt("What do adults pay?", text))] == [
+    assert [each.statement.above for each in candidates(prompt("What do adults pay?", text))] == [
         "Prices of the pool:",
         "Prices of the sauna:",
     ]

@@ -305,7 +305,7 @@ def test_where_all_that_was_found_is_left_out_the_answer_says_so(
     engine.add(folder)
     reply = engine.chat().ask(QUESTION)
     assert "chimneys" not in reply.text
-    assert "hold instructions to the assistant and were left out" in reply.notice
+    assert "contain instructions to the assistant and were left out" in reply.notice
     assert reply.sources == ()
 
 

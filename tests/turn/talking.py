@@ -17,13 +17,16 @@ from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
     Accepted,
     Answered,
+    ConversationState,
     Delta,
     Failed,
+    FollowUp,
     Message,
     Reply,
     StageTrace,
     TurnEvent,
     TurnRequest,
+    Understanding,
 )
 
 STAGES = [
@@ -44,6 +47,12 @@ E = TypeVar("E", bound=TurnEvent)
 def said(*contents: str) -> tuple[Message, ...]:
     """A history in which user and assistant take turns, the user first."""
     return tuple(Message("assistant" if place % 2 else "user", content) for place, content in enumerate(contents))
+
+
+def understood(state: ConversationState | None = None) -> Understanding:
+    """A follow-up in a conversation of this state; without one, of a state that there is nothing to say about."""
+    follow_up = FollowUp(True, "pattern", 0.9, "", (), "")
+    return Understanding("follow_up", "", follow_up, state or ConversationState(1), "")
 
 
 def by_rules(parts: Parts) -> Parts:

@@ -11,7 +11,7 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.extractive.kinds import QUANTITIES, sought
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.text import without_citations
 from turnwise.types import Reply
 
@@ -293,8 +293,8 @@ builds its nest in tall trees near the water. The heron is at its best in spring
 
 def test_a_question_of_many_words_takes_no_longer_for_what_it_may_ask_for() -> None:
     question = "what do " * 1900 + "they cost?"
-    assert sought(question, QUANTITIES) == ()  # too long to be a question for a price, and not searched through
-    assert sought("what do they cost?", QUANTITIES)
+    assert answer_patterns(question, QUANTITIES) == ()  # too long to be a question for a price, and not searched
+    assert answer_patterns("what do they cost?", QUANTITIES)
 
 
 def test_a_table_that_was_told_is_told_again_whole(tarrow: Engine) -> None:

@@ -128,7 +128,7 @@ class Silent(Broken):
 def test_a_tool_that_breaks_or_hangs_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(planner, "PATIENCE", 0.01)
+    monkeypatch.setattr(planner, "READ_TIMEOUT_SECONDS", 0.01)
     found = analyzed("What is 15% of 80?", (), Broken(), Silent(), Percent())
     assert [step.tool for step in found.steps] == ["calculator"]
     assert [record.getMessage().split()[0] for record in caplog.records] == ["broken", "silent"]
@@ -218,7 +218,7 @@ REFUSED = {
 def test_anything_else_leaves_the_plan_by_form(reply: Any, why: str) -> None:
     found, alone = analyzed(ASKED, reply=reply), analyzed(ASKED)
     assert found.reasoning.startswith(alone.reasoning)
-    assert "the language model’s plan was not taken: " in found.reasoning
+    assert "the language model’s plan was refused: " in found.reasoning
     assert why in found.reasoning
     assert replace(found, reasoning=alone.reasoning) == alone
 

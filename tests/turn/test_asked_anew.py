@@ -10,7 +10,7 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.extractive.kinds import is_of_another
+from turnwise.extractive.kinds import is_about_another
 from turnwise.extractive.statements import Candidate, Statement
 from turnwise.types import Evidence, Hit, Passage
 
@@ -140,7 +140,7 @@ def test_of_two_kinds_that_are_asked_for_neither_rules_the_other_out() -> None:
     def told(question: str, sentence: str) -> bool:
         passage = Passage(1, 1, "Prices", "a.md", sentence)
         stated = Statement(sentence)
-        return is_of_another(Candidate(stated, Evidence(1, Hit(passage, 1.0)), 0, 0, 0.0, False), question)
+        return is_about_another(Candidate(stated, Evidence(1, Hit(passage, 1.0)), 0, 0, 0.0, False), question)
 
     assert told("When is the winter fair?", "The summer fair is on 12 July.")
     assert not told("Is an adult ticket dearer than a student ticket?", "Student tickets cost 6 euros.")

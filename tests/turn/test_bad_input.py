@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from patience import within
-from talking import answered, by_rules, events_of, failed, said
+from talking import answered, by_rules, events_of, failed, said, understood
 
 from turnwise.dialogue.tokens import Budget
 from turnwise.engine import Engine, TurnFailed
@@ -187,4 +187,4 @@ def test_a_forged_history_does_not_stall_the_making_of_the_prompt(make_parts: Ma
     """A request body may hold 2 MB; this is a tenth of it."""
     history, index = said("What is BERT?", content), make_parts().index
     with within(5):
-        compose("Go on", history, QueryPlan("", "", ()), [], index.locate, Budget())
+        compose("Go on", history, QueryPlan("", "", ()), [], index.locate, Budget(), understood=understood())

@@ -18,7 +18,7 @@ from turnwise.extractive import ExtractiveAnswerer
 from turnwise.tools.function import FunctionTool
 from turnwise.turn import retrieve
 from turnwise.turn.planner import QueryPlanner
-from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, troubles
+from turnwise.turn.retrieve import SearchContext, carry_out, failure_notice, merged_hits, with_actual_inputs
 from turnwise.turn.run import Parts
 from turnwise.types import (
     Hit,
@@ -69,10 +69,10 @@ def done(
     async def carried_out() -> QueryPlan:
         plan = QueryPlan("q1", "", steps)
         async for place, result in carry_out(
-            plan, Shelves(cast(Any, shelf or Shelf()), 6, history=history, leaning=True), tools
+            plan, SearchContext(cast(Any, shelf or Shelf()), 6, history=history, follow_up=True), tools
         ):
             plan = plan.with_result(place, result)
-        return as_asked(plan)
+        return with_actual_inputs(plan)
 
     return asyncio.run(carried_out())
 
@@ -119,7 +119,7 @@ def test_what_is_done_first_is_told_first_and_what_waits_runs_after_it() -> None
     steps = (Step("rag", "one", after=(1,)), Step("rag", "two", after=(2,)), Step("rag", "three"))
 
     async def carried_out() -> None:
-        async for place, _ in carry_out(QueryPlan("", "", steps), Shelves(cast(Any, Shelf()), 6)):
+        async for place, _ in carry_out(QueryPlan("", "", steps), SearchContext(cast(Any, Shelf()), 6)):
             order.append(place)
 
     asyncio.run(carried_out())
@@ -190,7 +190,7 @@ def test_a_result_that_holds_a_mark_itself_is_not_filled_in_again() -> None:
 
 def test_what_waits_for_nothing_found_says_so() -> None:
     plan = done(Step("rag", "nothing"), Step("rag", "How old is {1}?", after=(0,)), Step("rag", "BERT"))
-    assert came(plan, 1).error == "it needs what step 1 gives, and that gave nothing"
+    assert came(plan, 1).error == "it needs the result of step 1, which has none"
     assert plan.steps[1].input == "How old is {1}?"
     assert len(came(plan, 2).hits) == 1
 
@@ -216,7 +216,7 @@ class Hangs(Takes):
 
 
 def test_a_step_that_fails_says_so_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieve, "PATIENCE", 0.01)
+    monkeypatch.setattr(retrieve, "TOOL_TIMEOUT_SECONDS", 0.01)
     tools = [
         Takes("broken", breaks),
         Hangs("hanging", breaks),
@@ -236,11 +236,11 @@ def test_a_step_that_fails_says_so_and_the_others_go_on(monkeypatch: pytest.Monk
     assert errors[:2] == ["it broke (RuntimeError)", "it took longer than 0.01 seconds"]
     assert errors[2]
     assert errors[3:] == ["The database cannot be read.", "", ""]
-    assert [hit.passage.title for hit in gathered(plan, 6)] == ["BERT"]
-    assert troubles(plan).startswith(
+    assert [hit.passage.title for hit in merged_hits(plan, 6)] == ["BERT"]
+    assert failure_notice(plan).startswith(
         "The broken on “this” failed: it broke (RuntimeError). The hanging on “that” failed: it took"
     )
-    assert "The search for “what is damaged” failed: The database cannot be read." in troubles(plan)
+    assert "The search for “what is damaged” failed: The database cannot be read." in failure_notice(plan)
 
 
 def test_what_a_tool_tells_beside_its_words_can_be_kept_as_json() -> None:
@@ -269,7 +269,7 @@ def test_what_nobody_waits_for_any_more_is_stopped() -> None:
 
     async def left() -> None:
         steps = (Step("rag", "BERT"), Step("hanging", "x"))
-        doing = carry_out(QueryPlan("", "", steps), Shelves(cast(Any, Shelf()), 6), [Stopped("hanging", breaks)])
+        doing = carry_out(QueryPlan("", "", steps), SearchContext(cast(Any, Shelf()), 6), [Stopped("hanging", breaks)])
         assert (await anext(doing))[0] == 0
         await doing.aclose()
         await stopped.wait()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from talking import said
+from talking import said, understood
 
 from turnwise.config import Settings
 from turnwise.dialogue.tokens import Budget, tokens
 from turnwise.models.fake import FakeChat
-from turnwise.turn.compose import budget_for, cited, compose, context_section, to_source
+from turnwise.turn.compose import budget_for, cited_sources, compose, context_section, to_source
 from turnwise.types import (
     ConversationState,
     Evidence,
-    FollowUp,
     Hit,
     Message,
     Passage,
@@ -23,7 +22,6 @@ from turnwise.types import (
     Step,
     StepResult,
     TopicKnowledge,
-    Understanding,
 )
 
 BERT = Passage(7, 1, "BERT", "bert.md", "BERT reads both ways. It hides words.", "How it works", 3)
@@ -38,11 +36,8 @@ def locate(sentence: str) -> Passage | None:
 
 
 def composed(history: Iterable[Message], *found: Passage, plan: QueryPlan = SEARCH) -> Prompt:
-    return compose("What?", tuple(history), plan, [Hit(each, 1.0) for each in found], locate, Budget())
-
-
-def understood(state: ConversationState) -> Understanding:
-    return Understanding("follow_up", "", FollowUp(True, "pattern", 0.9, "", (), ""), state, "")
+    hits = [Hit(each, 1.0) for each in found]
+    return compose("What?", tuple(history), plan, hits, locate, Budget(), understood=understood())
 
 
 def numbers(prompt: Prompt) -> dict[str, int]:
@@ -124,7 +119,7 @@ def test_what_tools_worked_out_and_each_question_reach_the_model() -> None:
 def test_words_that_need_no_model_come_with_no_note() -> None:
     state = ConversationState(2, guidance=("Be kind.",))
     plan = QueryPlan("", "", (Step("say", "You’re welcome."),))
-    prompt = compose("thanks!", said("Hi", "Hello."), plan, [], locate, Budget(), understood(state))
+    prompt = compose("thanks!", said("Hi", "Hello."), plan, [], locate, Budget(), understood=understood(state))
     assert (prompt.note, prompt.shown, prompt.messages[-1]) == ("", (), Message("user", "thanks!"))
 
 
@@ -143,7 +138,7 @@ def test_system_messages_of_the_caller_do_not_reach_the_model() -> None:
 def test_cited_gives_each_source_once_with_the_first_sentence_that_rests_on_it() -> None:
     evidence = (Evidence(1, Hit(BERT, 1.0)), Evidence(2, Hit(GPT, 1.0)), Evidence(3, Hit(DAY, 1.0)))
     text = "- GPT writes text. [2]\n- BERT reads both ways [1][2]. BERT hides words. [1] Not [9]."
-    found = cited(text, Prompt((), "", (), evidence, ()))
+    found = cited_sources(text, Prompt((), "", (), evidence, ()))
     assert [(source.number, source.title, source.quote) for source in found] == [
         (2, "GPT", "GPT writes text."),
         (1, "BERT", "BERT reads both ways."),
@@ -209,13 +204,14 @@ def test_the_note_is_no_part_of_a_request_for_another_form() -> None:
         ConversationState(2, topic="BERT", guidance=("Be kind.",)),
     )
     for plan, noted in ((form, False), (SEARCH, True)):
-        prompt = compose("What?", history, plan, [], locate, Budget(), understood(state))
+        prompt = compose("What?", history, plan, [], locate, Budget(), understood=understood(state))
         assert ("Be kind." in prompt.messages[-1].content) == noted
 
 
 def test_the_note_follows_the_question_where_there_is_no_new_evidence() -> None:
     state = ConversationState(2, guidance=("Be kind.",))
-    prompt = compose("Why?", said("What is BERT?", "A model."), SEARCH, [], locate, Budget(), understood(state))
+    history = said("What is BERT?", "A model.")
+    prompt = compose("Why?", history, SEARCH, [], locate, Budget(), understood=understood(state))
     question, note = prompt.messages[-2:]
     assert question == Message("user", "Why?")
     assert note.role == "user"

@@ -17,7 +17,7 @@ from talking import said
 from turnwise.config import Settings
 from turnwise.models.condenser import JOINTS
 from turnwise.text import content_stems
-from turnwise.turn.condense import TALK_LEAST, QueryCondenser, condense, search_query
+from turnwise.turn.condense import TALK_MIN_SHARE, QueryCondenser, condense, search_query
 from turnwise.turn.understand import understand
 from turnwise.types import Condensed, Edit, Message, Prediction, SearchQuery, Term
 
@@ -177,7 +177,7 @@ def test_what_was_asked_before_counts_in_the_search_as_far_as_the_message_leans_
     leaning = asked("How does it work?", BERT)
     assert (leaning.talk, leaning.talk_weight) == ("What is BERT? How does it work?", Settings().talk_weight)
     alone = asked("What is the opening time of the municipal swimming pool in Riverside?", BERT)
-    assert alone.talk_weight == pytest.approx(TALK_LEAST * leaning.talk_weight)
+    assert alone.talk_weight == pytest.approx(TALK_MIN_SHARE * leaning.talk_weight)
     assert asked("How does it work?", BERT, talk_weight=0.0).talk_weight == 0.0
     assert asked("What is BERT?", ()).talk == ""
     thanked = (*BERT, Message("user", "thanks!"), Message("assistant", "You’re welcome."))
@@ -357,7 +357,7 @@ def test_a_message_is_condensed_once_while_nothing_around_it_changes(monkeypatch
     go("How does it work?", BERT, prediction=Prediction(0.1, ()))
     go("How does that work?", BERT)
     assert len(asked) == 4
-    for number in range(stage.REMEMBERED):
+    for number in range(stage.CACHE_SIZE):
         go(f"How does it work in {number}?", BERT)
     go("How does it work?", BERT)
     assert asked[-1] == "How does it work?", "the oldest was forgotten"

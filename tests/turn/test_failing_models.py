@@ -163,7 +163,7 @@ def test_a_model_that_shortens_and_loses_the_citations_is_not(
 ) -> None:
     reply = reformed(make_parts(FakeChat(lambda _: said), extractive), "make it shorter")
     assert reply.text == "BERT is a language model. [1]"
-    assert "left out what the answer rests on" in reply.notice
+    assert "left out the sources of the answer" in reply.notice
     assert stage(reply, "generate").decision == "extractive"
 
 

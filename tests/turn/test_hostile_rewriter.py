@@ -113,7 +113,7 @@ def unaffected(reply: Reply, why: str) -> None:
     assert condensed.decision == embedded.method
     assert condensed.details["added"] == {term.text: term.weight for term in embedded.added}
     assert condensed.reason.startswith(embedded.reason)
-    assert "was not taken: " in condensed.reason
+    assert "was refused: " in condensed.reason
     assert why in condensed.reason
     assert len(condensed.details["refused"]) <= 121
     assert "\n" not in condensed.details["refused"]

@@ -12,7 +12,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.dialogue.intent import read_intent
 from turnwise.models.fake import FakeChat
-from turnwise.turn.retrieve import LISTED
+from turnwise.turn.retrieve import MAX_TITLES
 from turnwise.turn.run import Parts
 from turnwise.types import Answered, Filter, Prompt, Reach, Reply, TurnRequest
 
@@ -95,8 +95,8 @@ def test_only_what_the_caller_may_see_and_looks_at_is_named(tmp_path: Path) -> N
 
 def test_of_many_documents_the_first_are_named(tmp_path: Path) -> None:
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
-        texts = {f"{number:03}.md": f"# Report [{number}]\n\nRain fell.".encode() for number in range(LISTED + 5)}
+        texts = {f"{number:03}.md": f"# Report [{number}]\n\nRain fell.".encode() for number in range(MAX_TITLES + 5)}
         engine.add(contents=texts)
         lines = engine.chat().ask("list the documents").text.splitlines()
-    assert (lines[0], lines[-1]) == (f"The library holds {LISTED + 5} documents:", "… and 5 more.")
-    assert len(lines) == LISTED + 3
+    assert (lines[0], lines[-1]) == (f"The library holds {MAX_TITLES + 5} documents:", "… and 5 more.")
+    assert len(lines) == MAX_TITLES + 3

@@ -11,14 +11,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from talking import answered, stage
+from talking import answered, stage, understood
 
 from turnwise.dialogue.tokens import CUT, Budget, tokens
 from turnwise.models.fake import FakeChat
 from turnwise.postgres import Database
 from turnwise.store.postgres import PostgresStore
 from turnwise.turn.compose import compose, system_prompt
-from turnwise.turn.examine import sent_in
+from turnwise.turn.examine import messages_sent_in
 from turnwise.turn.run import Parts
 from turnwise.types import Hit, Message, Passage, Prompt, QueryPlan, Reply, SearchQuery, Step, TurnRequest
 
@@ -87,9 +87,9 @@ def test_what_was_sent_can_be_read_afterwards(parts_of: MakeParts) -> None:
     for message in ASKED:
         answered(TurnRequest(message, conversation_id=conversation), parts)
     kept = parts.store.conversation(conversation)
-    sent = [sent_in(kept, turn.number, parts) for turn in kept.turns]
+    sent = [messages_sent_in(kept, turn.number, parts) for turn in kept.turns]
     assert [each for each in sent if each] == [prompt.messages for prompt in model.prompts]
-    assert sent_in(kept, 99, parts) == ()
+    assert messages_sent_in(kept, 99, parts) == ()
 
 
 def test_a_failed_turn_changes_nothing_of_what_was_sent(make_parts: MakeParts) -> None:
@@ -155,8 +155,9 @@ def found(turn: int, size: int = 900) -> list[Hit]:
     return [Hit(Passage(turn * 6 + n, turn, f"Paper {turn}", "p.md", f"{n}: {text}"), 1.0) for n in range(6)]
 
 
-def asked(message: str) -> QueryPlan:
-    return QueryPlan("", message, (Step("rag", message, SearchQuery(message)),))
+def composed(message: str, history: tuple[Message, ...], hits: list[Hit], budget: Budget) -> Prompt:
+    plan = QueryPlan("", message, (Step("rag", message, SearchQuery(message)),))
+    return compose(message, history, plan, hits, lambda _: None, budget, understood=understood())
 
 
 def held(turns: int, budget: Budget, answer: str) -> Iterator[tuple[str, Prompt]]:
@@ -164,7 +165,7 @@ def held(turns: int, budget: Budget, answer: str) -> Iterator[tuple[str, Prompt]
     history: tuple[Message, ...] = ()
     for turn in range(turns):
         message = f"Question {turn}: how is it with the step size of method {turn}?"
-        prompt = compose(message, history, asked(message), found(turn), lambda _: None, budget)
+        prompt = composed(message, history, found(turn), budget)
         yield message, prompt
         sources = tuple(replace(source, quote="So.") for source in prompt.shown[:2])
         cited = "".join(f"[{source.number}]" for source in sources)
@@ -218,13 +219,13 @@ def test_whatever_was_said_it_fits(
     budget = Budget(window, answer, messages, count)
     history: tuple[Message, ...] = ()
     for turn, (user, assistant, cited) in enumerate(said):
-        prompt = compose(user, history, asked(user), found(turn, passage), lambda _: None, budget)
+        prompt = composed(user, history, found(turn, passage), budget)
         sources = prompt.shown[:cited]
         text = assistant + "".join(f"[{source.number}]" for source in sources)
         shown = (prompt.shown, prompt.note) if kept else ((), "")
         said_now = Message("user", user, evidence=shown[0], note=shown[1]), Message("assistant", text, sources)
         history = (*history, *said_now)
-    prompt = compose(question, history, asked(question), found(99, passage), lambda _: None, budget)
+    prompt = composed(question, history, found(99, passage), budget)
     assert budget.size(prompt.messages) <= budget.room
     assert prompt.messages[0] == Message("system", system_prompt())
     contents = [each.content for each in prompt.messages if each.role == "user"]
@@ -234,14 +235,14 @@ def test_whatever_was_said_it_fits(
 
 def test_a_question_that_is_longer_than_the_window_loses_its_middle() -> None:
     question = "Why does this fail? " + "line of a log " * 3000 + "What should I do?"
-    prompt = compose(question, (), asked(question), found(1), lambda _: None, Budget(2048))
+    prompt = composed(question, (), found(1), Budget(2048))
     (content,) = (each.content for each in prompt.messages if each.role == "user")
     assert content.startswith("Why does this fail? line of a log")
     assert "line of a log What should I do?\n\nEvidence:\n\n[1] " in content
     assert CUT in content
     assert prompt.question == question
     assert prompt.details["question_cut"]
-    assert not compose("Why?", (), asked("Why?"), found(1), lambda _: None, Budget(2048)).details["question_cut"]
+    assert not composed("Why?", (), found(1), Budget(2048)).details["question_cut"]
 
 
 def test_a_reader_is_told_that_the_middle_of_a_message_was_left_out(make_parts: MakeParts) -> None:
@@ -257,7 +258,7 @@ def test_the_evidence_of_one_turn_leaves_room_for_several() -> None:
     for window in (2048, 4096):
         budget = Budget(window)
         space = budget.room - budget.size([Message("system", system_prompt())])
-        prompt = compose("Why?", (), asked("Why?"), found(1, 3000), lambda _: None, budget)
+        prompt = composed("Why?", (), found(1, 3000), budget)
         assert prompt.shown
         assert budget.size(prompt.messages[1:]) <= space // 4 + 20
 
@@ -268,7 +269,7 @@ def test_in_a_small_window_half_the_turns_open_as_the_last_one_did() -> None:
 
 
 def test_the_least_fitting_passages_are_left_out_first() -> None:
-    prompt = compose("Why?", (), asked("Why?"), found(1, 3000), lambda _: None, Budget(4096))
+    prompt = composed("Why?", (), found(1, 3000), Budget(4096))
     numbers = [source.number for source in prompt.shown]
     assert numbers == list(range(1, len(numbers) + 1))
     assert 1 <= len(numbers) < 6
@@ -276,9 +277,9 @@ def test_the_least_fitting_passages_are_left_out_first() -> None:
 
 
 def test_a_number_that_was_not_shown_is_free_again_and_one_that_was_is_not() -> None:
-    first = compose("Why?", (), asked("Why?"), found(1, 3000), lambda _: None, Budget(4096))
+    first = composed("Why?", (), found(1, 3000), Budget(4096))
     history = (Message("user", "Why?", evidence=first.shown), Message("assistant", "I do not know."))
-    later = compose("How?", history, asked("How?"), found(4), lambda _: None, Budget(4096))
+    later = composed("How?", history, found(4), Budget(4096))
     assert later.evidence[0].number == len(first.shown) + 1
 
 

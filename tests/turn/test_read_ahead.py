@@ -15,7 +15,7 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.extractive import ExtractiveAnswerer
-from turnwise.turn.run import AHEAD, Parts
+from turnwise.turn.run import READ_AHEAD_POOL, Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import Embedder, TurnRequest
 
@@ -55,10 +55,10 @@ def test_a_correction_is_embedded_once_it_is_answered(
     parts = dataclasses.replace(make_parts(extractive), senses=Senses(embedder))
     correction = TurnRequest("no, I meant dropout", history=(FIRST, ANSWER))
     answered(dataclasses.replace(correction, crowded=lambda: True), parts)
-    AHEAD.submit(lambda: None).result()
+    READ_AHEAD_POOL.submit(lambda: None).result()
     assert correction.message not in embedder.asked  # others wait
     answered(correction, parts)
-    AHEAD.submit(lambda: None).result()  # comes after what was submitted before
+    READ_AHEAD_POOL.submit(lambda: None).result()  # comes after what was submitted before
     assert correction.message in embedder.asked
 
 
@@ -73,7 +73,7 @@ def test_a_turn_is_taken_in_before_the_next_message(sample_engine: Engine) -> No
     tracker, conversation = sample_engine._parts.senses.tracker, sample_engine.chat()
     before = tracker.folded
     conversation.ask("What is overfiting?")
-    AHEAD.submit(lambda: None).result()
+    READ_AHEAD_POOL.submit(lambda: None).result()
     assert tracker.folded == before + 2
     second = TurnRequest("How do I prevent it?", conversation_id=conversation.id, crowded=lambda: True)
     sample_engine.run(sample_engine.answer(second))
@@ -84,12 +84,12 @@ def test_a_turn_is_read_ahead_though_its_library_is_closed(
     sample_library: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     busy = threading.Event()
-    AHEAD.submit(busy.wait, 30)
+    READ_AHEAD_POOL.submit(busy.wait, 30)
     with build(Settings(library=str(sample_library))) as engine:
         engine.chat().ask("What is overfitting?")
         tracker = engine._parts.senses.tracker
         folded = tracker.folded
     busy.set()
-    AHEAD.submit(lambda: None).result()
+    READ_AHEAD_POOL.submit(lambda: None).result()
     assert tracker.folded == folded + 2
     assert not caplog.records

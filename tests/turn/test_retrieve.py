@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from turnwise.turn.retrieve import MOST, Earlier, Shelves, carry_out, drawn_on, find, gathered
+from turnwise.turn.retrieve import MAX_PASSAGES, Earlier, SearchContext, carry_out, earlier_passages, find, merged_hits
 from turnwise.types import Filter, Hit, Message, Passage, QueryPlan, Reference, SearchQuery, Source, Step
 
 SENTENCE = "The treaty was signed in Münster by all the powers of the war in the year 1648"
@@ -61,10 +61,10 @@ class Judge:
 def retrieved(*questions: str, k: int = 6, judge: Judge | None = None, cited: Sequence[int] = ()) -> list[int]:
     steps = tuple(Step("rag", question, SearchQuery(question)) for question in questions)
     answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in cited))
-    return found(steps, Shelves(cast(Any, Shelf()), k, judge, [answer] if cited else [], leaning=True))
+    return found(steps, SearchContext(cast(Any, Shelf()), k, judge, [answer] if cited else [], follow_up=True))
 
 
-def found(steps: tuple[Step, ...], shelves: Shelves) -> list[int]:
+def found(steps: tuple[Step, ...], shelves: SearchContext) -> list[int]:
     """The ids of the passages that the steps of a plan find together."""
 
     async def carried_out() -> QueryPlan:
@@ -73,7 +73,7 @@ def found(steps: tuple[Step, ...], shelves: Shelves) -> list[int]:
             plan = plan.with_result(place, result)
         return plan
 
-    return [hit.passage.id for hit in gathered(asyncio.run(carried_out()), shelves.k)]
+    return [hit.passage.id for hit in merged_hits(asyncio.run(carried_out()), shelves.k)]
 
 
 def test_one_search_keeps_its_order_and_its_number() -> None:
@@ -86,12 +86,12 @@ def test_the_searches_of_a_comparison_take_turns_and_none_comes_twice() -> None:
 
 
 def test_no_answer_draws_on_more_than_eight() -> None:
-    assert len(retrieved("both", "left", "right", k=7)) == MOST == 8
+    assert len(retrieved("both", "left", "right", k=7)) == MAX_PASSAGES == 8
     assert len(retrieved("both", k=100)) == 6
 
 
 def test_a_plan_without_a_search_finds_nothing() -> None:
-    assert found((Step("say", "Welcome."), Step("reform", "list")), Shelves(cast(Any, None), 6)) == []
+    assert found((Step("say", "Welcome."), Step("reform", "list")), SearchContext(cast(Any, None), 6)) == []
 
 
 def test_the_re_ranker_orders_the_best_of_a_search() -> None:
@@ -106,13 +106,14 @@ def test_what_the_last_answer_cited_is_found_again() -> None:
     assert retrieved("equal", cited=[3], k=3) == [3, 1, 2]
     assert retrieved("nothing", cited=[77], k=3) == [77]
     told = Message("assistant", "GPT writes. [1] It rhymes. [2]")  # as a caller keeps it who keeps the text alone
-    assert found((Step("rag", "equal"),), Shelves(cast(Any, Shelf()), 3, history=[told], leaning=True)) == [3, 1, 2]
+    context = SearchContext(cast(Any, Shelf()), 3, history=[told], follow_up=True)
+    assert found((Step("rag", "equal"),), context) == [3, 1, 2]
 
 
 def test_with_a_filter_what_was_cited_is_raised_only_where_the_search_found_it() -> None:
     step = Step("rag", "equal", SearchQuery("equal", where=Filter(tags=("draft",))))
     answer = Message("assistant", "It is.", tuple(Source(n, n, "", "", "", None, "") for n in (3, 77)))
-    assert found((step,), Shelves(cast(Any, Shelf()), 6, history=[answer], leaning=True)) == [3, 1, 2]
+    assert found((step,), SearchContext(cast(Any, Shelf()), 6, history=[answer], follow_up=True)) == [3, 1, 2]
 
 
 def test_of_passages_that_say_the_same_the_best_stays() -> None:
@@ -132,7 +133,7 @@ def test_a_follow_up_stays_in_the_document_that_was_cited_unless_it_names_anothe
     found = [Hit(other, 0.52), Hit(same, 0.5)]
 
     def order(question: str, *earlier: Passage) -> list[int]:
-        drawn_on = Earlier(earlier, leaning=True)
+        drawn_on = Earlier(earlier, follow_up=True)
         return [hit.passage.id for hit in find(SearchQuery(question), 3, lambda *_: list(found), earlier=drawn_on)]
 
     assert order("who paid?") == [3, 2]
@@ -177,12 +178,13 @@ def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None
         Message("user", "And drink?"),
         Message("assistant", "I don't know: the documents do not say it."),
     ]
-    assert [each.id for each in drawn_on(talk, True, cast(Any, Near())).passages] == [9]
-    assert drawn_on(talk[2:], True, cast(Any, Near())) == drawn_on([], True, cast(Any, Near())) == Earlier()
+    assert [each.id for each in earlier_passages(talk, True, cast(Any, Near())).passages] == [9]
+    assert earlier_passages(talk[2:], True, cast(Any, Near())) == Earlier()
+    assert earlier_passages([], True, cast(Any, Near())) == Earlier()
 
 
 def test_a_sum_between_drew_on_nothing() -> None:
     """Where the answers of a conversation tell their sources, one without any is not looked up."""
     fish = Message("assistant", "They eat fish. [1]", (Source(1, 7, "", "", "", None, ""),))
     talk = [Message("user", "What do they eat?"), fish, Message("user", "2 * 3"), Message("assistant", "2 * 3 = 6")]
-    assert [each.id for each in drawn_on(talk, True, cast(Any, Shelf())).passages] == [7]
+    assert [each.id for each in earlier_passages(talk, True, cast(Any, Shelf())).passages] == [7]

@@ -174,7 +174,7 @@ def test_e2_an_acknowledgement_is_not_searched(
     message = "How does it compare to GPT?"
     reply, alone = rewriting(said_instead, message, *history), after(sample_engine, *history, message)
     assert (reply.condensed_query, searches(reply)) == (alone.condensed_query, searches(alone))
-    assert "not taken" in stage(reply, "condense").reason
+    assert "refused" in stage(reply, "condense").reason
     assert stage(reply, "condense").details["refused"]
 
 
@@ -210,8 +210,8 @@ def test_e9_the_same_message_is_condensed_once(sample_engine: Engine, monkeypatc
     from turnwise.turn import condense
 
     worked: list[Any] = []
-    work = condense._embedded
-    monkeypatch.setattr(condense, "_embedded", lambda asked: worked.append(asked) or work(asked))  # type: ignore[func-returns-value]
+    work = condense._condense_locally
+    monkeypatch.setattr(condense, "_condense_locally", lambda asked: worked.append(asked) or work(asked))  # type: ignore[func-returns-value]
     history = "What is dropout in a network?", "Dropout switches neurons off at random while training."
     first, second = (after(sample_engine, *history, "and why does it help?") for _ in range(2))
     assert first.condensed_query == second.condensed_query

@@ -15,7 +15,7 @@ from turnwise.engine import Engine
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.run import Parts, run_turn
-from turnwise.turn.suggest import ANSWERED, SEARCHES, Done, suggested
+from turnwise.turn.suggest import ANSWERED, MAX_SEARCHES, AnsweredTurn, suggest
 from turnwise.types import Answered, Evidence, Filter, Hit, Index, Message, Reply, SearchQuery, TurnRequest
 
 Talk = Callable[..., tuple[Reply, ...]]
@@ -32,11 +32,11 @@ def always(question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:  # 
     return True
 
 
-def done_of(reply: Reply, engine: Engine, message: str = "What is BERT?", *history: Message) -> Done:
+def done_of(reply: Reply, engine: Engine, message: str = "What is BERT?", *history: Message) -> AnsweredTurn:
     """What a reply answered, as a turn would tell it."""
     hits = engine.index.search(SearchQuery(reply.condensed_query), 6)
     evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
-    return Done(message, reply.condensed_query, reply.text, reply.sources, evidence, history)
+    return AnsweredTurn(message, reply.condensed_query, reply.text, reply.sources, evidence, history)
 
 
 @pytest.mark.parametrize("question", ASKED)
@@ -97,20 +97,20 @@ class Counted:
 def test_few_searches_are_made(talk: Talk, sample_engine: Engine) -> None:
     index = Counted(sample_engine.index)
     done = done_of(talk("What is BERT?")[0], sample_engine)
-    assert len(suggested(done, index, lambda *_: False, 3)) == index.searches == SEARCHES  # type: ignore[arg-type]
+    assert len(suggest(done, index, lambda *_: False, 3)) == index.searches == MAX_SEARCHES  # type: ignore[arg-type]
 
 
 def test_only_what_passes_the_check_is_answered(talk: Talk, sample_engine: Engine) -> None:
     done = done_of(talk("What is BERT?")[0], sample_engine)
-    tried = suggested(done, sample_engine.index, lambda question, *_: "work" in question, 3)
+    tried = suggest(done, sample_engine.index, lambda question, *_: "work" in question, 3)
     assert tried["How does BERT work?"] == ANSWERED
     assert tried["How is BERT pre-trained?"] == "not answered"
-    assert list(suggested(done, sample_engine.index, always, 1).values()) == [ANSWERED]
+    assert list(suggest(done, sample_engine.index, always, 1).values()) == [ANSWERED]
 
 
 def test_a_filter_holds_for_suggestions_too(talk: Talk, sample_engine: Engine) -> None:
     done = done_of(talk("What is BERT?")[0], sample_engine)
-    tried = suggested(done, sample_engine.index, always, 3, Filter(source="*gpt.md"))
+    tried = suggest(done, sample_engine.index, always, 3, Filter(source="*gpt.md"))
     assert set(tried.values()) == {"not found"}
 
 

@@ -259,7 +259,7 @@ def of_documents(first: int, rnd: random.Random) -> tuple[list[Text], list[tuple
             told = []
             for heading, statement in stated:
                 grade = 3 if statement.text in row["answers"] else 2 if statement.text in row["partly"] else -1
-                text = statement.reading(statement.leans(base_stems(stems)))
+                text = statement.reading(statement.needs_previous(base_stems(stems)))
                 shared = len(stems & content_stems(f"{heading} {text}"))
                 told.append((grade if grade > 0 else min(shared, 1), shared + rnd.random(), heading, text))
             told.sort(key=lambda each: (-each[0] if each[0] > 1 else 0, -each[1]))

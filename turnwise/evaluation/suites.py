@@ -15,7 +15,7 @@ from turnwise.evaluation.metrics import Tally, added_terms, decisions, mean, ove
 from turnwise.guard.documents import Sieve
 from turnwise.turn.condense import condense as condense_stage
 from turnwise.turn.condense import search_query
-from turnwise.turn.retrieve import NOTHING, Earlier, drawn_on, find
+from turnwise.turn.retrieve import NO_EARLIER, Earlier, earlier_passages, find
 from turnwise.turn.understand import Senses, understand
 from turnwise.types import Condensed, Hit, Index, IndexSearch, Message, Reranker, SearchQuery, Understanding
 
@@ -45,9 +45,10 @@ class Product:
         understood = self.understand(message, history)
         condensed = condense_stage(message, history, understood)
         query = search_query(message, history, understood, condensed, self.settings)
-        return self.find(query, k, index, drawn_on(history, understood.intent == "follow_up", Sieve(index, None)))
+        earlier = earlier_passages(history, understood.intent == "follow_up", Sieve(index, None))
+        return self.find(query, k, index, earlier)
 
-    def find(self, query: SearchQuery, k: int, index: IndexSearch, earlier: Earlier = NOTHING) -> list[Hit]:
+    def find(self, query: SearchQuery, k: int, index: IndexSearch, earlier: Earlier = NO_EARLIER) -> list[Hit]:
         return find(query, k, index.search, self.reranker, earlier)
 
 

@@ -11,7 +11,7 @@ from turnwise.extractive.choosing import candidates, choose
 from turnwise.extractive.reform import reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
-from turnwise.extractive.writing import dont_know, in_preferred_form, quoted, tool_results, write
+from turnwise.extractive.writing import dont_know, in_preferred_form, quote, tool_results, write
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Prompt
 
@@ -36,36 +36,37 @@ class ExtractiveAnswerer:
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
             return reform_last(prompt)
-        worked_out = tool_results(prompt)
+        from_tools = tool_results(prompt)
         pool = candidates(prompt)
-        if worked_out and not pool:
-            return worked_out
-        parts, unknown = [worked_out] if worked_out else [], []
+        if from_tools and not pool:
+            return from_tools
+        parts, unanswered = [from_tools] if from_tools else [], []
         for question in (ALL_ABOUT.sub("", without_wishes(each)) for each in prompt.asked):
-            known = self._answered(question, pool, prompt, parts, as_typed(question, prompt))
+            answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))
             several = sentences(question)
-            for each in several if not known and len(several) > 1 else ():
-                known = self._answered(each, pool, prompt, parts) or known
-            if not known:
-                unknown.append(question)
-        parts += [dont_know(question, prompt) for question in unknown[:2]]
+            for each in several if not answered and len(several) > 1 else ():
+                answered = self._add_answer(each, pool, prompt, parts) or answered
+            if not answered:
+                unanswered.append(question)
+        parts += [dont_know(question, prompt) for question in unanswered[:2]]
         return "\n\n".join(parts)
 
-    def _answered(
+    def _add_answer(
         self, question: str, pool: Sequence[Candidate], prompt: Prompt, parts: list[str], typed: str = ""
     ) -> bool:
-        """Whether a question is answered, else as it was typed: by a part that this adds, or by one before it."""
+        """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
+        as it was `typed` is tried. Returns whether there is an answer."""
         chosen = self.choose(question, pool, prompt)
         if not chosen and typed:
             chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
-        if chosen and not any(quoted(chosen[0]) in part for part in parts):
+        if chosen and not any(quote(chosen[0]) in part for part in parts):
             parts.append(in_preferred_form(write(question, chosen, pool, prompt), prompt))
         for each in pool:
-            each.said = each.said or any(quoted(each) in part for part in parts)  # so that no part says it again
+            each.said = each.said or any(quote(each) in part for part in parts)  # so that no other part repeats it
         return bool(chosen)
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
-        """Whether these passages answer a question with something that was not said yet."""
+        """Whether these passages answer a question with something that was not said before."""
         evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
         prompt = Prompt((), question, (question,), evidence, tuple(said))
         return any(not each.said for each in self.choose(question, candidates(prompt), prompt))

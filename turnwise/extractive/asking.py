@@ -1,4 +1,4 @@
-"""What a question asks for besides its subject: a meaning, steps, an example, or just more."""
+"""What a question asks for besides its subject: a definition, steps, an example, or just more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.extractive.kinds import QUANTITIES, sought
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.statements import asked_stems
 from turnwise.text import is_specific, sentences, words
 from turnwise.types import Prompt
@@ -18,7 +18,7 @@ _DEFINITION = re.compile(
     r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
     re.I,
 )
-ALL_ABOUT = re.compile(  # a thing of few words, of which everything may be told
+ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything is wanted
     r"^(?:please |can you |could you )?(?:tell|show|give|print|write)(?: out| down)?(?: me| us)? "
     r"(?:(?:everything|all|anything|something|what) )?(?:(?:that )?(?:you|we) (?:have|know) )?(?:about|on) "
     r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
@@ -32,9 +32,9 @@ PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|
 
 
 def defined_topic(question: str) -> str:
-    """What a question wants to know the meaning of, or nothing: "what is the price of" asks for no meaning."""
+    """What a question wants defined, or an empty string: "what is the price of" does not ask for a definition."""
     found = _DEFINITION.match(question.strip())
-    return found[1] if found and not sought(question, QUANTITIES) else ""
+    return found[1] if found and not answer_patterns(question, QUANTITIES) else ""
 
 
 def wants_only_more(prompt: Prompt) -> bool:
@@ -45,27 +45,27 @@ def wants_only_more(prompt: Prompt) -> bool:
 
 
 def subject_of(question: str, prompt: Prompt) -> str:
-    """What a question for more, completed from the conversation, is about."""
+    """The subject of a question that only asks for more, after it was completed from the conversation."""
     if prompt.language == "en" or prompt.language not in CODES:
         return " ".join(filter(is_specific, words(question))) or question
     return question.rpartition(": ")[2]
 
 
 def as_typed(question: str, prompt: Prompt) -> str:
-    """The message as it was typed, where it was completed and yet names something by itself: what the conversation
-    added may be what nothing is said about."""
+    """The message as it was typed, if it was completed although it names something itself: the documents may have
+    nothing on what the conversation added. Otherwise an empty string."""
     alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
     named = any(map(is_specific, words(prompt.question))) and not PRONOUN.search(prompt.question)
     return prompt.question if alone and named and not prompt.sides else ""
 
 
 def without_wishes(question: str) -> str:
-    """A question without the sentences that only say how answers should be."""
+    """A question without the sentences that only say what answers should be like."""
     return " ".join(each for each in sentences(question) if not read_wishes(each).only) or question
 
 
 def added_weights(prompt: Prompt) -> dict[str, float]:
-    """How surely each word is meant that the conversation added, by its stem."""
+    """How surely each word that the conversation added is meant, by its stem."""
     own = asked_stems(prompt.question)
     return {key: term.weight for term in prompt.added for key in asked_stems(term.text) if key not in own}
 

@@ -1,4 +1,4 @@
-"""Kinds of questions: for an amount, a time, a person or a place, and what a sentence holds that gives it."""
+"""Kinds of questions: for an amount, a time, a person or a place, and the patterns of sentences that answer them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.statements import Candidate
 from turnwise.text import content_stems, words
 
-MAX_QUESTION_CHARS = 1000  # characters that are looked at for what kind of thing is asked for
+MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
 
 _AMOUNT = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
@@ -31,12 +31,12 @@ _NAME = re.compile(
     r"(?<=\w )[A-Z]|^(?!(?:An?|The|It|They|This|That|These|Those|In|On|At|For|If|When|Some|Many|Most|All|There)\b)[A-Z]"
     r"|\b(?:people|person|men|women|students?|pupils?|staff|\w+ers?|\w+ors?)\b"
 )
-_PLACE = re.compile(  # where something is; not when, nor "at its heart"
+_PLACE = re.compile(  # where something is; not when, and not "at its heart"
     r"\b(?:in|at|on|near|under|behind|beside|opposite|inside|outside|between|among|along|next to) (?!(?:the )?(?:its|"
     r"their|his|her|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october|"
     r"\d|spring|summer|autumn|winter|morning|evening|end|start|beginning|year|advance|general|writing|time|order|case|full|"
     r"total|fact|addition|average)\b)\w|\b(?:rooms? \w?\d|located|address|online|upstairs|downstairs)\b"
-    r"|\b(?:place|location|venue|room|office|hall|building|floor|street|town|city):? (?-i:[A-Z\d])",  # of a row
+    r"|\b(?:place|location|venue|room|office|hall|building|floor|street|town|city):? (?-i:[A-Z\d])",  # in a table row
     re.I,
 )
 _HOURS = re.compile(
@@ -45,14 +45,14 @@ _HOURS = re.compile(
 MONEY = re.compile(
     r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|eur|usd|gbp|chf|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I
 )
-# Words of asking for a price, and for any amount or time: they do not say of what.
+# Words that ask for a price, and for any amount or time. They do not say of what.
 PRICE_WORDS = base_stems(content_stems("cost price fee charge fare pay expensive"))
 MEASURE_WORDS = PRICE_WORDS | base_stems(
     content_stems("open opening close closing hours times last take start end leave")
 )
-_HOW = PRICE_WORDS | base_stems(content_stems("long often far last take hours times"))
+_AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times"))
 _WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
-# What a question asks for, and what a sentence that gives it holds.
+# Pairs of a pattern for the question and one for the sentences that answer it.
 QUANTITIES = (
     (
         re.compile(
@@ -77,47 +77,48 @@ QUANTITIES = (
         re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
     ),
 )
-_ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with what it is said of
+_ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with the noun it describes
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
-WANTS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
-ROUGHLY = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))  # told less surely
-# Of two sentences that give a time, "when is the fair?" rather wants "in June" than "for three days".
+SURE_KINDS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
+# Sentences that answer these kinds are recognised less reliably.
+UNSURE_KINDS = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
+# Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
-BETTER = (*ROUGHLY, (_WHEN_IS, _MOMENTS))
+PREFERRED_KINDS = (*UNSURE_KINDS, (_WHEN_IS, _MOMENTS))
 
 
 def without_measures(asked: Set[str]) -> Set[str]:
-    """Words that are asked for, but for those that only say which amount or time of something is meant."""
-    return asked - _HOW
+    """The words asked for, without those that only say which amount or time is meant."""
+    return asked - _AMOUNT_WORDS
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
-    """Whether a sentence holds what a question asks for, such as an amount; any does where it asks for none."""
-    return all(given.search(candidate.text) for given in sought(question, kinds))
+    """Whether a sentence has what the question asks for, such as an amount. True if it asks for nothing like that."""
+    return all(pattern.search(candidate.text) for pattern in answer_patterns(question, kinds))
 
 
-def is_of_another(candidate: Candidate, question: str) -> bool:
-    """Whether a sentence is on another thing of the kind that is asked for, and on none of those."""
+def is_about_another(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence is about something else of the same kind: the summer festival, not the winter festival."""
     return any(
         other.search(candidate.text)
-        and not own.search(f"{candidate.stated.whole} {candidate.evidence.passage.heading}")
-        for own, other in _told_apart(question[:MAX_QUESTION_CHARS])
+        and not own.search(f"{candidate.statement.whole} {candidate.evidence.passage.heading}")
+        for own, other in _rival_patterns(question[:MAX_QUESTION_CHARS])
     )
 
 
 @lru_cache(maxsize=256)
-def _told_apart(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
-    """By each thing of a kind that a question names: the word that tells it, and the same things of other kinds."""
-    found = []
+def _rival_patterns(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    """For each "winter festival" in a question: a pattern for "winter", and one for "summer festival" and the like."""
+    patterns = []
     asked = set(words(question.lower()))
     for word, noun in _ONE_OF.findall(question.lower()):
         if others := "|".join(sorted(rivals(word) - asked)):
-            thing = rf"\b(?:{others}) {noun.removesuffix('s')}s?\b"
-            found.append((re.compile(rf"\b{word}", re.I), re.compile(thing, re.I)))
-    return tuple(found)
+            rival = rf"\b(?:{others}) {noun.removesuffix('s')}s?\b"
+            patterns.append((re.compile(rf"\b{word}", re.I), re.compile(rival, re.I)))
+    return tuple(patterns)
 
 
 @lru_cache(maxsize=256)
-def sought(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
-    """What a sentence holds that gives what a question asks for."""
-    return tuple(given for wants, given in kinds if wants.search(question[:MAX_QUESTION_CHARS]))
+def answer_patterns(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
+    """The patterns of sentences that have what a question asks for."""
+    return tuple(answer for asks, answer in kinds if asks.search(question[:MAX_QUESTION_CHARS]))

@@ -13,12 +13,12 @@ from turnwise.types import Prompt
 
 SHORT_TABLE_ROWS = 5
 
-_NUMBERED = re.compile(r"number|numm?er|numérot|\bordered|编号|編號|番号", re.I)  # how people ask for a numbered list
-TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its heads, and its rows
+_NUMBERED = re.compile(r"number|numm?er|numérot|\bordered|编号|編號|番号", re.I)  # in a request for a numbered list
+TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its header, and its rows
 
 
 def reform_last(prompt: Prompt) -> str:
-    """The last answer in the form that is asked for."""
+    """The last answer in the form that the user asks for."""
     last = prompt.said[-1]
     if abstains(last) or last in courtesies():
         return says(prompt.language, "nothing_to_reform")
@@ -26,7 +26,7 @@ def reform_last(prompt: Prompt) -> str:
 
 
 def reform(answer: str, form: str) -> str:
-    """The last answer in another form, with its citations."""
+    """An answer in another form, with its citations."""
     said = [point.removeprefix(AGAIN) for point in points(answer)]
     rows = TABLE.search(answer)
     if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):

@@ -10,98 +10,103 @@ from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic
-from turnwise.extractive.kinds import ROUGHLY, WANTS, gives, is_of_another
-from turnwise.extractive.rows import mark_rows, priced
+from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives, is_about_another
+from turnwise.extractive.rows import implied_price_words, mark_rows
 from turnwise.extractive.statements import (
-    ANSWERS,
+    ANSWER_SCORE,
     LEADING_PRONOUN,
     UNSPACED,
     Candidate,
-    about,
     asked_stems,
+    section_of,
     stems_of,
+    stems_with_headings,
 )
 from turnwise.text import asks, content_stems
 from turnwise.types import ConversationState, Judge, Prompt
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
-NAMING_PROBABILITY = 0.5  # from which a word of the conversation may name a row
+NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
 JUDGED_FIRST = 6  # sentences that the judge reads, those with the most words of the question first
-MAX_JUDGED = 10  # if none of these answers
-RANK_PENALTY = 0.06  # for each passage that the search ranked above that of the sentence
+MAX_JUDGED = 10  # sentences, if none of the first ones answers
+RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
-_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # "work" says little there
-_TOLD_OF = re.compile(r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I)
+_HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # here "work" says little
+_PARTICIPLE = re.compile(
+    r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I
+)
 GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
 def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge) -> None:
-    """Score the sentences by their words, then the likeliest by what the judge says; the others stay at 0."""
+    """Score the sentences by their words, then have the judge score the likeliest ones; the others stay at 0."""
     wanted, chances = asked_stems(question), added_weights(prompt)
     for each in pool:
         each.ask(wanted)
     typed, pointing = asked_stems(prompt.question), bool(PRONOUN.search(prompt.question))
     asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMING_PROBABILITY}
     mark_rows(pool, question, chances, asked, typed, pointing)
-    words_held = _by_words(question, pool, chances)
-    of_words = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
+    by_words = _word_scores(question, pool, chances)
+    word_weight = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    likely.sort(key=lambda each: RANK_PENALTY * each.rank - words_held[id(each)] + REPEATED_PENALTY * each.said)
+    likely.sort(key=lambda each: RANK_PENALTY * each.rank - by_words[id(each)] + REPEATED_PENALTY * each.said)
     if UNSPACED.search(question):  # the judge reads English: here the words alone decide
         for each in (each for each in pool if UNSPACED.search(each.text)):
-            each.score = words_held[id(each)] - UNJUDGED_PENALTY
+            each.score = by_words[id(each)] - UNJUDGED_PENALTY
         likely = [each for each in likely if not UNSPACED.search(each.text)]
-    for some in (likely[:JUDGED_FIRST], likely[JUDGED_FIRST:MAX_JUDGED]):
-        read = [replace(each.evidence.passage, text=each.reading) for each in some]
-        for each, odds in zip(some, judge.odds(question, read), strict=True):
-            answers = 1 / (1 + math.exp(-odds / 2))
-            said = (1 - of_words) * answers + of_words * words_held[id(each)]
-            each.score = said + _fitness(each, question, prompt.state)
-        if any(each.score >= ANSWERS and not each.said for each in some):
+    for batch in (likely[:JUDGED_FIRST], likely[JUDGED_FIRST:MAX_JUDGED]):
+        readings = [replace(each.evidence.passage, text=each.reading) for each in batch]
+        for each, odds in zip(batch, judge.odds(question, readings), strict=True):
+            opinion = 1 / (1 + math.exp(-odds / 2))
+            combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
+            each.score = combined + _bonus(each, question, prompt.state)
+        if any(each.score >= ANSWER_SCORE and not each.said for each in batch):
             break
 
 
-def _by_words(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
-    """How much of the question each sentence holds (0 to 1): rare words count more, those that may not be meant less;
-    its headings help a little."""
+def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
+    """How much of the question each sentence has (0 to 1): rare words count more, words that may not be meant less, and
+    words in its headings a little less."""
     wanted = asked_stems(question)
-    if _WORKS.search(question):
+    if _HOW_IT_WORKS.search(question):
         chances = {"work": 0.5, **chances}
-    held = {id(each): stems_of(each.stated.row or each.text) | priced(each, wanted) for each in pool}
+    own_words = {
+        id(each): stems_of(each.statement.row or each.text) | implied_price_words(each, wanted) for each in pool
+    }
     around = {
         each.evidence.number: stems_of(f"{each.evidence.passage.called} {each.evidence.passage.heading}")
         for each in pool
     }
-    frequency = Counter(key for stems in held.values() for key in stems & wanted)
+    frequency = Counter(key for stems in own_words.values() for key in stems & wanted)
     weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chances.get(key, 1.0) for key in wanted}
     total = sum(weight.values()) or 1.0
 
     def share(each: Candidate) -> float:
-        own, near = held[id(each)], around[each.evidence.number] | stems_of(each.stated.above)
-        if each.leans:
-            near = near | stems_of(each.stated.before)
+        own, near = own_words[id(each)], around[each.evidence.number] | stems_of(each.statement.above)
+        if each.needs_previous:
+            near = near | stems_of(each.statement.before)
         return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
 
     return {id(each): share(each) for each in pool}
 
 
-def _fitness(candidate: Candidate, question: str, state: ConversationState | None) -> float:
-    """A bonus for a sentence of the form that the question asks for or the conversation wants; a malus for one that
-    needs its neighbour, is on something else, or introduces what the user knows."""
+def _bonus(candidate: Candidate, question: str, state: ConversationState | None) -> float:
+    """A bonus for a sentence in the form that the question or the conversation calls for; a penalty for one that needs
+    the previous sentence, is about something else, or introduces what the user knows already."""
     sentence, bonus = candidate.text, 0.0
     if LEADING_PRONOUN.match(sentence) and candidate.position == 0:
         bonus -= 0.1
-    if not gives(candidate, question, WANTS):
+    if not gives(candidate, question, SURE_KINDS):
         bonus -= 0.2
-    if not gives(candidate, question, ROUGHLY):
+    if not gives(candidate, question, UNSURE_KINDS):
         bonus -= 0.1
-    if is_of_another(candidate, question):
+    if is_about_another(candidate, question):
         bonus -= 0.3
     asked = defined_topic(question)
-    if asked and not base_stems(content_stems(asked)) <= about(candidate):
+    if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate):
         bonus -= 0.2
     if asked and (defines(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
@@ -109,7 +114,7 @@ def _fitness(candidate: Candidate, question: str, state: ConversationState | Non
         bonus += 0.15
     if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
-    if HOW_TO.search(question) and candidate.item:
+    if HOW_TO.search(question) and candidate.is_item:
         bonus += 0.1
     if state is not None and not asked:
         if state.skip_introduction and state.topic and defines(state.topic, sentence, " (?:an?|the|one of)"):
@@ -121,21 +126,21 @@ def _fitness(candidate: Candidate, question: str, state: ConversationState | Non
 
 
 def is_asked_above(candidate: Candidate, question: str) -> bool:
-    """Whether the sentence stands under the question itself, as in a list of those that are often asked."""
-    heading = candidate.evidence.passage.heading.rpartition(" > ")[2]
+    """Whether the heading of the sentence is the question itself, as in a list of frequently asked questions."""
+    heading = section_of(candidate.evidence.passage)
     own = asked_stems(question)
     return asks(heading) and len(own) > 1 and own == asked_stems(heading)
 
 
 def defines(topic: str, sentence: str, as_what: str = "") -> bool:
-    """Whether a sentence says what a topic is, not what is done with it: "BERT is trained"."""
+    """Whether a sentence says what a topic is, and not what is done with it, as in "BERT is trained"."""
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
-    return found is not None and (bool(as_what) or not _TOLD_OF.match(sentence, found.end()))
+    return found is not None and (bool(as_what) or not _PARTICIPLE.match(sentence, found.end()))
 
 
 def _opens_on(topic: str, candidate: Candidate) -> bool:
-    """Whether a sentence names the topic and stands first in the section that is called so."""
-    section = candidate.evidence.passage.heading.rpartition(" > ")[2]
-    first = candidate.position == 0 and section.lower() == topic.lower()
-    return first and candidate.text.lower().startswith(topic.lower())
+    """Whether a sentence begins with the topic and is the first in the section of that name."""
+    section = section_of(candidate.evidence.passage)
+    opens_section = candidate.position == 0 and section.lower() == topic.lower()
+    return opens_section and candidate.text.lower().startswith(topic.lower())

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.statements import Candidate, stems_of
+from turnwise.extractive.statements import Candidate, section_of, stems_of
 from turnwise.text import content_stems, is_specific, stem, words
 
 SIDE_SENTENCES = 2  # for each side, and for both together
 
 
-def of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
-    """The best that are about both sides of a comparison, and the best about each alone; none twice."""
-    own = own_stems(sides)
-    best = [each for each in ranked if of_all(each, own)][:SIDE_SENTENCES]
-    alone = [each for each in ranked if not of_all(each, own)]
+def best_of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
+    """The best sentences about both sides of a comparison, and the best about each side alone."""
+    own = side_stems(sides)
+    best = [each for each in ranked if is_about_all(each, own)][:SIDE_SENTENCES]
+    alone = [each for each in ranked if not is_about_all(each, own)]
     for place in range(len(own)):
         best += [each for each in alone if side_of(each, own) == place][:SIDE_SENTENCES]
     return best
 
 
-def own_stems(sides: Sequence[str]) -> list[set[str]]:
-    """The words of each side of a comparison, without those that all have, unless it has no other."""
+def side_stems(sides: Sequence[str]) -> list[set[str]]:
+    """The stems of each side of a comparison, without those that all sides share, unless it has no others."""
     named = ({stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides)
     stems = [base_stems(each) for each in named]
     shared = set.intersection(*stems)
     return [each - shared or each for each in stems]
 
 
-def of_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
+def is_about_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
     said = stems_of(candidate.text)
     return all(stems <= said for stems in own)
 
 
 def side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
-    """The side that a sentence is about: by its own words, else by what stands above it, the nearest first."""
+    """The side that a sentence is about, by its own words or the nearest heading that tells; None if none does."""
     passage = candidate.evidence.passage
-    nearest = passage.heading.rpartition(" > ")[2]
-    for text in (candidate.text, candidate.stated.above, nearest, passage.heading, passage.title):
+    headings = candidate.statement.above, section_of(passage), passage.heading, passage.title
+    for text in (candidate.text, *headings):
         named = [place for place, stems in enumerate(own) if stems and stems <= stems_of(text)]
         if len(named) == 1:
             return named[0]

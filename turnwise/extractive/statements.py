@@ -1,4 +1,4 @@
-"""What passages state, sentence by sentence, item by item and row by row, and the words of it."""
+"""What passages state, sentence by sentence, item by item and row by row, and the stems of their words."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from operator import itemgetter
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.text import asks, content_stems, ends, is_field, message_stems, sentences, without_citations, words
-from turnwise.types import Evidence
+from turnwise.types import Evidence, Passage
 
-ANSWERS = 0.29  # score from which a sentence counts as an answer
-CONTINUES = 0.2  # the same where the user only asks for more, and for a side of a comparison
-MAX_GAP = 0.2  # how far a sentence may be behind the best of its passage
-CACHE_SIZE = 8192  # sentences and passages that are not read anew, since a conversation comes back to them
-MAX_HEADING_CHARS = 100  # characters of a line in a passage that can be a heading
+ANSWER_SCORE = 0.29  # from here on a sentence counts as an answer
+CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a side of a comparison
+MAX_GAP = 0.2  # how far a sentence may score below the best one of its passage
+CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to them
+MAX_HEADING_CHARS = 100  # a longer line is not a heading
 
 ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_CELLS = re.compile(r"(?:^| )\|(?: |$)")  # what divides the cells of a row; the first and the last may be empty
+_CELLS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
 _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
 LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
 )
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
-_SMALL = re.compile(  # words of asking and of grammar in such scripts; hiragana writes little else
+_SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
 )
@@ -40,12 +40,12 @@ class Statement:
 
     text: str  # as it is quoted
     above: str = ""  # the nearest heading, question or line with a colon above it in the passage
-    row: str = ""  # of a table: the same in the words of a table, with the head of its first column
-    before: str = ""  # of a sentence that may lean on the one before: that one
-    values: str = ""  # of a line "name: value; name: value" what is its own, for the names are those of all such lines
+    row: str = ""  # for a table row: the same, with the name of its first column
+    before: str = ""  # for a sentence that may refer to the previous one: that one
+    values: str = ""  # for a line "name: value; name: value": its values, because all such lines share the names
 
     @property
-    def item(self) -> bool:
+    def is_item(self) -> bool:
         return bool(ITEM.match(self.text))
 
     @property
@@ -54,27 +54,27 @@ class Statement:
 
     @property
     def name(self) -> str:
-        """What tells a row from others of its table: its first cell, or where it says its columns, all of them."""
+        """What tells a row from the others of its table: its first cell, or all its values if it names its columns."""
         return self.values if self.row and self.values else self.text.partition(": ")[0]
 
     @property
     def whole(self) -> str:
-        """All that says what it is about."""
+        """The statement with everything that says what it is about."""
         return f"{self.above} {self.row or self.text}".strip()
 
-    def reading(self, leans: bool) -> str:
-        """What the judge reads of it: where it leans on the sentence before, that too."""
-        return f"{self.above} {self.before} {self.text}".strip() if leans else self.whole
+    def reading(self, with_previous: bool) -> str:
+        """What the judge reads of it, with the previous sentence or without."""
+        return f"{self.above} {self.before} {self.text}".strip() if with_previous else self.whole
 
-    def leans(self, wanted: Set[str]) -> bool:
-        """Whether it says a part of what was asked for, and the sentence before, to which it points back, another."""
+    def needs_previous(self, wanted: Set[str]) -> bool:
+        """Whether it has one part of what was asked for, and the previous sentence, which it refers to, another."""
         if not self.before:
             return False
         own = stems_of(self.text)
         return not wanted.isdisjoint(own) and not wanted.isdisjoint(stems_of(self.before) - own)
 
     def named_by(self, wanted: Set[str]) -> bool:
-        """Whether it may be meant: a row only if a word of it was asked for, and not just one of every row."""
+        """Whether it may be meant: a row only if it has a word that was asked for, and not one that all rows have."""
         own = self.values or (self.row and self.whole)
         return not own or not wanted.isdisjoint(stems_of(own))
 
@@ -83,79 +83,89 @@ class Statement:
 class Candidate:
     """A statement that an answer may use."""
 
-    stated: Statement
+    statement: Statement
     evidence: Evidence
     position: int  # in its passage
     rank: int  # of its passage
-    behind: float  # what it counts that the search found others more fitting
+    behind: float  # score penalty, because the search ranked other passages higher
     said: bool  # in an earlier answer of this conversation
     just_said: bool = False  # in the last one
-    # What follows depends on the question.
-    leans: bool = False  # it needs the sentence before it to answer
+    # These depend on the question.
+    needs_previous: bool = False  # it answers only together with the previous sentence
     meant: bool = True  # it may be what is asked about; most rows of a table are not
     spelled: bool = False  # a row whose whole name, of several words, is in the question
     by_place: bool = False  # a row meant because of the heading above it, not because of its own words
     score: float = 0.0
 
     def ask(self, wanted: Set[str]) -> None:
-        """Begin another question, of these words: forget what was found out for the last one."""
-        self.leans, self.meant, self.spelled, self.by_place = self.stated.leans(wanted), True, False, False
+        """Reset for another question, which asks for these words."""
+        self.needs_previous, self.meant, self.spelled, self.by_place = (
+            self.statement.needs_previous(wanted),
+            True,
+            False,
+            False,
+        )
         self.score = 0.0
 
     @property
     def text(self) -> str:
-        return self.stated.text
+        return self.statement.text
 
     @property
     def reading(self) -> str:
-        return self.stated.reading(self.leans)
+        return self.statement.reading(self.needs_previous)
 
     @property
-    def item(self) -> bool:
-        return self.stated.item
+    def is_item(self) -> bool:
+        return self.statement.is_item
 
 
-def about(candidate: Candidate) -> frozenset[str]:
-    """The stems of a sentence and of all the headings above it."""
+def section_of(passage: Passage) -> str:
+    """The heading right above a passage: "Fees" in "Visiting > Fees"."""
+    return passage.heading.rpartition(" > ")[2]
+
+
+def stems_with_headings(candidate: Candidate) -> frozenset[str]:
+    """The stems of a sentence and of all headings above it."""
     passage = candidate.evidence.passage
-    return stems_of(f"{candidate.stated.whole} {passage.called} {passage.heading}")
+    return stems_of(f"{candidate.statement.whole} {passage.called} {passage.heading}")
 
 
 def neighbours(candidate: Candidate, other: Candidate) -> bool:
-    """Whether both stand in the same passage under the same heading."""
-    return candidate.evidence is other.evidence and candidate.stated.above == other.stated.above
+    """Whether both are in the same passage under the same heading."""
+    return candidate.evidence is other.evidence and candidate.statement.above == other.statement.above
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def stated_in(text: str) -> tuple[Statement, ...]:
+def cached_statements(text: str) -> tuple[Statement, ...]:
     return tuple(statements(text))
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """What a passage states: its whole sentences, list items and "name: value" lines, and the rows of its tables, each
-    with the heads of the columns. Headings and questions are not stated, but said of what stands under them, and a line
-    that ends in a colon of the paragraph or list after it."""
+    """What a passage states: its complete sentences, list items and "name: value" lines, and the rows of its tables,
+    each with the column names. A heading or question is no statement but belongs to what is below it, and a line that
+    ends in a colon belongs to the paragraph or list after it."""
     heading = lead = ""
     paragraphs = ["", *re.split(r"\n\s*\n", text.strip()), ""]
     for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
-        if _heads(paragraph, before, after):
+        if _is_heading(paragraph, before, after):
             bare = ITEM.sub("", paragraph).strip()
             heading, lead = (heading, bare) if bare.endswith(":") else (bare, "")
             continue
         for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
-            state = _rows if tabular else _prose
-            yield from state(list(lines), lead or heading)
+            read = _rows if tabular else _prose
+            yield from read(list(lines), lead or heading)
         if paragraph.endswith(":"):
             lead = ITEM.sub("", sentences(paragraph)[-1]).strip()
         elif not ITEM.match(after) and not is_field(after):
             lead = ""
 
 
-def _heads(paragraph: str, before: str, after: str) -> bool:
-    """Whether a paragraph is a heading: a short line without an end, and of numbered ones no item of a list."""
+def _is_heading(paragraph: str, before: str, after: str) -> bool:
+    """Whether a paragraph is a heading: a short line without a full stop. A numbered one must not be a list item."""
     bare = ITEM.sub("", paragraph).strip()
     short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (ends(bare) and not asks(bare)) or bare.endswith((",", ";")):
@@ -176,19 +186,20 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for line in lines[1:]:
         first, *cells = _CELLS.split(line)
         columns = heads[-len(cells) :]  # the head of the first column may be empty
-        told = _told(zip(columns, cells, strict=False))
+        values = _cells_in_words(zip(columns, cells, strict=False))
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
-        row = f"{first} ({head}): {told}." if head else f"{first}: {told}."
-        yield Statement(f"{head} {first}: {told}." if head and first[:1].isdigit() else f"{first}: {told}.", above, row)
+        row = f"{first} ({head}): {values}." if head else f"{first}: {values}."
+        text = f"{head} {first}: {values}." if head and first[:1].isdigit() else f"{first}: {values}."
+        yield Statement(text, above, row)
 
 
-def _told(cells: Iterable[tuple[str, str]]) -> str:
-    """Cells of a row, each after the head of its column."""
+def _cells_in_words(cells: Iterable[tuple[str, str]]) -> str:
+    """The cells of a row, each after its column name."""
     return ", ".join(f"{head} {cell}" for head, cell in cells if cell)
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    if len(lines) > 1 and _heads(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:3])):
+    if len(lines) > 1 and _is_heading(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:3])):
         above, lines = lines[0], lines[1:]
     lead = above
     for are_fields, run in groupby(zip(lines, _are_fields(lines), strict=True), key=itemgetter(1)):
@@ -199,7 +210,7 @@ def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _are_fields(lines: Sequence[str]) -> list[bool]:
-    """Which lines are each a "name: value": the only one, or one beside another, that does not go on below."""
+    """Which lines are each a "name: value": alone or next to another one, and not continued on the next line."""
     rows = _are_rows(lines)
     single = [row or (is_field(line) and len(sentences(line)) == 1) for row, line in zip(rows, lines, strict=True)]
     if len(lines) == 1:
@@ -210,22 +221,23 @@ def _are_fields(lines: Sequence[str]) -> list[bool]:
 
 
 def _are_rows(lines: Sequence[str]) -> list[bool]:
-    """Which lines are each a row of a table that says its columns, "name: value; name: value": those with the first
-    name of another, or with many names that all begin alike, as words after a semicolon in a sentence do not."""
-    named = [_named(line) if is_field(line) else [("", "")] for line in lines]
-    firsts = Counter(names[0][0] for names in named)
-    alike = (len(names) > 2 and len({name[:1].isupper() for name, _ in names}) == 1 for names in named)
-    return [len(names) > 1 and (firsts[names[0][0]] > 1 or same) for names, same in zip(named, alike, strict=True)]
+    """Which lines are each a table row that names its columns, "name: value; name: value": those that share the first
+    name with another line, or have at least three names that are all upper or all lower case, unlike the words after a
+    semicolon in a sentence."""
+    fields = [_names_and_values(line) if is_field(line) else [("", "")] for line in lines]
+    firsts = Counter(pairs[0][0] for pairs in fields)
+    alike = (len(pairs) > 2 and len({name[:1].isupper() for name, _ in pairs}) == 1 for pairs in fields)
+    return [len(pairs) > 1 and (firsts[pairs[0][0]] > 1 or same) for pairs, same in zip(fields, alike, strict=True)]
 
 
 def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
     lines = list(map(without_citations, lines))
     for line, is_row in zip(lines, _are_rows(lines), strict=True):
         if is_row:
-            named = _named(line)
-            (head, first), *others = named
-            row = f"{first} ({head}): {_told(others)}".replace("_", " ").rstrip(".") + "."
-            yield Statement(line, above, row, values=" ".join(value for _, value in named))
+            pairs = _names_and_values(line)
+            (head, first), *others = pairs
+            row = f"{first} ({head}): {_cells_in_words(others)}".replace("_", " ").rstrip(".") + "."
+            yield Statement(line, above, row, values=" ".join(value for _, value in pairs))
         elif asks(line):
             above = line
         else:
@@ -237,39 +249,39 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for sentence in sentences("\n".join(lines)):
         item = bool(ITEM.match(sentence))
         above = outer if item else above
-        if asks(sentence) or sentence.endswith(":"):  # said of what follows; of an item's, only within it
+        if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
             above, before = ITEM.sub("", sentence).strip(), ""
             outer = outer if item else above
         elif item or (len(units(sentence)) > 1 and ends(sentence)):
-            text = without_citations(sentence)  # a number in a document's own brackets is no citation of ours
+            text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
             yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
             before = text
 
 
-def _named(line: str) -> list[tuple[str, str]]:
-    """The names and values of a line "name: value; name: value"; what has no name belongs to the value before it."""
-    named: list[tuple[str, str]] = []
+def _names_and_values(line: str) -> list[tuple[str, str]]:
+    """The names and values of a line "name: value; name: value"; a part without a name belongs to the last value."""
+    pairs: list[tuple[str, str]] = []
     for part in line.split("; "):
         name, colon, value = part.partition(": ")
-        if colon or not named:
-            named.append((name, value))
+        if colon or not pairs:
+            pairs.append((name, value))
         else:
-            named[-1] = (named[-1][0], f"{named[-1][1]}; {part}")
-    return named
+            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]}; {part}")
+    return pairs
 
 
 # --- words --------------------------------------------------------------------------------------------------------
 
 
 def units(text: str) -> list[str]:
-    """The words of a text, or the characters where it puts no spaces between words."""
+    """The words of a text, or its characters in a script without spaces."""
     if not UNSPACED.search(text):
         return words(text)
     return [unit for word in words(text) for unit in (word if UNSPACED.match(word) else (word,))]
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """What a text says, by its words; by single and neighbouring characters where it puts no spaces between words."""
+    """The stems of a text's words; in a script without spaces, its characters and pairs of characters."""
     if not UNSPACED.search(text):
         said = frozenset(_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(message_stems(text)))
         return said | {"weekend"} if said & {"saturday", "sunday"} else said
@@ -279,7 +291,7 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def asked_stems(question: str) -> set[str]:
-    """What a question asks about; of a run of characters without spaces its pairs, without the small words."""
+    """The stems of what a question asks about; in a script without spaces, pairs of characters without small words."""
     if not UNSPACED.search(question):
         return {_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(content_stems(question))}
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]

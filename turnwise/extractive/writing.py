@@ -11,9 +11,9 @@ from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
 from turnwise.extractive.reform import TABLE, reform
-from turnwise.extractive.rows import leads, with_tables
-from turnwise.extractive.sides import of_all, own_stems, side_of
-from turnwise.extractive.statements import ITEM, LEADING_PRONOUN, Candidate, about, neighbours, stems_of
+from turnwise.extractive.rows import lead_ins, with_tables
+from turnwise.extractive.sides import is_about_all, side_of, side_stems
+from turnwise.extractive.statements import ITEM, LEADING_PRONOUN, Candidate, neighbours, stems_of, stems_with_headings
 from turnwise.text import one_line, points
 from turnwise.types import Prompt
 
@@ -25,10 +25,12 @@ _SAYS_WHAT = re.compile(
 
 
 def tool_results(prompt: Prompt) -> str:
-    """What tools gave, with the number of what they read."""
-    read = "".join(f"[{each.number}]" for each in prompt.evidence if each.passage.id < 0)
+    """The results of tools, with the numbers of the sources they read."""
+    citations = "".join(f"[{each.number}]" for each in prompt.evidence if each.passage.id < 0)
     text = "\n\n".join(prompt.found)
-    return f"{text} {read}" if text and read and "\n" not in text else "\n\n".join(filter(None, (text, read)))
+    if text and citations and "\n" not in text:
+        return f"{text} {citations}"
+    return "\n\n".join(filter(None, (text, citations)))
 
 
 def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
@@ -37,7 +39,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
-        return "\n".join(f"{number}. {quoted(each)}" for number, each in enumerate(steps, 1))
+        return "\n".join(f"{number}. {quote(each)}" for number, each in enumerate(steps, 1))
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
         return AGAIN + _paragraphs(whole)
@@ -51,78 +53,78 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
 
 
 def in_preferred_form(text: str, prompt: Prompt) -> str:
-    """The text as a list where the user prefers one, and there is more than one thing to list."""
-    formed = prompt.sides or any(map(ITEM.match, text.splitlines())) or TABLE.search(text)
-    if formed or not prefers(prompt, LISTS) or len(points(text)) < 2:
+    """The text as a list, if the user prefers lists and there is more than one point to list."""
+    has_form = prompt.sides or any(map(ITEM.match, text.splitlines())) or TABLE.search(text)
+    if has_form or not prefers(prompt, LISTS) or len(points(text)) < 2:
         return text
     return reform(text, "list")
 
 
 def _continues(candidate: Candidate, other: Candidate, topic: Set[str]) -> bool:
-    """Whether it is the sentence after a definition of the topic, was not said, and defines nothing else."""
-    next_one = neighbours(candidate, other) and candidate.position == other.position + 1
-    if not next_one or candidate.said or candidate.item or candidate.stated.is_row:
+    """Whether it is the sentence after a definition of the topic, is new, and does not define anything else."""
+    is_next = neighbours(candidate, other) and candidate.position == other.position + 1
+    if not is_next or candidate.said or candidate.is_item or candidate.statement.is_row:
         return False
     defined = _SAYS_WHAT.match(candidate.text)
     return not defined or bool(stems_of(defined[1]) & topic) or bool(LEADING_PRONOUN.match(candidate.text))
 
 
 def _paragraphs(chosen: Sequence[Candidate], first: Candidate | None = None) -> str:
-    """Passages by their best sentence, and each passage in its own order; a definition stands first."""
+    """A paragraph for each passage, the best first; its sentences in their own order, but a definition first."""
     paragraphs = []
     for number in dict.fromkeys(each.evidence.number for each in chosen):
         mine = sorted(
             (each for each in chosen if each.evidence.number == number),
             key=lambda each: (each is not first, each.position),
         )
-        paragraphs.append(" ".join(f"{lead}{quoted(each)}" for lead, each in zip(leads(mine), mine, strict=True)))
+        paragraphs.append(" ".join(f"{lead}{quote(each)}" for lead, each in zip(lead_ins(mine), mine, strict=True)))
     return "\n\n".join(paragraphs)
 
 
 def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt) -> str:
-    """What is said of both sides, or of neither by name; then what is said of each under its name, or that nothing
+    """First what is about both sides, or names neither; then what is about each side, under its name, or that nothing
     was found about it."""
-    own = own_stems(prompt.sides)
-    placed = [(None if of_all(each, own) else side_of(each, own), each) for each in chosen]
+    own = side_stems(prompt.sides)
+    placed = [(None if is_about_all(each, own) else side_of(each, own), each) for each in chosen]
     both = [each for place, each in placed if place is None]
     parts = [_paragraphs(both)] if both else []
     for side, name in enumerate(prompt.sides):
         if mine := [each for place, each in placed if place == side]:
             parts.append(f"**{name[:1].upper()}{name[1:]}**: {_paragraphs(mine)}")
-        elif not any(own[side] <= about(each) for each in pool):
+        elif not any(own[side] <= stems_with_headings(each) for each in pool):
             parts.append(says(prompt.language, "no_side", about=one_line(name, 80)))
     return "\n\n".join(parts)
 
 
 def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
-    """The list that holds the best sentence or follows it, as far as it was not said yet."""
+    """The list that contains the best sentence or follows it, without the items that were said before."""
     near = [each for each in pool if each.evidence is best.evidence]
     after = [each for each in near if each.position > best.position]
     before = [each for each in near if each.position < best.position and neighbours(each, best)]
 
     def follows(each: Candidate) -> bool:
-        return each.item and (neighbours(each, best) or each.stated.above.endswith(":"))
+        return each.is_item and (neighbours(each, best) or each.statement.above.endswith(":"))
 
     items = list(takewhile(follows, after))
-    if best.item:
-        items = [*reversed(list(takewhile(lambda each: each.item, reversed(before)))), best, *items]
+    if best.is_item:
+        items = [*reversed(list(takewhile(lambda each: each.is_item, reversed(before)))), best, *items]
     return [each for each in items if each is best or not each.said][:MAX_STEPS]
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences, each that points back after the one that says what it means."""
+    """The sentences; before each that refers back, the one that it refers to."""
     places = {(each.evidence.number, each.position): each for each in pool}
-    found: dict[int, Candidate] = {}
+    ordered: dict[int, Candidate] = {}
     for each in chosen:
         before = places.get((each.evidence.number, each.position - 1))
-        leans = each.leans or LEADING_PRONOUN.match(each.text)
-        if before is not None and leans and neighbours(before, each) and not before.said:
-            found[id(before)] = before
-        found[id(each)] = each
-    return list(found.values())
+        refers_back = each.needs_previous or LEADING_PRONOUN.match(each.text)
+        if before is not None and refers_back and neighbours(before, each) and not before.said:
+            ordered[id(before)] = before
+        ordered[id(each)] = each
+    return list(ordered.values())
 
 
-def quoted(candidate: Candidate) -> str:
+def quote(candidate: Candidate) -> str:
     return f"{_tidy(candidate.text)} [{candidate.evidence.number}]"
 
 
@@ -131,7 +133,7 @@ def _tidy(sentence: str) -> str:
 
 
 def dont_know(question: str, prompt: Prompt) -> str:
-    """That the documents do not answer, what the user asked, in their own words, and what came nearest."""
+    """Says that the documents do not answer the question, in the user's words, and what came nearest."""
     asked = one_line(question if len(prompt.asked) > 1 else prompt.question, 120)
     if not prompt.evidence:
         return says(prompt.language, "nothing_found", question=asked)

@@ -1,11 +1,11 @@
-"""Compose: all that an answerer gets to see. Evidence numbered for the conversation, and the messages for a model."""
+"""Compose: everything an answerer gets to see. Evidence numbered for the conversation, and the messages for a model."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -32,11 +32,11 @@ from turnwise.types import (
 )
 
 PROMPTS = Path(__file__).parent / "prompts"
-PLAUSIBLE = 5000  # a number above is none that was given in a conversation
-LONG = 1000  # characters of an answer after which the next should be shorter
-MOST_TOPICS = 8  # topics that the note on the conversation names
-SHARE = 4  # one part in so many of the space for messages is the most that the evidence of one turn takes
-RECENT = 100  # messages whose answers an answerer is told, so as not to say them again
+MAX_CITATION_NUMBER = 5000  # a larger number cannot be one of our citations: text that a caller sent may contain any
+LONG_ANSWER_CHARS = 1000  # after a longer answer, the next one should be shorter
+MAX_TOPICS = 8  # named in the note on the conversation
+EVIDENCE_DIVISOR = 4  # the evidence of one turn takes at most a quarter of the space for messages
+RECENT_MESSAGES = 100  # an answerer is given the answers among these, so as not to repeat them
 
 
 def compose(
@@ -46,93 +46,76 @@ def compose(
     hits: Sequence[Hit],
     locate: Locate,
     budget: Budget,
-    understood: Understanding | None = None,
+    *,
+    understood: Understanding,
     images: Sequence[Image] = (),
     typed: str = "",
 ) -> Prompt:
     """The prompt of this turn. A source that was shown or cited before keeps its number; a new one gets the next. A
-    model is told the message as it was `typed`, where that is another."""
-    system = Message("system", system_prompt())
-    space = budget.room - budget.size([system])
-    turns = turns_of(history, locate, space, budget)
-    known = tuple(source for turn in turns for source in (*turn.evidence, *turn.sources))
-    form = next((step.input for step in plan.steps if step.tool == "reform"), "")
-    last = with_sources(found, locate) if form and (found := _last_answer(history)) else None
-    evidence = _evidence_of(last) if last else _numbered(hits, known, _highest(history))
-    asked = tuple(step.input for step in plan.searched if not step.role) or (message,)
-    worked_out = tuple(result.text for result in plan.results if result and result.text)
-    state = understood.state if understood else None
-
-    # Nothing before the current question changes from turn to turn, and what goes with it is kept with the turn.
+    model is shown the message as it was `typed`, if that differs."""
     typed = typed or message
-    question = budget.shortened(typed, longest_question(space))
-    before, telling = transcripts(turns, question, space, budget)
+    known = _known_so_far(history, typed, locate, budget)
     silent = any(step.tool in ("say", "library") for step in plan.steps)  # no model is asked
-    note = "" if form or silent else _note(asked, worked_out, state)
-    if images and not silent:  # the note is kept with the turn, the images are not
-        names = _filled(_context_texts()["images"], {"names": ", ".join(f"[image: {each.name}]" for each in images)})
-        note = "\n\n".join(filter(None, (names, note)))
-    passages = {each.number: each.passage for each in evidence if each.number not in telling.visible}
-    new = tuple(to_source(number, passage, "") for number, passage in passages.items())
-    earlier = (system, *telling.messages())
-    left = budget.room - budget.size(earlier)
-    current = _fitted(PastTurn(question, new, note, opens=not turns), left, space // SHARE, budget)
-    messages = (*earlier, *current.asked())
+    visible_images = () if silent else tuple(images)
+    form = next((step.input for step in plan.steps if step.tool == "reform"), "")
+    last = _answer_to_reform(history, locate) if form else None
+    evidence = _evidence_of(last) if last else _numbered(hits, known.sources, _highest_number(history))
+    asked = tuple(step.input for step in plan.searched if not step.role) or (message,)
+    tool_results = tuple(result.text for result in plan.results if result and result.text)
+    note = "" if form or silent else _note(asked, tool_results, understood.state)
+    current = _question_and_note(known, evidence, _with_image_names(note, visible_images), budget)
+    messages = (*known.messages, *current.asked())
     return Prompt(
         messages=messages,
         question=message,
         asked=asked,
         evidence=evidence,
-        known=known,
+        known=known.sources,
         shown=current.evidence,
         note=current.note,
-        said=(last.content,) if last else tuple(each.content for each in history[-RECENT:] if each.role == "assistant"),
+        said=(last.content,) if last else _recent_answers(history),
         added=tuple(term for step in plan.searched if step.query and not step.role for term in step.query.added),
         form=form,
         sides=tuple(step.input for step in plan.steps if step.role == "side"),
-        found=worked_out,
-        state=state,
-        language=understood.language if understood else "en",
-        images=() if silent else tuple(images),
+        found=tool_results,
+        state=understood.state,
+        language=understood.language,
+        images=visible_images,
         details={
             "messages": len(messages),
             "tokens": budget.size(messages),
             "window": budget.window,
-            "question_cut": question != typed,
+            "question_cut": known.question != typed,
             "snippets_added": len(current.evidence),
-            "turns_in_short": telling.short,
-            **_reused(messages, (system, *before.messages()), turns[-1] if turns else None, budget),
+            "turns_in_short": known.shortened_turns,
+            **_reused(messages, known, budget),
         },
     )
 
 
-def sent(history: Sequence[Message], asked: Message, locate: Locate, budget: Budget) -> tuple[Message, ...]:
-    """What a model was sent with a message that was kept with what it was shown, after this history."""
-    system = Message("system", system_prompt())
-    space = budget.room - budget.size([system])
-    turns = turns_of(history, locate, space, budget)
-    question = budget.shortened(asked.content, longest_question(space))
-    _, telling = transcripts(turns, question, space, budget)
-    current = PastTurn(question, asked.evidence, asked.note, opens=not turns)
-    return (system, *telling.messages(), *current.asked())
+def messages_sent(history: Sequence[Message], asked: Message, locate: Locate, budget: Budget) -> tuple[Message, ...]:
+    """The messages that a model was sent for a stored message, which has the evidence and note it was shown with."""
+    known = _known_so_far(history, asked.content, locate, budget)
+    current = PastTurn(known.question, asked.evidence, asked.note, opens=not known.turns)
+    return (*known.messages, *current.asked())
 
 
 def budget_for(model: ChatModel, settings: Settings) -> Budget:
-    """What fits the model in use: as it is set, as the model says, else as most models have it."""
+    """What fits into the model in use: the window that is set, or the one the model states, or the default."""
     window = settings.context_tokens or getattr(model, "window", 0) or WINDOW
     answer = getattr(model, "max_tokens", 0) or settings.max_tokens
     return Budget(window, answer, settings.history_messages, getattr(model, "count", None) or tokens)
 
 
 def how_composed(prompt: Prompt) -> str:
-    """What a trace says about how the prompt was put together."""
-    short = "; what came before was put in short" if prompt.details["compacted"] else ""
+    """How the prompt was put together, for the trace."""
+    short = "; earlier turns were shortened" if prompt.details["compacted"] else ""
     cut = "; the middle of the question was left out" if prompt.details["question_cut"] else ""
     return f"numbered for the whole conversation{short}{cut}"
 
 
 def readable_by_user(prompt: Prompt) -> str:
-    """What is no leak in an answer: what was said, and the passages it may rest on."""
+    """What an answer may contain without leaking anything: what was said, and the passages it may rest on."""
     said = (each.content for each in prompt.messages if each.role != "system")
     passages = (f"{each.passage.title}\n{each.passage.source}\n{each.passage.text}" for each in prompt.evidence)
     known = (f"{each.title}\n{each.source}\n{each.text}" for each in prompt.known)
@@ -160,30 +143,35 @@ def _numbered(hits: Sequence[Hit], known: Iterable[Source], highest: int) -> tup
 
 
 def _key(passage_id: int, text: str) -> int | str:
-    """What tells passages apart: their id, but what tools read has none of its own (it is below 0)."""
+    """What identifies a passage: its id, or its text if a tool read it (all of those have ids below 0)."""
     return passage_id if passage_id >= 0 else text
 
 
-def _highest(history: Sequence[Message]) -> int:
-    """The highest number that was given: also to what was shown and never cited."""
-    said = (number for each in history if each.role == "assistant" for number in CITATION.findall(each.content))
-    cited = (int(number) for number in said if int(number) <= PLAUSIBLE)  # a caller's text may hold any
+def _highest_number(history: Sequence[Message]) -> int:
+    """The highest number in use, including those of sources that were shown but never cited."""
+    answers = (each.content for each in history if each.role == "assistant")
+    numbers = (int(number) for answer in answers for number in CITATION.findall(answer))
+    cited = (number for number in numbers if number <= MAX_CITATION_NUMBER)
     shown = (source.number for each in history for source in (*each.evidence, *each.sources))
     return max((*cited, *shown), default=0)
 
 
-def _last_answer(said: Sequence[Message]) -> Message | None:
-    """The answer that "that" means: the last to a question, not to a courtesy after it, nor that there is none, unless
-    nothing else was said."""
+def _recent_answers(history: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(each.content for each in history[-RECENT_MESSAGES:] if each.role == "assistant")
+
+
+def _answer_to_reform(history: Sequence[Message], locate: Locate) -> Message | None:
+    """The answer that "that" means, with its sources: the last one to a question. Replies to courtesies,
+    and answers that say nothing was found, count only if there is no other."""
     answers: list[Message] = []
     courtesy = False
-    for each in said:
+    for each in history:
         if each.role == "user":
             courtesy = read_intent(each.content).intent in ("social", "recall")
         elif each.content.strip() and (not courtesy or not answers):
             answers.append(each)
     answered = [each for each in answers if not abstains(each.content)]
-    return (answered or answers)[-1] if answers else None
+    return with_sources((answered or answers)[-1], locate) if answers else None
 
 
 def _evidence_of(answer: Message) -> tuple[Evidence, ...]:
@@ -204,8 +192,8 @@ def _to_passage(source: Source) -> Passage:
     )
 
 
-def cited(text: str, prompt: Prompt) -> tuple[Source, ...]:
-    """The sources an answer cites, in order, each with the first words that rest on it."""
+def cited_sources(text: str, prompt: Prompt) -> tuple[Source, ...]:
+    """The sources an answer cites, in order, each with the first words that cite it."""
     passages = {source.number: _to_passage(source) for source in prompt.known}
     passages |= {each.number: each.passage for each in prompt.evidence}
     found: dict[int, Source] = {}
@@ -218,10 +206,47 @@ def cited(text: str, prompt: Prompt) -> tuple[Source, ...]:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownSoFar:
+    """The conversation up to the current question, as a model is sent it."""
+
+    turns: Sequence[PastTurn]
+    question: str  # the current one, without its middle if it is too long
+    space: int  # tokens for all messages but the system prompt
+    messages: tuple[Message, ...]  # the system prompt and the earlier turns
+    messages_last_time: tuple[Message, ...]  # the same, as sent with the last question
+    visible: set[int]  # numbers of the sources that these messages show
+    shortened_turns: int
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(source for turn in self.turns for source in (*turn.evidence, *turn.sources))
+
+
+def _known_so_far(history: Sequence[Message], question: str, locate: Locate, budget: Budget) -> _KnownSoFar:
+    """Nothing before the current question changes from turn to turn, so that a provider finds it in its cache."""
+    system = Message("system", system_prompt())
+    space = budget.room - budget.size([system])
+    turns = turns_of(history, locate, space, budget)
+    question = budget.shortened(question, longest_question(space))
+    before, now = transcripts(turns, question, space, budget)
+    messages, last_time = (system, *now.messages()), (system, *before.messages())
+    return _KnownSoFar(turns, question, space, messages, last_time, now.visible, now.short)
+
+
+def _question_and_note(known: _KnownSoFar, evidence: Sequence[Evidence], note: str, budget: Budget) -> PastTurn:
+    """The current turn: the question, the note, and the evidence that earlier messages do not show, cut to fit."""
+    passages = {each.number: each.passage for each in evidence if each.number not in known.visible}
+    new = tuple(to_source(number, passage, "") for number, passage in passages.items())
+    left = budget.room - budget.size(known.messages)
+    turn = PastTurn(known.question, new, note, opens=not known.turns)
+    return _fitted(turn, left, known.space // EVIDENCE_DIVISOR, budget)
+
+
 def _fitted(turn: PastTurn, space: int, share: int, budget: Budget) -> PastTurn:
     """The current turn in the space that is left: the question, then the note, then as many passages as fit there and
-    into the share of one turn, the best first. Where they do not all fit, one that takes more than half of that loses
-    its middle."""
+    into the share of one turn, best first. If they do not all fit, a passage that takes more than half of it loses its
+    middle."""
     if budget.size(turn.asked()) > space:
         left = space - budget.size(replace(turn, evidence=(), note="").asked())
         turn = replace(turn, note=budget.shortened(turn.note, left // 3))
@@ -238,12 +263,11 @@ def _fitted(turn: PastTurn, space: int, share: int, budget: Budget) -> PastTurn:
     return replace(turn, evidence=())
 
 
-def _reused(
-    messages: Sequence[Message], told: Sequence[Message], last: PastTurn | None, budget: Budget
-) -> dict[str, Any]:
-    """Which share of the tokens opened the prompt of the last turn too, and whether any of that is now told in short.
-    Where the caller keeps the history, what went with the last question is not known."""
-    before = [*told, *(last.asked() if last and last.kept else ())]
+def _reused(messages: Sequence[Message], known: _KnownSoFar, budget: Budget) -> dict[str, Any]:
+    """The share of the tokens that were also the start of the last prompt, and whether any of that is now shortened.
+    If the caller keeps the history, what was sent along with the last question is not known."""
+    last = known.turns[-1] if known.turns else None
+    before = [*known.messages_last_time, *(last.asked() if last and last.kept else ())]
     same = [each for each, _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, before, strict=False))]
     share = budget.size(same) / budget.size(messages) if last else 0.0
     return {"reused": round(share, 3), "compacted": len(same) < len(before)}
@@ -252,20 +276,28 @@ def _reused(
 # --- the note on the conversation ---------------------------------------------------------------------------------
 
 
-def _note(asked: Sequence[str], worked_out: Sequence[str], state: ConversationState | None) -> str:
-    """What stands after the evidence: what tools gave, the questions one by one, and where the conversation stands."""
+def _note(asked: Sequence[str], tool_results: Sequence[str], state: ConversationState) -> str:
+    """What follows the evidence: tool results, the questions one by one, and the state of the conversation."""
     texts = _context_texts()
-    found = _listed(texts["worked_out"], worked_out)
-    several = _listed(texts["several"], asked) if len(asked) > 1 else ""
-    return "\n\n".join(filter(None, (found, several, context_section(state) if state else "")))
+    results = _bullets(texts["worked_out"], tool_results)
+    several = _bullets(texts["several"], asked) if len(asked) > 1 else ""
+    return "\n\n".join(filter(None, (results, several, context_section(state))))
 
 
-def _listed(opening: str, items: Sequence[str]) -> str:
+def _with_image_names(note: str, images: Sequence[Image]) -> str:
+    """The note, after the names of the images: it is stored with the turn, and they are not."""
+    if not images:
+        return note
+    names = ", ".join(f"[image: {each.name}]" for each in images)
+    return "\n\n".join(filter(None, (_fill(_context_texts()["images"], {"names": names}), note)))
+
+
+def _bullets(opening: str, items: Sequence[str]) -> str:
     return "\n".join([opening, *(f"- {item}" for item in items)]) if items else ""
 
 
 def context_section(state: ConversationState) -> str:
-    """Where the conversation stands and what follows for the answer, as a note; empty where that is nothing."""
+    """The state of the conversation and what it means for the answer, as a note; empty if there is nothing to say."""
     texts, lines = _context_texts(), list(state.guidance)
     confused = state.mood == "confused" or any(
         each.level == "confused" for each in state.knowledge if each.topic == state.topic
@@ -276,29 +308,29 @@ def context_section(state: ConversationState) -> str:
         lines.append(texts["covered"])
     elif state.skip_introduction:
         lines.append(texts["introduced"])
-    if state.last_response_length > LONG:
+    if state.last_response_length > LONG_ANSWER_CHARS:
         lines.append(texts["long"])
     if state.turn > 1:
-        lines[:0] = _standing(state, texts)
+        lines[:0] = _state_lines(state, texts)
     if not lines:
         return ""
     values = {
         "turn": state.turn,
         "topic": state.topic,
-        "topics": ", ".join(state.topics[-MOST_TOPICS:]),
+        "topics": ", ".join(state.topics[-MAX_TOPICS:]),
         "scaffolding": ", ".join(state.scaffolding),
         "questions": " ".join(f"“{each}”" for each in state.open_questions),
     }
-    return _listed(texts["opening"], [_filled(line, values) for line in lines])
+    return _bullets(texts["opening"], [_fill(line, values) for line in lines])
 
 
-def _standing(state: ConversationState, texts: Mapping[str, str]) -> list[str]:
+def _state_lines(state: ConversationState, texts: Mapping[str, str]) -> list[str]:
     where = f"{texts['where']} {texts['topic']}" if state.topic else texts["where"]
     parts = {"topics": len(state.topics) > 1, "scaffolding": state.scaffolding, "open": state.open_questions}
-    return [where, *(texts[name] for name, holds in parts.items() if holds)]
+    return [where, *(texts[name] for name, applies in parts.items() if applies)]
 
 
-def _filled(line: str, values: Mapping[str, object]) -> str:
+def _fill(line: str, values: Mapping[str, object]) -> str:
     return re.sub(r"\{(\w+)\}", lambda name: str(values.get(name[1], name[0])), line)
 
 

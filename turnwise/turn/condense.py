@@ -1,4 +1,4 @@
-"""Condense: the message as a question that stands alone, made only of words that were said."""
+"""Condense: turn the message into a standalone question, using only words that were said."""
 
 from __future__ import annotations
 
@@ -41,17 +41,20 @@ from turnwise.types import (
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-LEANING: frozenset[Intent] = frozenset({"follow_up", "clarify", "refer_back"})  # the intents that lean on what was said
-REWRITTEN = 0.8  # how much a word counts that a language model added
-REMEMBERED = 256  # condensed messages that are kept
-# What was asked before counts in the search the more, the surer a follow-up is, and fully from the second of these on.
-TALK_FROM, TALK_FULLY, TALK_LEAST = 0.1, 0.4, 0.4
-RECENT, MOST_ASKED, LONGEST_ASKED = 20, 8, 200  # messages looked at for that, questions taken, characters of each
+DEPENDENT_INTENTS: frozenset[Intent] = frozenset({"follow_up", "clarify", "refer_back"})
+REWRITTEN_WEIGHT = 0.8  # of a word that a language model added
+CACHE_SIZE = 256  # condensed messages
+# The surer a follow-up is, the more earlier questions count in the search: from the first confidence to the second, the
+# share of their full weight rises from 0 to 1, but it is never below the minimum.
+TALK_LOW_CONFIDENCE, TALK_FULL_CONFIDENCE, TALK_MIN_SHARE = 0.1, 0.4, 0.4
+RECENT_MESSAGES = 20  # in which earlier questions are looked for
+MAX_EARLIER_QUESTIONS = 8
+MAX_EARLIER_QUESTION_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """All that condensing a message looks at, and nothing else: two that are equal have the same result."""
+class _Inputs:
+    """Everything that condensing a message depends on: equal inputs have equal results."""
 
     message: str
     said: tuple[tuple[Role, str], ...]  # the window of the history
@@ -66,59 +69,59 @@ class Asked:
         return [Message(role, content) for role, content in self.said]
 
 
-class _Remembered(Generic[T]):
-    """What came of the last messages that were condensed. The one that was not asked for longest goes first."""
+class _Cache(Generic[T]):
+    """The results for the last messages that were condensed; the least recently used is dropped first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Asked, T] = OrderedDict()
+        self._results: OrderedDict[_Inputs, T] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, asked: Asked) -> T | None:
+    def get(self, asked: _Inputs) -> T | None:
         with self._lock:
-            if asked in self._kept:
-                self._kept.move_to_end(asked)
-            return self._kept.get(asked)
+            if asked in self._results:
+                self._results.move_to_end(asked)
+            return self._results.get(asked)
 
-    def put(self, asked: Asked, found: T) -> T:
+    def put(self, asked: _Inputs, result: T) -> T:
         with self._lock:
-            self._kept[asked] = found
-            if len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
-        return found
+            self._results[asked] = result
+            if len(self._results) > CACHE_SIZE:
+                self._results.popitem(last=False)
+        return result
 
 
 class QueryCondenser:
-    """Makes a message a question that stands alone: the trained model's reading where there is one, the rules' beneath
-    it, and a language model's above both where one is given and what it writes can be trusted.
+    """Turns a message into a standalone question: with the language model if there is one and its question passes the
+    checks, otherwise with the small trained model, otherwise with the rules.
 
         condensed = await QueryCondenser().condense(message, history, understanding)
 
-    It may be shared by many conversations and threads.
+    One condenser can be shared by many conversations and threads.
     """
 
     def __init__(self, rewriter: Rewriter | None = None, timeout: float = 3.0) -> None:
         self._rewriter = rewriter
         self._timeout = timeout
-        self._embedded: _Remembered[Condensed] = _Remembered()
-        self._replies: _Remembered[str] = _Remembered()
+        self._local: _Cache[Condensed] = _Cache()
+        self._replies: _Cache[str] = _Cache()
 
     async def condense(
         self, message: str, history: Sequence[Message], understanding: Understanding, given: str | None = None
     ) -> Condensed:
-        """The standalone question. What the caller gives wins; a message that stands alone comes out unchanged."""
-        ready = _given_or_alone(message, understanding, given)
+        """The standalone question. A query that is given wins; a message that stands alone is returned unchanged."""
+        ready = _given_or_standalone(message, understanding, given)
         if ready is not None:
             return ready
-        asked = _asked(message, history, understanding)
-        found = self._embedded.get(asked)
-        if found is None:
-            found = self._embedded.put(asked, _embedded(asked))
+        asked = _inputs(message, history, understanding)
+        condensed = self._local.get(asked)
+        if condensed is None:
+            condensed = self._local.put(asked, _condense_locally(asked))
         if self._rewriter is not None and asked.language and asked.said:
-            found = await self._rewritten(self._rewriter, asked, found)
-        return _with_rest(found, message, understanding)
+            condensed = await self._rewrite(self._rewriter, asked, condensed)
+        return _with_other_questions(condensed, message, understanding)
 
-    async def _rewritten(self, rewriter: Rewriter, asked: Asked, embedded: Condensed) -> Condensed:
-        """The language model's question if it passes every gate; else the embedded one, which says what was wrong."""
+    async def _rewrite(self, rewriter: Rewriter, asked: _Inputs, local: Condensed) -> Condensed:
+        """The language model's question if it passes every check; otherwise the local one, with the reason."""
         reply = self._replies.get(asked)
         if reply is None:
             messages = build_request(_instructions(), asked.message, asked.seen)
@@ -126,29 +129,31 @@ class QueryCondenser:
                 async with asyncio.timeout(self._timeout):
                     reply = (await rewriter.rewrite(messages, MAX_REPLY_CHARS))[: MAX_REPLY_CHARS + 1]
             except TimeoutError:
-                return _refused(embedded, f"it took longer than {self._timeout:g} seconds")
+                return _with_refusal(local, f"it took longer than {self._timeout:g} seconds")
             except TurnwiseError as error:
-                return _refused(embedded, str(error))
+                return _with_refusal(local, str(error))
             except Exception:
                 log.exception("%s broke while rewriting", rewriter.name)
-                return _refused(embedded, "it broke")
+                return _with_refusal(local, "it broke")
             self._replies.put(asked, reply)
         question = clean_reply(reply)
         if wrong := fault(asked.message, asked.seen, question, asked.language):
-            return _refused(embedded, wrong, reply)
+            return _with_refusal(local, wrong, reply)
         own = {stem(word) for word in words(asked.message)}
-        added = tuple(Term(word, REWRITTEN) for word in dict.fromkeys(content_words(question)) if stem(word) not in own)
+        new = (word for word in dict.fromkeys(content_words(question)) if stem(word) not in own)
+        added = tuple(Term(word, REWRITTEN_WEIGHT) for word in new)
         return Condensed(question, added, "llm", f"{asked.why}; {rewriter.name} rewrote it")
 
 
 def condense(
     message: str, history: Sequence[Message], understanding: Understanding, given: str | None = None
 ) -> Condensed:
-    """The same without a language model and without a memory, for plain code."""
-    ready = _given_or_alone(message, understanding, given)
+    """The standalone question without a language model, a cache or async code."""
+    ready = _given_or_standalone(message, understanding, given)
     if ready is not None:
         return ready
-    return _with_rest(_embedded(_asked(message, history, understanding)), message, understanding)
+    condensed = _condense_locally(_inputs(message, history, understanding))
+    return _with_other_questions(condensed, message, understanding)
 
 
 def search_query(
@@ -159,38 +164,39 @@ def search_query(
     settings: Settings,
     where: Filter = EVERYTHING,
 ) -> SearchQuery:
-    """What is searched: the literal message, the added words at less weight, the condensed question as a vector, and,
-    the more the message leans on the conversation, all that the user asked of late; in the documents of `where`."""
+    """What is searched for: the literal message, the added words at less weight, the condensed question as a vector,
+    and the user's recent questions, which count more the surer a follow-up is; in the documents of `where`."""
     if condensed.method == "caller":
         return SearchQuery(condensed.query, where=where)
     added = tuple(Term(term.text, min(1.0, term.weight * settings.added_weight)) for term in condensed.added)
-    said = [each.content for each in history[-RECENT:] if each.role == "user" and asks_documents(each.content)]
-    asked = [text[:LONGEST_ASKED] for text in said[-MOST_ASKED:]]
-    leaning = (understanding.follow_up.confidence - TALK_FROM) / (TALK_FULLY - TALK_FROM)
-    weight = settings.talk_weight * min(1.0, max(TALK_LEAST, leaning)) if understanding.intent != "clarify" else 0.0
-    question = _question(message, understanding)
-    talk = " ".join([*asked, question]) if asked else ""
+    recent = [each.content for each in history[-RECENT_MESSAGES:] if each.role == "user"]
+    asked = [text for text in recent if asks_documents(text)][-MAX_EARLIER_QUESTIONS:]
+    sureness = understanding.follow_up.confidence - TALK_LOW_CONFIDENCE
+    share = min(1.0, max(TALK_MIN_SHARE, sureness / (TALK_FULL_CONFIDENCE - TALK_LOW_CONFIDENCE)))
+    weight = settings.talk_weight * share if understanding.intent != "clarify" else 0.0
+    question = _without_chatter(message, understanding)
+    talk = " ".join([*(text[:MAX_EARLIER_QUESTION_CHARS] for text in asked), question]) if asked else ""
     return SearchQuery(question, added, condensed.query, talk, weight, where)
 
 
-def _given_or_alone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:
+def _given_or_standalone(message: str, understanding: Understanding, given: str | None) -> Condensed | None:
+    """The query from the caller, or the message if it stands alone; None if it needs the conversation."""
     if given is not None and given.strip():
         return Condensed(given.strip(), (), "caller", "the caller gave the query")
-    leaning = understanding.intent in LEANING
-    first, *rest = pieces = _pieces(message, understanding)
-    if rest and opens_subject(first) and ((whole := complete_questions(pieces)) != pieces or leaning):
-        return Condensed(
-            join_questions(whole), (), "rules", "its first question stands by itself, and those after it lean on that"
-        )
-    if leaning:
+    depends = understanding.intent in DEPENDENT_INTENTS
+    first, *rest = questions = _questions_in(message, understanding)
+    if rest and opens_subject(first) and ((whole := complete_questions(questions)) != questions or depends):
+        reason = "its first question stands alone, and the others refer to it"
+        return Condensed(join_questions(whole), (), "rules", reason)
+    if depends:
         return None
-    return Condensed(_question(message, understanding), (), "literal", understanding.follow_up.reason)
+    return Condensed(_without_chatter(message, understanding), (), "literal", understanding.follow_up.reason)
 
 
-def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
-    """The questions of a message as they are written. Where there are several, only the first leans on what was said
-    before; the others lean on those before them."""
-    question = _question(message, understanding)
+def _questions_in(message: str, understanding: Understanding) -> tuple[str, ...]:
+    """The questions of a message as they are written. If there are several, only the first can refer to what was said
+    before; the others refer to those before them."""
+    question = _without_chatter(message, understanding)
     english = understanding.intent in ("new_question", "follow_up") and understanding.language == "en"
     if not english:
         return (question,)
@@ -198,9 +204,9 @@ def _pieces(message: str, understanding: Understanding) -> tuple[str, ...]:
     return said if len(asked) == 1 < len(said) and only_names(said[0]) else asked
 
 
-def _with_rest(first: Condensed, message: str, understanding: Understanding) -> Condensed:
-    """The first question of a message condensed, with the others that it asks."""
-    rest = _pieces(message, understanding)[1:]
+def _with_other_questions(first: Condensed, message: str, understanding: Understanding) -> Condensed:
+    """The condensed first question of a message, together with its other questions."""
+    rest = _questions_in(message, understanding)[1:]
     if not rest:
         return first
     readings = (first.query, *first.candidates)
@@ -208,19 +214,19 @@ def _with_rest(first: Condensed, message: str, understanding: Understanding) -> 
     return replace(first, query=query, candidates=tuple(candidates))
 
 
-def _question(message: str, understanding: Understanding) -> str:
-    """What is asked in a message, without the courtesy or the chatter before it."""
+def _without_chatter(message: str, understanding: Understanding) -> str:
+    """What a message asks, without courtesies or chatter before it."""
     return without_courtesy(message) if understanding.intent in ("new_question", "follow_up") else message
 
 
-def _asked(message: str, history: Sequence[Message], understanding: Understanding) -> Asked:
+def _inputs(message: str, history: Sequence[Message], understanding: Understanding) -> _Inputs:
     seen = understanding.seen or window(message, history)
     said = tuple((each.role, each.content[:MAX_MESSAGE_CHARS]) for each in seen)
     follow_up, prediction = understanding.follow_up, understanding.prediction
-    first, *rest = _pieces(message, understanding)
+    first, *rest = _questions_in(message, understanding)
     if rest and prediction:
-        prediction = replace(prediction, edit=None)  # a place in the whole message
-    return Asked(
+        prediction = replace(prediction, edit=None)  # its positions refer to the whole message
+    return _Inputs(
         first,
         said,
         understanding.intent,
@@ -231,22 +237,22 @@ def _asked(message: str, history: Sequence[Message], understanding: Understandin
     )
 
 
-def _embedded(asked: Asked) -> Condensed:
-    """The rules' reading, or the trained model's where it has read the message."""
+def _condense_locally(asked: _Inputs) -> Condensed:
+    """The question by the small trained model if it has read the message, otherwise by the rules."""
     message, seen = asked.message, asked.seen
     follow_up = FollowUp(True, "pattern", asked.confidence, "", (), asked.why)
-    if asked.intent != "follow_up" and (found := _of_earlier(asked, seen, follow_up)):
+    if asked.intent != "follow_up" and (found := _from_earlier(asked, seen, follow_up)):
         return found
     if not asked.language:
         return Condensed(message, (), "literal", "its language is not known, so nothing is added")
     if asked.language != "en":
         return by_last_question(message, seen, asked.language)
-    ruled = partial(by_rules, message, seen, follow_up)
-    return by_model(message, seen, asked.prediction, follow_up, ruled) if asked.prediction else ruled()
+    with_rules = partial(by_rules, message, seen, follow_up)
+    return by_model(message, seen, asked.prediction, follow_up, with_rules) if asked.prediction else with_rules()
 
 
-def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
-    """The question that a correction means, or the one about what a message goes back to."""
+def _from_earlier(asked: _Inputs, seen: Sequence[Message], follow_up: FollowUp) -> Condensed | None:
+    """The earlier question that a correction means, or a question about what the message goes back to."""
     reading = read_intent(asked.message, asked.language)
     if reading.intent != asked.intent:
         return None
@@ -255,9 +261,9 @@ def _of_earlier(asked: Asked, seen: Sequence[Message], follow_up: FollowUp) -> C
     return returning_question(reading, seen)
 
 
-def _refused(embedded: Condensed, why: str, reply: str = "") -> Condensed:
-    reason = f"{embedded.reason}; the language model’s rewrite was not taken: {why}"
-    return replace(embedded, reason=reason, refused=one_line(reply, 120))
+def _with_refusal(local: Condensed, why: str, reply: str = "") -> Condensed:
+    reason = f"{local.reason}; the language model’s rewrite was refused: {why}"
+    return replace(local, reason=reason, refused=one_line(reply, 120))
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Examine: what a turn would make of a message, and what the model of a past turn was sent; no turn is run."""
+"""Examine, without running a turn: how a message would be understood, and what the model was sent in a past turn."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from turnwise.conversation import Conversation
 from turnwise.errors import MessageBlocked
 from turnwise.guard.shape import check_request
-from turnwise.turn.compose import budget_for, sent
+from turnwise.turn.compose import budget_for, messages_sent
 from turnwise.turn.condense import condense
-from turnwise.turn.receive import judged, readable, remembered
+from turnwise.turn.receive import judge_in_context, readable_history, usable_profile
 from turnwise.turn.remember import Memory, Past
-from turnwise.turn.scope import reached, store_for
-from turnwise.turn.understand import as_meant, understand
+from turnwise.turn.scope import store_for, with_attachments
+from turnwise.turn.understand import read_as_meant, understand
 from turnwise.types import LIBRARY, Analysis, Message, QueryPlan, Reach, TurnRequest
 
 if TYPE_CHECKING:
@@ -24,20 +24,19 @@ if TYPE_CHECKING:
 
 
 def analyze(request: TurnRequest, parts: Parts) -> Analysis:
-    """What a message is to its conversation: the first stages of a turn, with no search, no answer and no language
-    model."""
+    """What a message means in its conversation: the first stages of a turn, with no search, answer or model."""
     check = parts.guard.open_input(request.message)
     check_request(request, parts.settings.max_message)
     store, name = store_for(request, parts.store), request.conversation_id
     stored = store.conversation(name, records=False) if name else None
     past = Past.of(stored) if stored else Past(request.history, trusted=False)
-    received = judged(request, check, parts.guard, past)
+    received = judge_in_context(request, check, parts.guard, past)
     if received.verdict.blocked:
         why = received.verdict.why
         raise MessageBlocked(f"This message was not read: {why}.", "Put your question another way.")
-    library = parts.guard.open_library(parts.index, reached(request.reach, name, past.ancestors))
-    senses, profile = parts.senses.over(library), remembered(Memory(store, request), parts.guard)
-    message, _, history = as_meant(received.message, received.history, library, parts.settings, senses)
+    library = parts.guard.open_library(parts.index, with_attachments(request.reach, name, past.ancestors))
+    senses, profile = parts.senses.over(library), usable_profile(Memory(store, request), parts.guard)
+    message, _, history = read_as_meant(received.message, received.history, library, parts.settings, senses)
     understood = understand(message, history, parts.settings, senses, time.time(), profile)
     condensed = condense(message, history, understood, received.query)
     return Analysis(understood.state.turn, understood, condensed, parts.settings.follow_up_threshold)
@@ -49,12 +48,14 @@ async def plan(question: str, history: Sequence[Message], parts: Parts, query_id
     verdict = await asyncio.to_thread(parts.guard.judge_input, question, history, trusted=False)
     if verdict.blocked:
         raise MessageBlocked(f"This message was not planned: {verdict.why}.", "Put your question another way.")
-    said = await asyncio.to_thread(readable, past, verdict, parts.guard)
+    said = await asyncio.to_thread(readable_history, past, verdict, parts.guard)
     return await parts.planner.create_plan(query_id or uuid.uuid4().hex, verdict.sanitized, said, parts.tools)
 
 
-def sent_in(conversation: Conversation, number: int, parts: Parts, reach: Reach = LIBRARY) -> tuple[Message, ...]:
-    """The messages that a model was sent in a turn, given the window it has now; empty if it was sent none."""
+def messages_sent_in(
+    conversation: Conversation, number: int, parts: Parts, reach: Reach = LIBRARY
+) -> tuple[Message, ...]:
+    """The messages that a model was sent in a turn, if it had the window it has now; empty if none was asked."""
     turn = next((turn for turn in conversation.turns if turn.number == number), None)
     steps = turn.record.get("plan", {}).get("steps", ()) if turn else ()
     if turn is None or not (turn.evidence or turn.note or any(step["tool"] != "say" for step in steps)):
@@ -63,5 +64,5 @@ def sent_in(conversation: Conversation, number: int, parts: Parts, reach: Reach 
     history = Conversation(conversation.id, turns=earlier).messages()
     asked = Message("user", turn.prompt or "", evidence=turn.evidence, note=turn.note)
     ancestors = conversation.metadata.get("ancestors", ())
-    library = parts.guard.open_library(parts.index, reached(reach, conversation.id, ancestors))
-    return sent(history, asked, library.locate, budget_for(parts.models[0], parts.settings))
+    library = parts.guard.open_library(parts.index, with_attachments(reach, conversation.id, ancestors))
+    return messages_sent(history, asked, library.locate, budget_for(parts.models[0], parts.settings))

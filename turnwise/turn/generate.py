@@ -1,4 +1,4 @@
-"""Generate: the answer as it is spoken, by the first model that speaks."""
+"""Generate: the answer, streamed from the first model that gives one."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from turnwise.errors import ModelError, ModelGarbled
 from turnwise.text import CITATION
 from turnwise.types import ChatModel, Cut, Prompt, QueryPlan
 
-# Another form of the last answer. Where its sentences stay as they are no model is asked, which could only change them;
-# where they become fewer, a model's words are taken if they still cite what the answer rested on.
-WORD_FOR_WORD = ("list", "table", "repeat")
-IN_FEWER_WORDS = ("shorter", "simpler")
-CUT_SHORT = "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones."
+# Forms that the last answer can be given in. No model is asked for those that keep its sentences, because it could only
+# change them. A model's shorter version is accepted if it still cites a source of the answer.
+WORD_FOR_WORD_FORMS = ("list", "table", "repeat")
+SHORTER_FORMS = ("shorter", "simpler")
+CUT_SHORT_NOTICE = "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones."
 
 log = logging.getLogger(__name__)
 
 
-def quotes(model: ChatModel) -> bool:
-    """Whether a model only says what the documents say, in their words."""
+def only_quotes(model: ChatModel) -> bool:
+    """Whether a model answers only with sentences of the documents."""
     return getattr(model, "quotes", False)
 
 
 class Speech:
-    """One answer being spoken. Iterate over its pieces; afterwards it knows who spoke, why, and who could not."""
+    """One answer being streamed. After iterating over its pieces, it knows which model spoke, why, and which failed."""
 
     def __init__(self, prompt: Prompt, plan: QueryPlan, models: Sequence[ChatModel]) -> None:
         self._prompt = prompt
-        self._words = "".join(step.input for step in plan.steps if step.tool == "say")
+        self._ready_text = "".join(step.input for step in plan.steps if step.tool == "say")
         if any(step.tool == "library" for step in plan.steps):
-            self._words = "".join(prompt.found)
-        if prompt.images:  # what cannot see has nothing to say of them
+            self._ready_text = "".join(prompt.found)
+        if prompt.images:  # only a model that can see them may answer
             models = [model for model in models if getattr(model, "sees", False)]
-        self._word_for_word = prompt.form in WORD_FOR_WORD and len(models) > 1 and not prompt.images
+        self._word_for_word = prompt.form in WORD_FOR_WORD_FORMS and len(models) > 1 and not prompt.images
         self._models = models[-1:] if self._word_for_word else models
-        self._silent: list[ModelError] = []
+        self._failures: list[ModelError] = []
         self._cut = False
         self.speaker = ""
-        self.quotes = False  # whether the words are the library's or the conversation's own
+        self.quotes = False  # every word comes from the library or the conversation, none from a language model
 
     async def pieces(self) -> AsyncGenerator[str, None]:
-        """A model that fails before its first word makes room for the next; one cut off later has failed the turn."""
-        if self._words:
+        """If a model fails before its first word, the next one is asked; if it fails later, the turn fails."""
+        if self._ready_text:
             self.speaker, self.quotes = "no model", True
-            yield self._words
+            yield self._ready_text
             return
         for model in self._models:
-            self.speaker, self.quotes = model.name, quotes(model)
+            self.speaker, self.quotes = model.name, only_quotes(model)
             spoke = False
             try:
-                async with _closing(self._said_by(model)) as said:
-                    async for piece in said:
+                async with _closing(self._stream_from(model)) as pieces:
+                    async for piece in pieces:
                         spoke = spoke or bool(piece.strip())
                         self._cut = isinstance(piece, Cut)
                         yield piece
@@ -64,51 +64,52 @@ class Speech:
                 if spoke or model is self._models[-1]:
                     raise
                 log.warning("%s did not answer: %s", model.name, error)
-                self._silent.append(error)
+                self._failures.append(error)
 
-    def _said_by(self, model: ChatModel) -> AsyncIterator[str]:
-        """What a model says, looked through where there is another to answer in its place."""
+    def _stream_from(self, model: ChatModel) -> AsyncIterator[str]:
+        """What a model says, checked if another one could answer instead."""
         if model is self._models[-1]:
             return model.stream(self._prompt)
-        fewer = self._prompt.form in IN_FEWER_WORDS
-        return _to_the_point(self._still_cited(model) if fewer else model.stream(self._prompt), model.name)
+        shorter = self._prompt.form in SHORTER_FORMS
+        return _without_preamble(self._shorter_version(model) if shorter else model.stream(self._prompt), model.name)
 
-    async def _still_cited(self, model: ChatModel) -> AsyncIterator[str]:
-        """The last answer as the model puts it, whole, since only then it is known to have kept the citations."""
-        async with _closing(model.stream(self._prompt)) as said:
-            pieces = [piece async for piece in said]
+    async def _shorter_version(self, model: ChatModel) -> AsyncIterator[str]:
+        """The last answer in fewer words, all at once: only then is it known whether the model kept the citations."""
+        async with _closing(model.stream(self._prompt)) as stream:
+            pieces = [piece async for piece in stream]
         text = "".join(pieces)
         before = set(CITATION.findall(self._prompt.said[-1]))
         if text.strip() and before and not before & set(CITATION.findall(text)):
-            raise ModelGarbled(f"{model.name} left out what the answer rests on.", "Ask again, or try another model.")
+            raise ModelGarbled(f"{model.name} left out the sources of the answer.", "Ask again, or try another model.")
         yield text
         if pieces and isinstance(pieces[-1], Cut):
             yield Cut()
 
     @property
     def reason(self) -> str:
-        if self._words:
+        if self._ready_text:
             return "nothing had to be found or written"
         if self._word_for_word:
             return "the last answer, word for word"
-        return "; ".join(f"fell back: {error}" for error in self._silent) or "the model in use"
+        return "; ".join(f"fell back: {error}" for error in self._failures) or "the model in use"
 
     @property
     def notice(self) -> str:
-        """What a reader should know: that the answer is not whole, or that the model they chose did not answer, and
+        """What the user should know: that the answer is incomplete, or that the model they chose did not answer and
         what they got instead."""
         if self._cut:
-            return CUT_SHORT
-        if not self._silent:
+            return CUT_SHORT_NOTICE
+        if not self._failures:
             return ""
-        return f"{self._silent[0]} This answer is made of sentences from the documents instead. {self._silent[0].hint}"
+        first = self._failures[0]
+        return f"{first} This answer is made of sentences from the documents instead. {first.hint}"
 
 
-async def _to_the_point(pieces: AsyncIterator[str], name: str) -> AsyncIterator[str]:
-    """The answer without an "Okay, I understand" before it; where nothing follows, there is none."""
+async def _without_preamble(pieces: AsyncIterator[str], name: str) -> AsyncIterator[str]:
+    """The answer without an "Okay, I understand" before it. Raises ModelGarbled if nothing follows."""
     opening, spoke = Opening(), False
-    async with _closing(pieces) as said:
-        async for piece in said:
+    async with _closing(pieces) as stream:
+        async for piece in stream:
             last = isinstance(piece, Cut)
             text = opening.feed(piece) + (opening.close() if last else "")
             spoke = spoke or bool(text.strip())
@@ -121,7 +122,7 @@ async def _to_the_point(pieces: AsyncIterator[str], name: str) -> AsyncIterator[
 
 @asynccontextmanager
 async def _closing(pieces: AsyncIterator[str]) -> AsyncIterator[AsyncIterator[str]]:
-    """Close the stream of a model when it is left, so that a connection is not held until it is collected."""
+    """Close the stream of a model on exit, so that its connection is not held until garbage collection."""
     try:
         yield pieces
     finally:

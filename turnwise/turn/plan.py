@@ -1,5 +1,5 @@
-"""Plan: what the turn does. Search, once or for each thing that is asked; call tools; re-form the last answer; or just
-speak."""
+"""Plan: what the turn does. Search, once or for each question; call tools; give the last answer another form; or just
+reply."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from turnwise.types import (
     Understanding,
 )
 
-LOOKED_AT = 1000  # messages of the user that are read again for courtesies, the latest
-MOST = 6  # questions of a message that are answered, the first
-LISTED = 30  # questions that a memory of all lists at most
-NEEDED = {"arithmetic": "calculator", "data": "database"}  # the tools that an intent asks for
+MAX_MESSAGES_READ = 1000  # only the latest messages of the user are read again to leave out courtesies
+MAX_QUESTIONS = 6  # of a message; later ones are not answered
+MAX_LISTED = 30  # questions in a list of all that the user asked
+TOOL_FOR_INTENT = {"arithmetic": "calculator", "data": "database"}
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a message means: what it is to the conversation, the question it stands for, and what is searched."""
+    """What a message means: its place in the conversation, the standalone question, and the search query."""
 
     understood: Understanding
     condensed: Condensed
     search: SearchQuery
 
 
-def without_search(message: str, history: Sequence[Message], meaning: Meaning) -> QueryPlan | None:
-    """The plan of a message that the conversation itself answers, or that needs no answer; None for any other."""
+def plan_without_search(message: str, history: Sequence[Message], meaning: Meaning) -> QueryPlan | None:
+    """The plan for a message that the conversation itself answers, or that needs no answer; None for any other."""
     understood = meaning.understood
     language, operation = understood.language, understood.operation
     if meaning.condensed.method == "caller":
@@ -50,15 +50,15 @@ def without_search(message: str, history: Sequence[Message], meaning: Meaning) -
             about = read_intent(message, language).about
             return _recall(message, operation, about, history, language, meaning.search.where)
         case "reform" if not any(each.role == "assistant" and each.content.strip() for each in history):
-            return _say(message, says(language, "nothing_to_reform"), "nothing was said")
+            return _say(message, says(language, "nothing_to_reform"), "nothing was said yet")
         case "reform":
-            return QueryPlan("", message, (Step("reform", operation),), "the last answer holds all that is needed")
+            return QueryPlan("", message, (Step("reform", operation),), "the last answer has all that is needed")
         case _:
             return None
 
 
-def without_calculator(message: str, meaning: Meaning) -> QueryPlan:
-    """The plan of a sum where no tool works sums out."""
+def plan_without_calculator(message: str, meaning: Meaning) -> QueryPlan:
+    """The plan for a sum if there is no tool to calculate it."""
     words = says(meaning.understood.language, "arithmetic")
     return _say(message, words, "a sum needs a calculator, and there is none")
 
@@ -70,74 +70,76 @@ def _say(message: str, words: str, reason: str) -> QueryPlan:
 # --- what is asked ------------------------------------------------------------------------------------------------
 
 
-def asks(meaning: Meaning) -> tuple[str, ...]:
-    """The questions of a message that are answered, each of which stands alone."""
-    return _every(meaning)[:MOST]
+def questions_to_answer(meaning: Meaning) -> tuple[str, ...]:
+    """The questions of a message that are answered; each stands alone."""
+    return _all_questions(meaning)[:MAX_QUESTIONS]
 
 
-def left_out(meaning: Meaning, plan: QueryPlan) -> str:
-    """What a reader should know of the questions of a message that a plan has no steps for."""
-    every = len(_every(meaning))
+def unanswered_notice(meaning: Meaning, plan: QueryPlan) -> str:
+    """What the user should know about questions that the plan has no steps for."""
+    count = len(_all_questions(meaning))
     parts = [step for step in plan.steps if step.tool != "answer" and not step.role]
-    return f"Only the first {MOST} of {every} questions were answered." if every > MOST <= len(parts) else ""
+    if count <= MAX_QUESTIONS or len(parts) < MAX_QUESTIONS:
+        return ""
+    return f"Only the first {MAX_QUESTIONS} of {count} questions were answered."
 
 
-def _every(meaning: Meaning) -> tuple[str, ...]:
+def _all_questions(meaning: Meaning) -> tuple[str, ...]:
     condensed = meaning.condensed
     if condensed.method == "caller":
         return (condensed.query,)
     return questions(condensed.query, meaning.understood.language)
 
 
-def by_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> QueryAnalysis:
+def analyze_form(message: str, meaning: Meaning, parts: Sequence[str], steps: Sequence[Step]) -> QueryAnalysis:
     """What the form of a message tells. `steps` are those of its parts; the sides of a comparison and the other
-    readings of a message are searched besides."""
-    compared = next((found for part in parts if (found := compared_sides(part))), ())
+    readings of the message are searched for as well."""
+    compared = next((both for part in parts if (both := compared_sides(part))), ())
     readings = meaning.condensed.candidates if len(parts) == 1 else ()
-    more = max(0, len(_every(meaning)) - MOST)
-    left = f", of which the first {len(parts)} are answered" if more else ""
-    reasons = [f"it asks {len(parts) + more} things{left}"] if len(parts) > 1 else []
+    unanswered = max(0, len(_all_questions(meaning)) - MAX_QUESTIONS)
+    only_first = f", of which the first {len(parts)} are answered" if unanswered else ""
+    reasons = [f"it asks {len(parts) + unanswered} things{only_first}"] if len(parts) > 1 else []
     reasons += [f"the {step.tool} takes “{one_line(step.input)}”" for step in steps if step.tool != "rag"]
     if compared:
         reasons.append(f"a comparison: also one search each for “{'” and “'.join(compared)}”")
     if readings:
         reasons.append(f"it has other readings: also searched as “{'” and “'.join(readings)}”")
-    every = [*steps, *(Step("rag", side, role="side") for side in compared)]
-    every += [Step("rag", reading, role="reading") for reading in readings]
-    written = (message,) if len(parts) == 1 else parts
-    tools = (_needed(part, step, meaning) for part, step in zip(written, steps, strict=True))
+    all_steps = [*steps, *(Step("rag", side, role="side") for side in compared)]
+    all_steps += [Step("rag", reading, role="reading") for reading in readings]
+    as_written = (message,) if len(parts) == 1 else parts
+    tools = (_tool_needed(part, step, meaning) for part, step in zip(as_written, steps, strict=True))
     return QueryAnalysis(
-        "simple" if len(every) == 1 else "complex",
+        "simple" if len(all_steps) == 1 else "complex",
         tuple(dict.fromkeys(tools)),
         (*parts, *compared, *readings),
         "; ".join(reasons) or "one search answers it",
-        tuple(every),
+        tuple(all_steps),
     )
 
 
-def _needed(part: str, step: Step, meaning: Meaning) -> str:
-    """The tool that a part takes, also where it is not there and a search has to do."""
+def _tool_needed(part: str, step: Step, meaning: Meaning) -> str:
+    """The tool that a part calls for, even if it is missing and a search has to do."""
     if step.tool != "rag" or meaning.condensed.method == "caller":
         return step.tool
-    return NEEDED.get(read_intent(part, meaning.understood.language).intent or "", "rag")
+    return TOOL_FOR_INTENT.get(read_intent(part, meaning.understood.language).intent or "", "rag")
 
 
-def with_answer(message: str, meaning: Meaning, found: QueryAnalysis) -> QueryPlan:
-    """The steps of an analysis, each search with all that is known of what to look for, and last the answer."""
+def plan_from(message: str, meaning: Meaning, analysis: QueryAnalysis) -> QueryPlan:
+    """The steps of an analysis, each with its full search query, and the answer as the last step."""
     steps = [
-        replace(step, query=_search(question, step, meaning))  # of a tool: what is searched where it fails
-        for question, step in zip(found.sub_queries, found.steps, strict=True)
+        replace(step, query=_search_query(question, step, meaning))  # a tool's is searched if the tool fails
+        for question, step in zip(analysis.sub_queries, analysis.steps, strict=True)
     ]
     steps.append(Step("answer", after=tuple(range(len(steps)))))
-    return QueryPlan("", message, tuple(steps), found.reasoning)
+    return QueryPlan("", message, tuple(steps), analysis.reasoning)
 
 
-def _search(question: str, step: Step, meaning: Meaning) -> SearchQuery:
-    """What a search looks for: where it asks all that the message asks, the conversation helps; a part stands alone."""
+def _search_query(question: str, step: Step, meaning: Meaning) -> SearchQuery:
+    """The search for a question: with the help of the conversation if it is the whole message, alone if a part."""
     condensed, search = meaning.condensed, meaning.search
     if question == condensed.query and not step.role:
         return search
-    unsure = condensed.method == "literal" and not step.role  # words that may be meant, and are in no question
+    unsure = condensed.method == "literal" and not step.role  # the added words may be meant, but no question has them
     return SearchQuery(question, search.added if unsure else (), where=search.where)
 
 
@@ -147,36 +149,36 @@ def _search(question: str, step: Step, meaning: Meaning) -> SearchQuery:
 def _recall(
     message: str, which: str, about: str, history: Sequence[Message], language: str, where: Filter
 ) -> QueryPlan:
-    """What was asked or said, in the words it was said with. What was never said is looked for in the library."""
+    """What was asked or said, word for word. What was never said is searched for in the library."""
     if which == "documents":
         step = Step("library", query=SearchQuery("", where=where))
         return QueryPlan("", message, (step,), "the library itself answers")
-    remembered = "the conversation itself answers"
+    reason = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
-    old, recent = said_by_user[:-LOOKED_AT], said_by_user[-LOOKED_AT:]  # of a very long talk not all is read again
+    old, recent = said_by_user[:-MAX_MESSAGES_READ], said_by_user[-MAX_MESSAGES_READ:]
     asked = [*old, *(text for text in recent if not is_courtesy(text))]
     if which == "said":
         said = sentences_about(about, history)
         if not said:
             steps = (Step("rag", about, SearchQuery(about, where=where)), Step("answer", after=(0,)))
             return QueryPlan("", message, steps, f"nothing was said about “{about}” yet, so it is searched")
-        return _say(message, _listed(says(language, "said", about=about), said, "- "), remembered)
+        return _say(message, _as_list(says(language, "said", about=about), said, "- "), reason)
     if not asked:
-        return _say(message, says(language, "nothing_asked"), remembered)
+        return _say(message, says(language, "nothing_asked"), reason)
     if which == "asked":
-        found = [history[place].content for place in mentions(about, history, "user")]
-        if not found:
-            return _say(message, says(language, "not_asked", about=about), remembered)
-        return _say(message, _listed(says(language, "asked", about=about), found[-LISTED:], "- "), remembered)
+        matches = [history[place].content for place in mentions(about, history, "user")]
+        if not matches:
+            return _say(message, says(language, "not_asked", about=about), reason)
+        return _say(message, _as_list(says(language, "asked", about=about), matches[-MAX_LISTED:], "- "), reason)
     if which in ("first", "last"):
-        return _say(
-            message, says(language, which, text=one_line(asked[0 if which == "first" else -1], 300)), remembered
-        )
-    before = len(asked) - LISTED
+        text = asked[0 if which == "first" else -1]
+        return _say(message, says(language, which, text=one_line(text, 300)), reason)
+    before = len(asked) - MAX_LISTED
     opening = says(language, "all") + (" " + says(language, "earlier", count=str(before)) if before > 0 else "")
-    return _say(message, _listed(opening, asked[-LISTED:], "", max(0, before) + 1), remembered)
+    return _say(message, _as_list(opening, asked[-MAX_LISTED:], "", max(0, before) + 1), reason)
 
 
-def _listed(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:
+def _as_list(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:
+    """A list with this bullet, or numbered from `number` if it is empty."""
     lines = (f"{bullet or f'{place}. '}{one_line(item, 300)}" for place, item in enumerate(items, number))
     return opening + "\n\n" + "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The planner: what answering a message takes, by its form, its tools and, where there is one, a language model."""
+"""The planner: the steps that answer a message, from its form, the tools and, if there is one, a language model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,30 @@ from turnwise.dialogue.rewriting import build_request
 from turnwise.dialogue.window import window
 from turnwise.errors import TurnwiseError
 from turnwise.turn.condense import condense, search_query
-from turnwise.turn.plan import Meaning, asks, by_form, with_answer, without_calculator, without_search
+from turnwise.turn.plan import (
+    Meaning,
+    analyze_form,
+    plan_from,
+    plan_without_calculator,
+    plan_without_search,
+    questions_to_answer,
+)
 from turnwise.turn.understand import understand
 from turnwise.types import Complexity, Message, QueryAnalysis, QueryPlan, Rewriter, Step, Tool
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 20.0  # seconds in which a tool says whether a question is for it
-RAG = "searches the library; give it a question"
+READ_TIMEOUT_SECONDS = 20.0  # for a tool to say whether a question is for it
+SEARCH_DESCRIPTION = "searches the library; give it a question"
 
 
 class QueryAnalyzer:
-    """Tells what answering a query takes: one search or several, which tools, which questions it is made of.
+    """Finds out what it takes to answer a query: one search or several, which tools, and which questions it contains.
 
-        found = await QueryAnalyzer().analyze("What is BERT, and who made it?")
+        analysis = await QueryAnalyzer().analyze("What is BERT, and who made it?")
 
-    Without a language model the form of the query tells it. With one, a query that may take several steps or a tool is
-    given to it too, for `timeout` seconds; what it may not propose is refused, and the form stands.
+    Without a language model, the form of the query decides. A model is also asked about a query that may need several
+    steps or a tool, for at most `timeout` seconds. If it proposes something that is not allowed, the form decides.
     """
 
     def __init__(self, rewriter: Rewriter | None = None, timeout: float = 5.0) -> None:
@@ -46,21 +53,21 @@ class QueryAnalyzer:
         tools: Sequence[Tool] = (),
         meaning: Meaning | None = None,
     ) -> QueryAnalysis:
-        """What it takes. A caller who has understood the query already gives its meaning; else the rules read it."""
+        """What it takes. Pass the meaning of the query if it is known; otherwise the rules read it."""
         meaning = meaning or meaning_of(query, chat_history)
-        if ready := without_search(query, chat_history, meaning):
-            searched = tuple(step for step in ready.steps if step.tool == "rag")
-            inputs = tuple(step.input for step in searched)
-            return QueryAnalysis("simple", ("rag",) if inputs else (), inputs, ready.reason, searched)
-        parts = asks(meaning)
-        as_written = query if len(parts) == 1 and meaning.condensed.method != "caller" else ""
-        steps = await asyncio.gather(*(_step(part, as_written, chat_history, tools) for part in parts))
-        apart = [await _apart(part, step, meaning, tools) for part, step in zip(parts, steps, strict=True)]
-        every = dict(pair for pairs in apart for pair in pairs)
-        found = by_form(query, meaning, tuple(every), tuple(every.values()))
-        if self._rewriter is None or not _open_question(meaning, found, tools):
-            return found
-        return await self._by_model(self._rewriter, chat_history, tools, meaning, found)
+        if plan := plan_without_search(query, chat_history, meaning):
+            searches = tuple(step for step in plan.steps if step.tool == "rag")
+            inputs = tuple(step.input for step in searches)
+            return QueryAnalysis("simple", ("rag",) if inputs else (), inputs, plan.reason, searches)
+        questions = questions_to_answer(meaning)
+        as_written = query if len(questions) == 1 and meaning.condensed.method != "caller" else ""
+        steps = await asyncio.gather(*(_step(question, as_written, chat_history, tools) for question in questions))
+        split = [await _split_for_tools(*pair, meaning, tools) for pair in zip(questions, steps, strict=True)]
+        step_of_part = dict(pair for pairs in split for pair in pairs)
+        analysis = analyze_form(query, meaning, tuple(step_of_part), tuple(step_of_part.values()))
+        if self._rewriter is None or not _may_need_model(meaning, analysis, tools):
+            return analysis
+        return await self._by_model(self._rewriter, chat_history, tools, meaning, analysis)
 
     async def _by_model(
         self,
@@ -68,9 +75,9 @@ class QueryAnalyzer:
         history: Sequence[Message],
         tools: Sequence[Tool],
         meaning: Meaning,
-        found: QueryAnalysis,
+        analysis: QueryAnalysis,
     ) -> QueryAnalysis:
-        """The language model's steps if they pass every gate; else those found, which then say what was wrong."""
+        """The language model's steps if they pass every check; otherwise the analysis of the form, and why."""
         question, language = meaning.condensed.query, meaning.understood.language
         seen = meaning.understood.seen or window(question, history)
         try:
@@ -78,16 +85,16 @@ class QueryAnalyzer:
             async with asyncio.timeout(self._timeout):
                 reply = await rewriter.rewrite(messages, MAX_REPLY_CHARS)
             steps = parse_plan(reply, question, seen, {"rag", *(tool.name for tool in tools)}, language)
-            steps = tuple(await asyncio.gather(*(_read_by_tool(step, history, tools) for step in steps)))
+            steps = tuple(await asyncio.gather(*(_accepted_by_tool(step, history, tools) for step in steps)))
         except TimeoutError:
-            return _refused(found, f"it took longer than {self._timeout:g} seconds")
+            return _with_refusal(analysis, f"it took longer than {self._timeout:g} seconds")
         except (Refused, TurnwiseError) as error:
-            return _refused(found, str(error))
+            return _with_refusal(analysis, str(error))
         except Exception:
             log.exception("%s broke while planning", rewriter.name)
-            return _refused(found, "it broke")
+            return _with_refusal(analysis, "it broke")
         if len(steps) == 1 and steps[0].tool == "rag":
-            return replace(found, reasoning=f"{found.reasoning}; {rewriter.name} sees no more in it")
+            return replace(analysis, reasoning=f"{analysis.reasoning}; {rewriter.name} adds no steps")
         used, inputs = tuple(dict.fromkeys(step.tool for step in steps)), tuple(step.input for step in steps)
         complexity: Complexity = "simple" if len(steps) == 1 else "complex"
         return QueryAnalysis(complexity, used, inputs, f"{rewriter.name} planned it", steps)
@@ -112,53 +119,58 @@ class QueryPlanner:
         tools: Sequence[Tool] = (),
         meaning: Meaning | None = None,
     ) -> QueryPlan:
-        """The steps that answer a query. See `QueryAnalyzer.analyze` for what may be given."""
+        """The steps that answer a query. The parameters are those of `QueryAnalyzer.analyze`."""
         meaning = meaning or meaning_of(query, chat_history)
-        plan = without_search(query, chat_history, meaning)
+        plan = plan_without_search(query, chat_history, meaning)
         if plan is None:
-            found = await self._analyzer.analyze(query, chat_history, tools, meaning)
-            searched = all(step.tool == "rag" for step in found.steps)
-            lacking = _is_sum(meaning) and searched and all(tool.name != "calculator" for tool in tools)
-            plan = without_calculator(query, meaning) if lacking else with_answer(query, meaning, found)
+            analysis = await self._analyzer.analyze(query, chat_history, tools, meaning)
+            only_searches = all(step.tool == "rag" for step in analysis.steps)
+            if _is_sum(meaning) and only_searches and all(tool.name != "calculator" for tool in tools):
+                plan = plan_without_calculator(query, meaning)
+            else:
+                plan = plan_from(query, meaning, analysis)
         return replace(plan, query_id=query_id, chat_history=tuple(chat_history))
 
 
 def meaning_of(query: str, history: Sequence[Message]) -> Meaning:
-    """What a query means, by the rules alone."""
+    """What a query means, read by the rules alone."""
     understood = understand(query, history)
     condensed = condense(query, history, understood)
     return Meaning(understood, condensed, search_query(query, history, understood, condensed, Settings()))
 
 
 def _is_sum(meaning: Meaning) -> bool:
-    understood, given = meaning.understood, meaning.condensed.method == "caller"
-    return understood.intent == "arithmetic" and understood.operation == "plain numbers" and not given
+    understood, from_caller = meaning.understood, meaning.condensed.method == "caller"
+    return understood.intent == "arithmetic" and understood.operation == "plain numbers" and not from_caller
 
 
-def _open_question(meaning: Meaning, found: QueryAnalysis, tools: Sequence[Tool]) -> bool:
-    """Whether a language model may see more in a query than its form shows: not in a comparison, in a sum, in what
-    tools take, in a query of the caller's, nor in a plain question."""
-    settled = meaning.condensed.method == "caller" or _is_sum(meaning) or any(step.role for step in found.steps)
-    taken = all(step.tool != "rag" for step in found.steps)
-    return not settled and not taken and may_need_steps(meaning.condensed.query, bool(tools))
+def _may_need_model(meaning: Meaning, analysis: QueryAnalysis, tools: Sequence[Tool]) -> bool:
+    """Whether a language model may see more in a query than its form shows: not in a comparison, a sum, a query that
+    the caller wrote or that tools take, nor a plain question."""
+    if meaning.condensed.method == "caller" or _is_sum(meaning) or any(step.role for step in analysis.steps):
+        return False
+    taken_by_tools = all(step.tool != "rag" for step in analysis.steps)
+    return not taken_by_tools and may_need_steps(meaning.condensed.query, bool(tools))
 
 
 # --- tools --------------------------------------------------------------------------------------------------------
 
 
 async def _step(question: str, as_written: str, history: Sequence[Message], tools: Sequence[Tool]) -> Step:
-    """The first tool that takes a question, as it stands alone or as it was written ("half of that"); else a search."""
+    """A step for the first tool that takes the question, standing alone or as written ("half of that"); or a search."""
     for tool in tools:
         texts = (as_written, question) if getattr(tool, "reads_history", False) else (question, as_written)
         for text in dict.fromkeys(filter(None, texts)):
-            if given := await _reading(tool, text, history):
-                return Step(tool.name, given)
+            if tool_input := await _read_with(tool, text, history):
+                return Step(tool.name, tool_input)
     return Step("rag", question)
 
 
-async def _apart(question: str, step: Step, meaning: Meaning, tools: Sequence[Tool]) -> tuple[tuple[str, Step], ...]:
-    """The parts of a question that no tool takes as a whole, each with its step, where tools take some of them as they
-    stand: "What is BERT? Total revenue by region." The question itself where they do not."""
+async def _split_for_tools(
+    question: str, step: Step, meaning: Meaning, tools: Sequence[Tool]
+) -> tuple[tuple[str, Step], ...]:
+    """The parts of a question, each with its step, if no tool takes it as a whole but tools take some of the parts:
+    "What is BERT? Total revenue by region." Otherwise the question itself, with its step."""
     if step.tool == "rag" and meaning.condensed.method != "caller" and meaning.understood.language == "en":
         for parts, glue in ((sentence_parts(question), " "), (listed_parts(question), " and ")):
             steps = [await _step(part, "", (), tools) for part in parts] if len(parts) > 1 else []
@@ -168,36 +180,38 @@ async def _apart(question: str, step: Step, meaning: Meaning, tools: Sequence[To
     return ((question, step),)
 
 
-async def _read_by_tool(step: Step, history: Sequence[Message], tools: Sequence[Tool]) -> Step:
-    """A step of a language model as its tool takes it; one that waits for another is read when that is done."""
+async def _accepted_by_tool(step: Step, history: Sequence[Message], tools: Sequence[Tool]) -> Step:
+    """A language model's step with the input as its tool reads it. One that waits for another step is read later.
+    Raises Refused if the tool cannot take it."""
     tool = next((each for each in tools if each.name == step.tool), None)
     if tool is None or step.after:
         return step
-    given = await _reading(tool, step.input, history) or (step.input if getattr(tool, "takes_any", False) else "")
-    if not given:
+    as_it_is = step.input if getattr(tool, "takes_any", False) else ""
+    tool_input = await _read_with(tool, step.input, history) or as_it_is
+    if not tool_input:
         raise Refused(f"the {tool.name} cannot take “{step.input}”")
-    return replace(step, input=given)
+    return replace(step, input=tool_input)
 
 
-async def _reading(tool: Tool, question: str, history: Sequence[Message]) -> str:
-    """The question as a tool takes it; nothing where it breaks or does not say in time."""
+async def _read_with(tool: Tool, question: str, history: Sequence[Message]) -> str:
+    """The input that a tool makes of a question; empty if the question is not for it, or it fails or takes too long."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(READ_TIMEOUT_SECONDS):
             return await tool.read(question, history)
     except TimeoutError:
-        log.warning("%s did not say in %g seconds whether a question is for it", tool.name, PATIENCE)
+        log.warning("%s did not say in %g seconds whether a question is for it", tool.name, READ_TIMEOUT_SECONDS)
     except Exception:
         log.exception("%s could not read a question", tool.name)
     return ""
 
 
-def _refused(found: QueryAnalysis, why: str) -> QueryAnalysis:
-    return replace(found, reasoning=f"{found.reasoning}; the language model’s plan was not taken: {why}")
+def _with_refusal(analysis: QueryAnalysis, why: str) -> QueryAnalysis:
+    return replace(analysis, reasoning=f"{analysis.reasoning}; the language model’s plan was refused: {why}")
 
 
 def _instructions(tools: Sequence[Tool]) -> str:
-    listed = "\n".join(f"- {name}: {about}" for name, about in (("rag", RAG), *((t.name, t.about) for t in tools)))
-    return _template().replace("{tools}", listed)
+    lines = [f"- rag: {SEARCH_DESCRIPTION}", *(f"- {tool.name}: {tool.about}" for tool in tools)]
+    return _template().replace("{tools}", "\n".join(lines))
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Remember: the turn in the store, written when it is accepted and completed when it ends, however it ends."""
+"""Remember: the turn in the store. It is written when the message is accepted and closed when it ends, in any way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
 from turnwise.types import ConversationState, ConversationStore, Ending, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
-PATIENCE = 120.0  # seconds that a message waits for the one before it in the same conversation
+ACCEPT_TIMEOUT_SECONDS = 120.0  # how long a message waits for the one before it in the same conversation
 RETRY_SECONDS = (0.05, 0.5)  # between two tries to accept it, at first and at most: each takes the store's write lock
 _INTERRUPTED = {
     "code": "Interrupted",
@@ -32,9 +32,9 @@ class Past:
     """What came before a message."""
 
     messages: tuple[Message, ...]
-    trusted: bool  # we kept it ourselves: the caller neither sent nor imported it
-    blocked: tuple[str, ...] = ()  # prompts that were refused, and
-    places: tuple[int, ...] = ()  # how many messages came before each
+    trusted: bool  # it comes from our store: the caller neither sent nor imported it
+    blocked: tuple[str, ...] = ()  # prompts that were refused
+    places: tuple[int, ...] = ()  # how many messages came before each of those
     ancestors: tuple[str, ...] = ()  # the conversations that this one branched from, nearest first
 
     @classmethod
@@ -45,7 +45,7 @@ class Past:
 
 
 class Memory:
-    """This turn's place in the store, as its caller sees it. Where the caller keeps the history, nothing is written."""
+    """This turn in the store, as its caller sees it. If the caller keeps the history, nothing is written."""
 
     def __init__(self, store: ConversationStore, request: TurnRequest) -> None:
         self._store = store
@@ -53,18 +53,18 @@ class Memory:
         self._said: tuple[str, ...] = ()  # the answers before this one
         self._lock = threading.Lock()
         self._open = False
-        self._left = False
+        self._abandoned = False
         self.conversation_id = request.conversation_id
-        self.shown: tuple[Source, ...] = ()  # with the message, to a model
-        self.note = ""
+        self.shown: tuple[Source, ...] = ()  # the evidence that a model was shown with the message
+        self.note = ""  # the note it was shown
         self.number = sum(each.role == "user" for each in request.history) + 1
 
     async def accept(self, message: str) -> Past:
-        """Write the message down and return what came before it, waiting while the previous message is being answered.
-        A history that the caller keeps is returned as it was sent."""
+        """Store the message and return what came before it, waiting while the previous message is being answered. A
+        history that the caller keeps is returned as it was sent."""
         if self.conversation_id is None:
             return Past(self._request.history, trusted=False)
-        deadline, (pause, longest) = time.monotonic() + PATIENCE, RETRY_SECONDS
+        deadline, (pause, longest) = time.monotonic() + ACCEPT_TIMEOUT_SECONDS, RETRY_SECONDS
         while True:
             try:
                 return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id, message))
@@ -79,43 +79,43 @@ class Memory:
         with self._lock:
             self.number = accepted.turns[-1].number
             self._open = True
-            left = self._left
-        if left:  # the caller went away while the message was being written down
+            abandoned = self._abandoned
+        if abandoned:  # the caller went away while the message was being stored
             self._end("interrupted", "", _INTERRUPTED)
         past = Past.of(accepted)
         self._said = tuple(each.content for each in past.messages if each.role == "assistant")
         return past
 
     def profile(self) -> Profile:
-        """What is remembered of the user from other conversations: nothing unless they wish it, nor where it cannot be
+        """What is remembered about the user from other conversations: nothing unless they want that, or if it cannot be
         read."""
         try:
             stored = self._store.profiles.profile(self._request.reach.tenant, self._request.user)
-            found = Profile.from_dict(stored)
-        except Exception:  # of whatever keeps it: a turn does without
-            log.warning("what is remembered of the user could not be read", exc_info=True)
+            profile = Profile.from_dict(stored)
+        except Exception:  # from any store: a turn works without it
+            log.warning("what is remembered about the user could not be read", exc_info=True)
             return OFF
-        return found if found.enabled else OFF
+        return profile if profile.enabled else OFF
 
     async def learn(
         self, state: ConversationState, message: str, now: float, private: Callable[[str], bool]
     ) -> list[str]:
-        """Keep what this message tells of the user, where they wish it. Gives what is new, in words."""
+        """Remember what this message says about the user, if they want that. Returns what is new, in words."""
         try:
             return await asyncio.to_thread(self._learn, state, message, now, private)
         except Exception:
-            log.warning("what is remembered of the user could not be kept", exc_info=True)
+            log.warning("what is remembered about the user could not be stored", exc_info=True)
             return []
 
     def _learn(self, state: ConversationState, message: str, now: float, private: Callable[[str], bool]) -> list[str]:
-        before = self.profile()  # as it is by now: it may have been erased, or added to by another conversation
+        before = self.profile()  # read again: it may have been erased, or changed by another conversation
         after = update_profile(before, state, message, now, private)
         if after != before:
             self._store.profiles.put(self._request.reach.tenant, self._request.user, after.to_dict())
         return changes(before, after)
 
     async def complete(self, reply: Reply) -> None:
-        """Close the turn with its answer. Raises ConversationError where its conversation was deleted meanwhile."""
+        """Close the turn with its answer. Raises ConversationError if its conversation was deleted in the meantime."""
         if self._open and self.conversation_id is not None:
             try:
                 await asyncio.to_thread(
@@ -129,7 +129,7 @@ class Memory:
                         {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
                         shown=self.shown,
                         note=self.note,
-                        facts=_counted(counting.of_reply, reply, self._said),
+                        facts=_facts(counting.of_reply, reply, self._said),
                     ),
                 )
             except ConversationError:
@@ -143,10 +143,10 @@ class Memory:
         await asyncio.shield(asyncio.to_thread(self._end, status, text, error.to_dict(), trace))
 
     async def abandon(self, text: str) -> None:
-        """Close a turn that nobody waits for any more: the client left, or the process is shutting down. Does nothing
-        to one that has ended."""
+        """Close a turn that nobody is waiting for: the client left, or the process is shutting down. Does nothing if it
+        has ended."""
         with self._lock:
-            self._left = True
+            self._abandoned = True
         if self._open:
             await asyncio.shield(asyncio.to_thread(self._end, "interrupted", text, _INTERRUPTED))
 
@@ -167,19 +167,19 @@ class Memory:
                     error=error,
                     shown=self.shown,
                     note=self.note,
-                    facts=_counted(counting.of_failure, error, trace),
+                    facts=_facts(counting.of_failure, error, trace),
                 ),
             )
-        except ConversationError as gone:  # the conversation was deleted, or the turn given up, and nobody waits for it
+        except ConversationError as gone:  # the conversation was deleted or the turn given up; nobody is waiting
             log.info("%s", gone)
         except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
             log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)
 
 
-def _counted(count: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any] | None:
-    """What is counted of a turn. It must not cost the turn."""
+def _facts(count: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any] | None:
+    """What the analytics record about a turn, or None if that fails: the turn must not fail with it."""
     try:
-        return count(*given)
+        return count(*arguments)
     except Exception:
-        log.exception("nothing was counted of a turn")
+        log.exception("the facts of a turn could not be counted")
         return None

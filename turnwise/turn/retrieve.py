@@ -1,4 +1,4 @@
-"""Retrieve: what the steps of a plan find, by search and by other tools; the passages best first, none twice."""
+"""Retrieve: run the steps of a plan, searches and other tools. The passages come best first and without duplicates."""
 
 from __future__ import annotations
 
@@ -35,22 +35,21 @@ from turnwise.types import (
 log = logging.getLogger(__name__)
 
 Search = Callable[[SearchQuery, int], list[Hit]]
-PATIENCE = 30.0  # seconds that a turn waits for a tool
-LONGEST = 200  # characters of a sentence that the next step is given
-LISTED = 20  # documents that are named where somebody asks what there is
-MOST = 8  # passages an answer draws on
-FOUND = 15  # passages that a search finds at least
-SPARE = 5  # more, in place of those that are folded
-AGAIN = 0.02  # what it counts that the last answer cited a passage
-SAME = 0.05  # what it counts that it cited the document
-STILL = 0.02  # the same where the message does not lean on it: people mostly stay in what they talk about
-DRAWN = 400  # characters of a question and its answer by which the passage is found that it drew on
-ALIKE = 0.8  # of a passage's word triples in a better one, with all its numbers and names: it says the same
-TRIPLE = 3
-WITHOUT_TOOL = ("rag", "reform", "say", "answer")  # steps that no tool besides the search does
+TOOL_TIMEOUT_SECONDS = 30.0
+MAX_SENTENCE_CHARS = 200  # of a sentence that is passed on to the next step
+MAX_TITLES = 20  # documents named when somebody asks what there is
+MAX_PASSAGES = 8  # for one answer
+MIN_RESULTS = 15  # a search asks for at least this many passages
+SPARE_RESULTS = 5  # asked for in addition, to replace duplicates
+CITED_PASSAGE_BONUS = 0.02  # score bonus in a follow-up, for a passage that the last answer cited
+CITED_DOCUMENT_BONUS = 0.05  # the same for all passages of its document
+RECENT_DOCUMENT_BONUS = 0.02  # the same if the message is no follow-up: people mostly stay with their subject
+MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind them is searched for
+DUPLICATE_SHARE = 0.8  # of a passage's word triples; if a better passage has this many, it may say the same
+STEPS_WITHOUT_TOOL = ("rag", "reform", "say", "answer")
 
-# What the line below a title answers: who, when, in which journal.
-_ASKS_WHO = re.compile(
+# Questions that the byline below a title answers: who, when, in which journal.
+_ASKS_FOR_BYLINE = re.compile(
     r"\b(?:who|whose|authors?|wrote|written|writes?|published?|journals?|appear(?:s|ed)?|when|year"
     r"|wer|wann|autor\w*|zeitschrift|qui|quand|auteurs?|revue|qui[eé]n|cu[aá]ndo|revista|quem|quando)\b|[誰谁]|作者|著者|いつ",
     re.I,
@@ -58,54 +57,54 @@ _ASKS_WHO = re.compile(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shelves:
-    """What a search of a turn works with. Where the message leans on the last answer of the history, what that cited
-    is found again even by a "yes"."""
+class SearchContext:
+    """What the searches of a turn work with. In a follow-up, even a "yes" finds again what the last answer cited."""
 
     index: Library
     k: int
     reranker: Reranker | None = None
     history: Sequence[Message] = ()
-    leaning: bool = False
-    language: str = "en"  # that the library is told of in
+    follow_up: bool = False
+    language: str = "en"  # for a list of the documents
 
 
 async def carry_out(
-    plan: QueryPlan, shelves: Shelves, tools: Sequence[Tool] = ()
+    plan: QueryPlan, context: SearchContext, tools: Sequence[Tool] = ()
 ) -> AsyncGenerator[tuple[int, StepResult], None]:
-    """What each step of a plan gives, with its place, as it is done. Steps that wait for none run at the same time; one
-    that fails says so in its result, and the others go on. Raises what went wrong where every search failed."""
-    named = {tool.name: tool for tool in tools}
-    places = [place for place, step in enumerate(plan.steps) if step.tool in ("rag", "library", *named)]
+    """The result of each step of a plan, with its place, as soon as it is there. Steps run at the same time unless they
+    wait for others. A step that fails says so in its result, and the others continue. If every search failed, the first
+    error is raised."""
+    by_name = {tool.name: tool for tool in tools}
+    places = [place for place, step in enumerate(plan.steps) if step.tool in ("rag", "library", *by_name)]
     searches = [place for place in places if plan.steps[place].tool == "rag"]
-    earlier = (
-        await asyncio.to_thread(drawn_on, shelves.history, shelves.leaning, shelves.index) if searches else NOTHING
-    )
-    worker = _Worker(shelves, named, earlier)
-    waiting: dict[asyncio.Task[StepResult], int] = {}
+    earlier = NO_EARLIER
+    if searches:
+        earlier = await asyncio.to_thread(earlier_passages, context.history, context.follow_up, context.index)
+    worker = _Worker(context, by_name, earlier)
+    running: dict[asyncio.Task[StepResult], int] = {}
     try:
         while any(plan.result(place) is None for place in places):
-            for place in _ready(plan, places, waiting.values()):
-                waiting[asyncio.create_task(worker.done(plan, place))] = place
-            if not waiting:
+            for place in _ready(plan, places, running.values()):
+                running[asyncio.create_task(worker.run(plan, place))] = place
+            if not running:
                 for place in places:
                     if plan.result(place) is None:
                         yield place, StepResult(error="it waits for a step that waits for it")
                 return
-            finished, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in sorted(finished, key=waiting.__getitem__):
-                place = waiting.pop(task)
+            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(finished, key=running.__getitem__):
+                place = running.pop(task)
                 plan = plan.with_result(place, task.result())
                 yield place, task.result()
     finally:
-        for task in waiting:
+        for task in running:
             task.cancel()
-    if worker.broken and all(result.error for place in searches if (result := plan.result(place))):
-        raise worker.broken[0]
+    if worker.search_errors and all(result.error for place in searches if (result := plan.result(place))):
+        raise worker.search_errors[0]
 
 
-def listed(titles: Sequence[str], count: int, language: str) -> str:
-    """What a library holds, in words: the first of its documents, and how many others there are."""
+def _library_in_words(titles: Sequence[str], count: int, language: str) -> str:
+    """The first documents of a library as a list, and how many others there are."""
     if not count:
         return says(language, "library_empty")
     opening = says(language, "library_one") if count == 1 else says(language, "library", count=str(count))
@@ -115,55 +114,55 @@ def listed(titles: Sequence[str], count: int, language: str) -> str:
 
 
 def _ready(plan: QueryPlan, places: Sequence[int], running: Collection[int]) -> list[int]:
-    """The steps that can begin: neither done nor begun, and all that they wait for is done."""
+    """The steps that can start: neither done nor running, and everything they wait for is done."""
     left = {place for place in places if plan.result(place) is None}
     return [place for place in places if place in left - {*running} and left.isdisjoint(plan.steps[place].after)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Earlier:
-    """The passages that the last answer drew on, and whether the message leans on it."""
+    """The passages behind the last answer, and whether the message follows up on it."""
 
     passages: tuple[Passage, ...] = ()
-    leaning: bool = False
+    follow_up: bool = False
 
 
-NOTHING = Earlier()
+NO_EARLIER = Earlier()
 
 
-def drawn_on(history: Sequence[Message], leaning: bool, index: Library) -> Earlier:
-    """What the last answer that cites drew on: a sum or a table between did on nothing. Where no answer tells its
-    sources, as in a history that a caller keeps, they are found by the last that told something: what it quotes, else
-    the passage nearest to it and its question."""
+def earlier_passages(history: Sequence[Message], follow_up: bool, index: Library) -> Earlier:
+    """The passages behind the last answer that cites any: a sum or a table after it does not. If no answer has sources,
+    as in a history that a caller keeps, they are looked up for the last one with some prose: the passages it quotes, or
+    the one nearest to it and its question."""
     said = reversed(history)
     if any(each.sources for each in history):
         answer = next(each for each in said if each.sources)
     else:
         found = next((each for each in said if each.role == "assistant" and prose_of(each.content)), None)
         if found is None:
-            return NOTHING
+            return NO_EARLIER
         answer = with_sources(found, index.locate)
     if answer.sources:
         cited = (index.passage(each.passage_id) for each in answer.sources)
-        return Earlier(tuple(passage for passage in cited if passage is not None), leaning)
+        return Earlier(tuple(passage for passage in cited if passage is not None), follow_up)
     asked = next((each.content for each in said if each.role == "user"), "")
-    nearest = index.search(SearchQuery(f"{asked} {prose_of(answer.content)}"[:DRAWN]), 1)
-    return Earlier(tuple(hit.passage for hit in nearest), leaning)
+    nearest = index.search(SearchQuery(f"{asked} {prose_of(answer.content)}"[:MAX_LOOKUP_CHARS]), 1)
+    return Earlier(tuple(hit.passage for hit in nearest), follow_up)
 
 
 class _Worker:
-    """Does the steps of one plan, and keeps what the searches among them broke on."""
+    """Runs the steps of one plan, and collects the errors of its searches."""
 
-    def __init__(self, shelves: Shelves, tools: Mapping[str, Tool], earlier: Earlier) -> None:
-        self._shelves = shelves
+    def __init__(self, context: SearchContext, tools: Mapping[str, Tool], earlier: Earlier) -> None:
+        self._context = context
         self._tools = tools
         self._earlier = earlier
-        self.broken: list[Exception] = []
+        self.search_errors: list[Exception] = []
 
-    async def done(self, plan: QueryPlan, place: int) -> StepResult:
-        """What a step gives; where a tool failed and says nothing, what the library has on its question. It never
-        raises, but for being cancelled."""
-        result, step = await self._done(plan, place), plan.steps[place]
+    async def run(self, plan: QueryPlan, place: int) -> StepResult:
+        """The result of a step. If a tool failed without a word, the library is searched for its question. Raises
+        nothing unless it is cancelled."""
+        result, step = await self._run(plan, place), plan.steps[place]
         if step.tool == "rag" or not result.failed or not step.query or step.after:
             return result
         try:
@@ -172,234 +171,234 @@ class _Worker:
             log.warning("the search in place of the %s failed", step.tool, exc_info=True)
             return result
 
-    async def _done(self, plan: QueryPlan, place: int) -> StepResult:
+    async def _run(self, plan: QueryPlan, place: int) -> StepResult:
         step, started = plan.steps[place], time.perf_counter()
-        do = {"rag": self._search, "library": self._listing}.get(step.tool, self._call)
+        action = {"rag": self._search, "library": self._list_library}.get(step.tool, self._call_tool)
         try:
-            result = await do(plan, place)
-            details = json.loads(json.dumps(result.details, default=str))  # a tool's own: dates, decimals
-            return dataclasses.replace(result, details=details, ms=_since(started))
-        except _NothingThere as nothing:
-            return StepResult(error=str(nothing), ms=_since(started))
+            result = await action(plan, place)
+            details = json.loads(json.dumps(result.details, default=str))  # a tool may return dates or decimals
+            return dataclasses.replace(result, details=details, ms=_ms_since(started))
+        except _NoResult as why:
+            return StepResult(error=str(why), ms=_ms_since(started))
         except Exception as error:
             log.warning("step %d, %s, failed", place + 1, step.tool, exc_info=not isinstance(error, TurnwiseError))
             if step.tool == "rag":
-                self.broken.append(error)
-            # The words of other errors are for the log: they may hold an address, a path or a password.
-            told = (
-                str(error) if isinstance(error, TurnwiseError | TimeoutError) else f"it broke ({type(error).__name__})"
-            )
-            return StepResult(error=told, ms=_since(started))
+                self.search_errors.append(error)
+            # The text of other errors is only for the log: it may contain an address, a path or a password.
+            is_ours = isinstance(error, TurnwiseError | TimeoutError)
+            message = str(error) if is_ours else f"it broke ({type(error).__name__})"
+            return StepResult(error=message, ms=_ms_since(started))
 
     async def _search(self, plan: QueryPlan, place: int) -> StepResult:
-        step, shelves = _filled(plan, place), self._shelves
-        query, index = step.query or SearchQuery(step.input), shelves.index
-        hits = await asyncio.to_thread(find, query, shelves.k, index.search, shelves.reranker, self._earlier)
+        step, context = _with_results(plan, place), self._context
+        query, search = step.query or SearchQuery(step.input), context.index.search
+        hits = await asyncio.to_thread(find, query, context.k, search, context.reranker, self._earlier)
         return StepResult(hits=tuple(hits))
 
-    async def _listing(self, plan: QueryPlan, place: int) -> StepResult:
-        query, shelves = plan.steps[place].query or SearchQuery(""), self._shelves
-        titles, count = await asyncio.to_thread(shelves.index.titles, LISTED, query.where)
-        return StepResult(listed(titles, count, shelves.language), details={"documents": count})
+    async def _list_library(self, plan: QueryPlan, place: int) -> StepResult:
+        query, context = plan.steps[place].query or SearchQuery(""), self._context
+        titles, count = await asyncio.to_thread(context.index.titles, MAX_TITLES, query.where)
+        return StepResult(_library_in_words(titles, count, context.language), details={"documents": count})
 
-    async def _call(self, plan: QueryPlan, place: int) -> StepResult:
-        step = _filled(plan, place)
-        tool, given = self._tools[step.tool], step.input
+    async def _call_tool(self, plan: QueryPlan, place: int) -> StepResult:
+        step = _with_results(plan, place)
+        tool, text = self._tools[step.tool], step.input
         try:
-            async with asyncio.timeout(PATIENCE):
-                if step.after:  # words of the moment, which the tool has not read yet
-                    any_given = given if getattr(tool, "takes_any", False) else ""
-                    given = await tool.read(given, ()) or any_given or await _read_after(tool, plan, place)
-                return await tool.run(given)
+            async with asyncio.timeout(TOOL_TIMEOUT_SECONDS):
+                if step.after:  # the text contains other results, so the tool has not read it yet
+                    as_it_is = text if getattr(tool, "takes_any", False) else ""
+                    text = await tool.read(text, ()) or as_it_is or await _read_with_that(tool, plan, place)
+                return await tool.run(text)
         except TimeoutError:
-            raise _NothingThere(f"it took longer than {PATIENCE:g} seconds") from None
+            raise _NoResult(f"it took longer than {TOOL_TIMEOUT_SECONDS:g} seconds") from None
 
 
-class _NothingThere(Exception):
-    """Why a step gives nothing, where nothing broke."""
+class _NoResult(Exception):
+    """Why a step has no result although nothing broke."""
 
 
-def _since(started: float) -> float:
+def _ms_since(started: float) -> float:
     return round(1000 * (time.perf_counter() - started), 3)
 
 
 # --- steps that wait for others -----------------------------------------------------------------------------------
 
 
-def as_asked(plan: QueryPlan) -> QueryPlan:
-    """The plan with what its steps were really given, where that came from others."""
+def with_actual_inputs(plan: QueryPlan) -> QueryPlan:
+    """The plan with the inputs its steps really had, if those contained results of others."""
     done = [place for place in range(len(plan.steps)) if (result := plan.result(place)) and not result.error]
-    steps = (_filled(plan, place) if place in done else step for place, step in enumerate(plan.steps))
+    steps = (_with_results(plan, place) if place in done else step for place, step in enumerate(plan.steps))
     return dataclasses.replace(plan, steps=tuple(steps))
 
 
-def _filled(plan: QueryPlan, place: int) -> Step:
-    """A step with the results of those before it in the place of {1}, {2} and so on, where it waits for them."""
+def _with_results(plan: QueryPlan, place: int) -> Step:
+    """A step whose {1}, {2} and so on are replaced by the results of the steps it waits for."""
     step = plan.steps[place]
 
-    def result(found: re.Match[str]) -> str:
-        wanted = int(found[1]) - 1
-        return _words(plan, wanted) if wanted in step.after else found[0]
+    def result(reference: re.Match[str]) -> str:
+        wanted = int(reference[1]) - 1
+        return _result_in_words(plan, wanted) if wanted in step.after else reference[0]
 
-    given = RESULT.sub(result, step.input)
-    if given == step.input:
+    text = RESULT.sub(result, step.input)
+    if text == step.input:
         return step
-    query = SearchQuery(given, where=step.query.where) if step.query else None
-    return dataclasses.replace(step, input=given, query=query)
+    query = SearchQuery(text, where=step.query.where) if step.query else None
+    return dataclasses.replace(step, input=text, query=query)
 
 
-def _words(plan: QueryPlan, place: int) -> str:
-    """What a step found, in words: of a search the sentence that says most of what was asked."""
+def _result_in_words(plan: QueryPlan, place: int) -> str:
+    """The result of a step as text; of a search, the sentence of the best passage that fits the question best."""
     result = plan.result(place)
     if result and result.text:
         return result.text
     if not result or result.failed or not result.hits:
-        raise _NothingThere(f"it needs what step {place + 1} gives, and that gave nothing")
+        raise _NoResult(f"it needs the result of step {place + 1}, which has none")
     best = result.hits[0].passage
-    asked = content_stems(plan.steps[place].input) - content_stems(best.title)  # of which every sentence speaks
-    said = sentences(best.text)
-    return one_line(max(said, key=lambda sentence: len(asked & content_stems(sentence)), default=""), LONGEST)
+    asked = content_stems(plan.steps[place].input) - content_stems(best.title)  # every sentence is about the title
+    fitting = max(sentences(best.text), key=lambda sentence: len(asked & content_stems(sentence)), default="")
+    return one_line(fitting, MAX_SENTENCE_CHARS)
 
 
-async def _read_after(tool: Tool, plan: QueryPlan, place: int) -> str:
-    """What waits for a sentence ("15% of {1}") as a tool reads it where the sentence was just said: "15% of that"."""
+async def _read_with_that(tool: Tool, plan: QueryPlan, place: int) -> str:
+    """A step that needs a number out of a sentence, "15% of {1}", as the tool reads it after that sentence was said:
+    "15% of that"."""
     step = plan.steps[place]
-    said = [Message("assistant", _words(plan, each)) for each in step.after]
-    given = await tool.read(RESULT.sub("that", step.input), said)
-    if not given:
-        raise _NothingThere(f"the {tool.name} cannot take “{step.input}”")
-    return given
+    said = [Message("assistant", _result_in_words(plan, each)) for each in step.after]
+    text = await tool.read(RESULT.sub("that", step.input), said)
+    if not text:
+        raise _NoResult(f"the {tool.name} cannot take “{step.input}”")
+    return text
 
 
 # --- what was found -----------------------------------------------------------------------------------------------
 
 
-def gathered(plan: QueryPlan, k: int) -> list[Hit]:
-    """All that the steps found, none twice: what tools read, then at most k passages, two more where there were several
-    searches; each search gets its turn at handing one in."""
+def merged_hits(plan: QueryPlan, k: int) -> list[Hit]:
+    """The hits of all steps, without duplicates: what tools read, then at most k passages, or two more if there were
+    several searches. The searches take turns, each with its best first."""
     done = zip(plan.steps, plan.results, strict=False)
     results = [(step.tool == "rag" or result.failed, result) for step, result in done if result]
-    read = [hit for searched, result in results if not searched for hit in result.hits]
+    from_tools = [hit for searched, result in results if not searched for hit in result.hits]
     rankings = [list(result.hits) for searched, result in results if searched]
-    wanted = min(k if len(rankings) == 1 else k + 2, MOST)
+    limit = min(k if len(rankings) == 1 else k + 2, MAX_PASSAGES)
     best: dict[int, Hit] = {}
-    for hit in _in_turn(rankings):
+    for hit in _interleaved(rankings):
         best.setdefault(hit.passage.id, hit)
-    return read + list(best.values())[:wanted]
+    return from_tools + list(best.values())[:limit]
 
 
 def outcome(plan: QueryPlan, hits: Sequence[Hit]) -> str:
-    """What the steps came to, for the trace: how many passages, and which tools."""
+    """What the steps found, for the trace: how many passages, and which tools were called."""
     passages = [f"{len(hits)} passages"] if plan.searched else []
-    called = [step.tool for step in plan.steps if step.tool not in WITHOUT_TOOL]
+    called = [step.tool for step in plan.steps if step.tool not in STEPS_WITHOUT_TOOL]
     return " + ".join([*passages, *called]) or "nothing"
 
 
-def searched_for(plan: QueryPlan) -> str:
+def searches_in_words(plan: QueryPlan) -> str:
     searches = [step.input for step in plan.searched]
     return f"for “{'”, “'.join(searches)}”" if searches else "nothing to search"
 
 
-def in_detail(plan: QueryPlan, hits: Sequence[Hit]) -> dict[str, Any]:
+def search_details(plan: QueryPlan, hits: Sequence[Hit]) -> dict[str, Any]:
     """The searches and what they found, for the trace."""
     found = [{"title": hit.passage.title, "heading": hit.passage.heading, "score": round(hit.score, 4)} for hit in hits]
     return {"searches": [step.input for step in plan.searched], "found": found}
 
 
-def troubles(plan: QueryPlan) -> str:
-    """What a reader should know of steps that failed and have not said so themselves, in a sentence each."""
+def failure_notice(plan: QueryPlan) -> str:
+    """What the user should know about steps that failed without saying so in their result, in a sentence each."""
     done = zip(plan.steps, plan.results, strict=False)
     failed = [(step, result) for step, result in done if result and result.failed]
-    doing = {"rag": "The search for"}
     return " ".join(
-        f"{doing.get(step.tool, f'The {step.tool} on')} “{one_line(step.input)}” failed: {result.error.rstrip('.')}."
+        f"{'The search for' if step.tool == 'rag' else f'The {step.tool} on'} “{one_line(step.input)}” failed: "
+        f"{result.error.rstrip('.')}."
         for step, result in failed
     )
 
 
 def find(
-    query: SearchQuery, k: int, search: Search, reranker: Reranker | None = None, earlier: Earlier = NOTHING
+    query: SearchQuery, k: int, search: Search, reranker: Reranker | None = None, earlier: Earlier = NO_EARLIER
 ) -> list[Hit]:
-    """The best k passages of one search: the re-ranker orders those at the top, and of those that say the same only
-    the best stays."""
-    found = search(query, max(k, FOUND) + SPARE)
-    if not _ASKS_WHO.search(query.question):
-        found = [hit for hit in found if not is_byline(hit.passage.text)]
-    found = _again(found, earlier, query)
-    if reranker is not None and len(found) > 1:
-        top, rest = found[: reranker.reads], found[reranker.reads :]
-        points = reranker.scores(query.question, [hit.passage for hit in top])
+    """The best k passages of one search. The re-ranker orders those at the top; of duplicates only the best stays."""
+    hits = search(query, max(k, MIN_RESULTS) + SPARE_RESULTS)
+    if not _ASKS_FOR_BYLINE.search(query.question):
+        hits = [hit for hit in hits if not is_byline(hit.passage.text)]
+    hits = _with_bonus(hits, earlier, query)
+    if reranker is not None and len(hits) > 1:
+        top, rest = hits[: reranker.reads], hits[reranker.reads :]
+        scores = reranker.scores(query.question, [hit.passage for hit in top])
         top = [
-            dataclasses.replace(hit, score=hit.score + reranker.trust * point)
-            for hit, point in zip(top, points, strict=True)
+            dataclasses.replace(hit, score=hit.score + reranker.trust * score)
+            for hit, score in zip(top, scores, strict=True)
         ]
-        found = sorted(top, key=lambda hit: -hit.score) + rest
-    return _distinct(found, k)
+        hits = sorted(top, key=lambda hit: -hit.score) + rest
+    return _without_duplicates(hits, k)
 
 
-def _again(found: list[Hit], earlier: Earlier, query: SearchQuery) -> list[Hit]:
-    """The hits, all of the documents that were drawn on a little higher, unless the question names another. Where the
-    message leans on that answer, its passages are higher still, and one that was not found stands behind the last,
-    unless there is a filter, which it may not fit."""
+def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery) -> list[Hit]:
+    """The hits, with a bonus for the documents behind the last answer, unless the question names another. In a
+    follow-up, the passages behind it get another bonus, and those that were not found are added at the end, unless
+    there is a filter that they may not match."""
     documents = {passage.document_id for passage in earlier.passages}
     if not documents:
-        return found
-    if any(_names(query.question, hit.passage) for hit in found if hit.passage.document_id not in documents):
+        return hits
+    if any(_names_document(query.question, hit.passage) for hit in hits if hit.passage.document_id not in documents):
         documents = set()
-    cited = {passage.id for passage in earlier.passages if earlier.leaning}
-    same = SAME if earlier.leaning else STILL
+    cited = {passage.id for passage in earlier.passages if earlier.follow_up}
+    document_bonus = CITED_DOCUMENT_BONUS if earlier.follow_up else RECENT_DOCUMENT_BONUS
 
-    def lifted(passage: Passage) -> float:
-        return AGAIN * (passage.id in cited) + same * (passage.document_id in documents)
+    def bonus(passage: Passage) -> float:
+        return CITED_PASSAGE_BONUS * (passage.id in cited) + document_bonus * (passage.document_id in documents)
 
-    found = [dataclasses.replace(hit, score=hit.score + lifted(hit.passage)) for hit in found]
-    if earlier.leaning and not query.where:
-        last, known = min((hit.score for hit in found), default=0.0), {hit.passage.id for hit in found}
-        found += [Hit(passage, last + AGAIN) for passage in earlier.passages if passage.id not in known]
-    return sorted(found, key=lambda hit: -hit.score)
+    hits = [dataclasses.replace(hit, score=hit.score + bonus(hit.passage)) for hit in hits]
+    if earlier.follow_up and not query.where:
+        last, known = min((hit.score for hit in hits), default=0.0), {hit.passage.id for hit in hits}
+        hits += [Hit(passage, last + CITED_PASSAGE_BONUS) for passage in earlier.passages if passage.id not in known]
+    return sorted(hits, key=lambda hit: -hit.score)
 
 
-def _names(question: str, passage: Passage) -> bool:
+def _names_document(question: str, passage: Passage) -> bool:
     """Whether a question names the document of a passage, by its title or an author."""
-    by = passage.reference
-    named = by is not None and by.is_named({word.lower() for word in words(question)})
+    reference = passage.reference
+    named = reference is not None and reference.is_named({word.lower() for word in words(question)})
     return named or (bool(passage.title) and passage.title.lower() in question.lower())
 
 
-def _distinct(found: Sequence[Hit], k: int) -> list[Hit]:
-    kept: list[tuple[Hit, _Said]] = []
-    for hit in found:
+def _without_duplicates(hits: Sequence[Hit], k: int) -> list[Hit]:
+    """The first k hits that do not say the same as a better one."""
+    kept: list[tuple[Hit, _Wording]] = []
+    for hit in hits:
         if len(kept) == k:
             break
-        said = _said(hit.passage.text)
-        if not any(said.is_in(better) for _, better in kept):
-            kept.append((hit, said))
+        wording = _Wording.of(hit.passage.text)
+        if not any(wording.is_in(better) for _, better in kept):
+            kept.append((hit, wording))
     return [hit for hit, _ in kept]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Said:
-    """What a passage says: its words, those of them that are numbers or names, and all in threes as they stand."""
+class _Wording:
+    """The words of a passage, the numbers and names among them, and every three words in a row."""
 
     words: frozenset[str]
-    particular: frozenset[str]
+    specific: frozenset[str]
     triples: frozenset[tuple[str, ...]]
 
-    def is_in(self, other: _Said) -> bool:
+    @classmethod
+    def of(cls, text: str) -> _Wording:
+        written = words(text)
+        lower = [word.lower() for word in written]
+        specific = (word.lower() for word in written if word[0].isupper() or any(map(str.isdigit, word)))
+        triples = zip(lower, lower[1:], lower[2:], strict=False)
+        return cls(frozenset(lower), frozenset(specific), frozenset(triples))
+
+    def is_in(self, other: _Wording) -> bool:
         """Whether the other says almost the same. The contract of another tenant or the price of another year does not,
-        however like it is."""
-        alike = len(self.triples & other.triples) >= ALIKE * len(self.triples)
-        return bool(self.triples) and alike and self.particular <= other.words
+        however similar it is, because a number or a name differs."""
+        alike = len(self.triples & other.triples) >= DUPLICATE_SHARE * len(self.triples)
+        return bool(self.triples) and alike and self.specific <= other.words
 
 
-def _said(text: str) -> _Said:
-    written = words(text)
-    said = [word.lower() for word in written]
-    particular = (word.lower() for word in written if word[0].isupper() or any(map(str.isdigit, word)))
-    triples = zip(*(said[start:] for start in range(TRIPLE)), strict=False)
-    return _Said(frozenset(said), frozenset(particular), frozenset(triples))
-
-
-def _in_turn(rankings: Sequence[list[Hit]]) -> Iterator[Hit]:
+def _interleaved(rankings: Sequence[list[Hit]]) -> Iterator[Hit]:
     for row in zip_longest(*rankings):
         yield from (hit for hit in row if hit is not None)

@@ -1,4 +1,4 @@
-"""One turn, from a message to a remembered answer. This file is the whole story; each stage is a file beside it."""
+"""One turn, from a message to a stored answer. This file is the whole story; each stage has its own file next to it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,28 @@ from turnwise.guard.limits import RateLimiter
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.logs import Label, of_turn
-from turnwise.turn.compose import budget_for, cited, compose, how_composed, readable_by_user
+from turnwise.turn.compose import budget_for, cited_sources, compose, how_composed, readable_by_user
 from turnwise.turn.condense import QueryCondenser, search_query
-from turnwise.turn.generate import Speech, quotes
-from turnwise.turn.plan import Meaning, left_out
+from turnwise.turn.generate import Speech, only_quotes
+from turnwise.turn.plan import Meaning, unanswered_notice
 from turnwise.turn.planner import QueryPlanner
-from turnwise.turn.receive import is_private, receive, remembered
+from turnwise.turn.receive import is_private, receive, usable_profile
 from turnwise.turn.remember import Memory
-from turnwise.turn.retrieve import Shelves, as_asked, carry_out, gathered, in_detail, outcome, searched_for, troubles
-from turnwise.turn.scope import reached, store_for, tools_for
-from turnwise.turn.suggest import ANSWERED, SILENT, Answers, Done, suggested
+from turnwise.turn.retrieve import (
+    SearchContext,
+    carry_out,
+    failure_notice,
+    merged_hits,
+    outcome,
+    search_details,
+    searches_in_words,
+    with_actual_inputs,
+)
+from turnwise.turn.scope import store_for, tools_for, with_attachments
+from turnwise.turn.suggest import ANSWERED, NO_SUGGESTIONS_AFTER, AnsweredTurn, Answers, suggest
 from turnwise.turn.trace import TraceLog
-from turnwise.turn.understand import Senses, as_meant, details, in_words, read_ahead, understand
-from turnwise.turn.verify import checked, grounds
+from turnwise.turn.understand import Senses, corrections_in_words, details, read_ahead, read_as_meant, understand
+from turnwise.turn.verify import grounds, try_verify
 from turnwise.types import (
     Accepted,
     Answered,
@@ -52,25 +61,25 @@ from turnwise.types import (
     TurnRequest,
 )
 
-FILTERED = "Nothing was found among the documents that the filter lets through."
-LEFT_OUT = (
-    "Passages that were found hold instructions to the assistant and were left out. If their document is fine, say so: "
+FILTERED_NOTICE = "Nothing was found in the documents that match the filter."
+LEFT_OUT_NOTICE = (
+    "Some passages contain instructions to the assistant and were left out. If you trust their document, run: "
     "turnwise trust DOCUMENT"
 )
-SHORTENED = (
-    "Your message is too long for the model’s window: it was shown without its middle. Shorten it, or set "
+QUESTION_CUT_NOTICE = (
+    "Your message is too long for the model’s window, so it was sent without its middle. Shorten it, or set "
     "TURNWISE_CONTEXT_TOKENS if the model takes more."
 )
-UNSEEN = "The images were not looked at: the message asks nothing of a model."
-AHEAD = ThreadPoolExecutor(1, "turnwise-ahead")  # reads finished turns ahead of the next message, one at a time
-AHEAD_PLACES = BoundedSemaphore(16)  # turns that may wait for that; the others are read when their next message comes
+IMAGES_UNUSED_NOTICE = "The images were not looked at: no model was needed for this message."
+READ_AHEAD_POOL = ThreadPoolExecutor(1, "turnwise-ahead")  # reads finished turns one by one, before their next message
+READ_AHEAD_SLOTS = BoundedSemaphore(16)  # turns that may wait for it; any others are read with their next message
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a turn works with. The models are asked in order: the first that speaks answers."""
+    """What a turn works with. The models are asked in order until one answers."""
 
     settings: Settings
     index: Index
@@ -82,17 +91,18 @@ class Parts:
     reranker: Reranker | None = None
     tools: Sequence[Tool] = ()
     planner: QueryPlanner = field(default_factory=QueryPlanner)
-    answers: Answers | None = None  # who judges whether the library answers a suggested question
+    answers: Answers | None = None  # judges whether the library answers a suggested question
     limits: RateLimiter | None = None
 
 
 def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
-    """The events of one turn. It ends in Answered or Failed; only what the caller does to the iterator raises."""
+    """The events of one turn. The last is Answered or Failed. Nothing is raised unless the caller cancels it."""
     label = Label(request.conversation_id, request.user)
     return of_turn(label, _turn(request, parts, label))
 
 
 async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenerator[TurnEvent, None]:
+    """The stages in order. Each says what it decided and why, and is reported as soon as it is done."""
     settings = parts.settings
     trace, memory, text = TraceLog(), Memory(store_for(request, parts.store), request), ""
     try:
@@ -106,12 +116,14 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             raise MessageBlocked(f"This message was not answered: {why}.", "Put your question another way.")
 
         with trace.stage("understand") as stage:
-            typed, told, now = received.message, received.history, time.time()
-            reach = reached(request.reach, memory.conversation_id, past.ancestors)
+            typed, typed_history, now = received.message, received.history, time.time()
+            reach = with_attachments(request.reach, memory.conversation_id, past.ancestors)
             library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts.tools)
             senses = parts.senses.over(library)
-            profile = await asyncio.to_thread(remembered, memory, parts.guard)
-            message, slips, history = await asyncio.to_thread(as_meant, typed, told, library, settings, senses)
+            profile = await asyncio.to_thread(usable_profile, memory, parts.guard)
+            message, slips, history = await asyncio.to_thread(
+                read_as_meant, typed, typed_history, library, settings, senses
+            )
             understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
             stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
         yield trace.last()
@@ -120,37 +132,36 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             condensed = await parts.condenser.condense(message, history, understood, received.query)
             query = search_query(message, history, understood, condensed, settings, request.where)
             added = {term.text: term.weight for term in query.added}
-            asked = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
-            stage.decide(condensed.method, condensed.reason + in_words(slips), added=added, **asked)
+            queries = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
+            stage.decide(condensed.method, condensed.reason + corrections_in_words(slips), added=added, **queries)
         yield trace.last()
 
         with trace.stage("plan") as stage:
             meaning, query_id = Meaning(understood, condensed, query), request.query_id or uuid.uuid4().hex
             plan = await parts.planner.create_plan(query_id, message, history, tools, meaning)
-            called = " + ".join(step.tool for step in plan.steps)
-            stage.decide(called, plan.reason, query_id=query_id, steps=plan.outline()["steps"])
+            tool_names = " + ".join(step.tool for step in plan.steps)
+            stage.decide(tool_names, plan.reason, query_id=query_id, steps=plan.outline()["steps"])
         yield trace.last()
         yield Planned(plan)
 
         with trace.stage("retrieve") as stage:
-            leaning = understood.intent == "follow_up"
-            shelves = Shelves(library, settings.evidence, parts.reranker, history, leaning, understood.language)
-            async with aclosing(carry_out(plan, shelves, tools)) as doing:
-                async for place, result in doing:
+            follow_up, language = understood.intent == "follow_up", understood.language
+            context = SearchContext(library, settings.evidence, parts.reranker, history, follow_up, language)
+            async with aclosing(carry_out(plan, context, tools)) as results:
+                async for place, result in results:
                     plan = plan.with_result(place, result)
-                    yield StepDone(place, as_asked(plan).steps[place], result)
-            plan = as_asked(plan)
-            hits = gathered(plan, settings.evidence)
-            shown = in_detail(plan, hits) | library.in_detail()
-            stage.decide(outcome(plan, hits), searched_for(plan) + library.reason, **shown)
+                    yield StepDone(place, with_actual_inputs(plan).steps[place], result)
+            plan = with_actual_inputs(plan)
+            hits = merged_hits(plan, settings.evidence)
+            found = search_details(plan, hits) | library.in_detail()
+            stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason, **found)
         yield trace.last()
 
         with trace.stage("compose") as stage:
             budget, images = budget_for(parts.models[0], settings), received.images
-            prompt = await asyncio.to_thread(
-                compose, message, told, plan, hits, library.locate, budget, understood, images, typed
-            )
-            if not quotes(parts.models[0]):  # else nobody is shown it, and only what is cited keeps its number
+            inputs = (message, typed_history, plan, hits, library.locate, budget)
+            prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
+            if not only_quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
                 memory.shown, memory.note = prompt.shown, prompt.note
             stage.decide(f"{len(prompt.evidence)} pieces of evidence", how_composed(prompt), **prompt.details)
         yield trace.last()
@@ -167,7 +178,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
                     if guard.blocked:
                         break
             stage.decide(speech.speaker, speech.reason)
-            plan = plan.with_result(len(plan.steps) - 1, StepResult())  # the answer, which is the reply's text
+            plan = plan.with_result(len(plan.steps) - 1, StepResult())  # the answer itself is the text of the reply
         yield trace.last()
 
         with trace.stage("guard out") as stage:
@@ -179,45 +190,47 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed", rails=rails)
             if guard.blocked:
                 text = ""
-                hint = "Ask in another way, or ask the people who run this."
+                hint = "Put your question another way, or ask the people who run this service."
                 raise AnswerBlocked(f"The answer was stopped: {guard.why}.", hint)
             if not text.strip():
-                raise ModelGarbled("Nothing of the answer could be shown.", "Ask again, or try another model.")
+                raise ModelGarbled("No part of the answer could be shown.", "Ask again, or try another model.")
         yield trace.last()
 
         with trace.stage("verify") as stage:
-            sources, embedder = cited(text, prompt), parts.senses.embedder
-            claims = await asyncio.to_thread(checked, text, sources, prompt.found, embedder, speech.quotes)
-            held = sum(claim.supported for claim in claims)
-            decision = f"{held} of {len(claims)} sentences borne out" if claims else "nothing to check"
+            sources, embedder = cited_sources(text, prompt), parts.senses.embedder
+            claims = await asyncio.to_thread(try_verify, text, sources, prompt.found, embedder, speech.quotes)
+            supported = sum(claim.supported for claim in claims)
+            decision = f"{supported} of {len(claims)} sentences borne out" if claims else "nothing to check"
             stage.decide(decision, grounds(claims, prompt.found))
         yield trace.last()
 
         with trace.stage("remember") as stage:
             tried: dict[str, str] = {}
-            wanted = settings.suggestions if understood.intent not in SILENT else 0
+            wanted = settings.suggestions if understood.intent not in NO_SUGGESTIONS_AFTER else 0
             crowded = wanted > 0 and request.crowded()
             if parts.answers and wanted and not crowded:
                 evidence, language = prompt.evidence, understood.language
-                done = Done(message, condensed.query, text, sources, evidence, history, prompt.known, language)
-                tried = await asyncio.to_thread(suggested, done, library, parts.answers, wanted, request.where)
+                turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, prompt.known, language)
+                tried = await asyncio.to_thread(suggest, turn, library, parts.answers, wanted, request.where)
             learned = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else None
             reason = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
-            reason += f"; of the user: {', '.join(learned)}" if learned else ""
-            reason += "; nothing is suggested, for others wait" if crowded else ""
-            known = {} if learned is None else {"learned": learned}
-            stage.decide("stored" if memory.conversation_id else "not stored", reason, suggestions=tried, **known)
-        nothing_heard = library.left_out and (library.on_top or not hits)
-        nothing_fits = not hits and plan.searched and request.where and not nothing_heard
+            reason += f"; learned about the user: {', '.join(learned)}" if learned else ""
+            reason += "; no suggestions, because others are waiting" if crowded else ""
+            profile_details = {} if learned is None else {"learned": learned}
+            decision = "stored" if memory.conversation_id else "not stored"
+            stage.decide(decision, reason, suggestions=tried, **profile_details)
+
+        left_out = library.left_out and (library.on_top or not hits)
+        filtered_out = not hits and plan.searched and request.where and not left_out
         notices = (
             received.notice,
             speech.notice,
-            SHORTENED if prompt.details["question_cut"] and not speech.quotes else "",
-            UNSEEN if images and not prompt.images else "",
-            FILTERED if nothing_fits else "",
-            LEFT_OUT if nothing_heard else "",
-            left_out(meaning, plan),
-            troubles(plan),
+            QUESTION_CUT_NOTICE if prompt.details["question_cut"] and not speech.quotes else "",
+            IMAGES_UNUSED_NOTICE if images and not prompt.images else "",
+            FILTERED_NOTICE if filtered_out else "",
+            LEFT_OUT_NOTICE if left_out else "",
+            unanswered_notice(meaning, plan),
+            failure_notice(plan),
         )
         reply = Reply(
             conversation_id=memory.conversation_id,
@@ -230,13 +243,13 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             trace=trace.all(),
             plan=plan,
             claims=claims,
-            suggestions=tuple(question for question, came in tried.items() if came == ANSWERED),
+            suggestions=tuple(question for question, result in tried.items() if result == ANSWERED),
             notice=" ".join(filter(None, notices)),
         )
-        apart = await asyncio.to_thread(senses.apart) if settings.follow_up and not request.crowded() else None
+        detached = await asyncio.to_thread(senses.detached) if settings.follow_up and not request.crowded() else None
         await memory.complete(reply)
-        if apart is not None:
-            _read_ahead((*history, Message("user", message), Message("assistant", text)), apart, profile)
+        if detached is not None:
+            _read_ahead((*history, Message("user", message), Message("assistant", text)), detached, profile)
         yield Answered(reply)
     except TurnwiseError as error:
         await memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())
@@ -251,10 +264,11 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
 
 
 def _read_ahead(history: Sequence[Message], senses: Senses, profile: Profile) -> None:
-    """Have a finished turn read ahead of the next message, unless too many wait for that already."""
-    if not AHEAD_PLACES.acquire(blocking=False):
+    """Read a finished turn in the background, unless too many are waiting for that already."""
+    if not READ_AHEAD_SLOTS.acquire(blocking=False):
         return
     try:
-        AHEAD.submit(read_ahead, history, senses, profile).add_done_callback(lambda _: AHEAD_PLACES.release())
+        reading = READ_AHEAD_POOL.submit(read_ahead, history, senses, profile)
+        reading.add_done_callback(lambda _: READ_AHEAD_SLOTS.release())
     except RuntimeError:  # the process is ending
-        AHEAD_PLACES.release()
+        READ_AHEAD_SLOTS.release()

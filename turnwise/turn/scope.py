@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from turnwise.types import ConversationStore, Reach, Tool, TurnRequest
 
 
-def reached(reach: Reach, conversation_id: str | None, ancestors: Sequence[str]) -> Reach:
-    """What the caller may see, plus what is attached to the conversation and to those it branched from."""
+def with_attachments(reach: Reach, conversation_id: str | None, ancestors: Sequence[str]) -> Reach:
+    """The caller's reach, plus what is attached to the conversation and to those it branched from."""
     attached = (conversation_id, *ancestors) if conversation_id else ()
     return dataclasses.replace(reach, conversations=tuple(dict.fromkeys((*reach.conversations, *attached))))
 

@@ -1,4 +1,4 @@
-"""Suggest: questions that the user may ask next, each of which the library has been seen to answer."""
+"""Suggest: questions the user may want to ask next. Each has been tried, and the library answers it."""
 
 from __future__ import annotations
 
@@ -13,53 +13,54 @@ from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Intent, Library, M
 
 log = logging.getLogger(__name__)
 
-SEARCHES = 6  # at most, for the suggestions of one turn
-ANCHORS = 2  # passages cited whose documents are looked at
-REACH = 8  # passages of a document that are looked at on each side of one that was cited
-NEAR = 0.6  # cosine to the question from which a passage counts as near it
-FIRST = 3  # passages of a search among which the one that should answer must be
-RECENT = 20  # messages that are looked at, however long the conversation is
-ALIKE = 0.7  # share of two questions' words from which they ask the same
-SILENT: frozenset[Intent] = frozenset({"social", "recall", "reform", "arithmetic"})  # after these nothing is suggested
+MAX_SEARCHES = 6  # for the suggestions of one turn
+MAX_CITED_PASSAGES = 2  # suggestions come from the passages around these
+PASSAGES_AROUND = 8  # on each side of a cited passage
+NEAR_COSINE = 0.6  # of passage and question; a passage is near the question from here on
+TOP_RESULTS = 3  # of a search; the passage that should answer must be among these
+RECENT_MESSAGES = 20  # that are read, however long the conversation is
+SAME_QUESTION_SHARE = 0.7  # of the words of two questions; if they share this much, they ask the same
+NO_SUGGESTIONS_AFTER: frozenset[Intent] = frozenset({"social", "recall", "reform", "arithmetic"})
 
 ANSWERED = "answered"
 
-# Whether passages answer a question with something that is not in what was said before.
+# Whether passages answer a question with something that was not said before.
 Answers = Callable[[str, Sequence[Hit], Sequence[str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AnsweredTurn:
     """What a turn has answered, and what was said before it."""
 
     message: str
-    question: str  # the same, standing alone
+    question: str  # the same as a question that stands alone
     text: str
     sources: tuple[Source, ...]
     evidence: tuple[Evidence, ...]
     history: tuple[Message, ...] = ()
-    known: tuple[Source, ...] = ()  # what stood behind the answers in it, whoever kept them
+    known: tuple[Source, ...] = ()  # the sources of the answers in the history
     language: str = "en"
 
     @property
     def asked(self) -> list[str]:
-        recent = self.history[-RECENT:]
+        recent = self.history[-RECENT_MESSAGES:]
         return [*(each.content for each in recent if each.role == "user"), self.message, self.question]
 
     @property
     def said(self) -> list[str]:
-        return [*(each.content for each in self.history[-RECENT:] if each.role == "assistant"), self.text]
+        recent = self.history[-RECENT_MESSAGES:]
+        return [*(each.content for each in recent if each.role == "assistant"), self.text]
 
     @property
     def cited(self) -> list[Passage]:
         """The passages that the answer cites and that are near the question."""
         cited = {source.passage_id for source in self.sources}
-        near = (each for each in self.evidence if each.hit.similarity is None or each.hit.similarity >= NEAR)
-        return [each.passage for each in near if each.passage.id in cited and each.passage.id > 0]  # no tool's
+        near = (each for each in self.evidence if each.hit.similarity is None or each.hit.similarity >= NEAR_COSINE)
+        return [each.passage for each in near if each.passage.id in cited and each.passage.id > 0]  # not from a tool
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SuggestedQuestion:
     """A question, and the part of a document that should answer it."""
 
     question: str
@@ -70,82 +71,84 @@ class Candidate:
         return passage.title == self.title and self.heading in ("", passage.heading)
 
 
-def suggested(done: Done, index: Library, answers: Answers, most: int, where: Filter = EVERYTHING) -> dict[str, str]:
-    """The questions that were tried, on what the library holds near this answer and the conversation has not treated,
-    each with what came of it; at most so many are ANSWERED, and those can be shown. Nothing where the search fails: the
-    answer stands by itself."""
+def suggest(
+    turn: AnsweredTurn, index: Library, answers: Answers, limit: int, where: Filter = EVERYTHING
+) -> dict[str, str]:
+    """The questions that were tried, each with the outcome. They are about what the library has near this answer and
+    the conversation has not covered. At most `limit` are ANSWERED; only those are shown. Empty if the search fails,
+    because the answer does not depend on it."""
     try:
-        return _tried(done, index, answers, most, where)
+        return _try_questions(turn, index, answers, limit, where)
     except Exception:
         log.exception("nothing could be suggested")
         return {}
 
 
-def _tried(done: Done, index: Library, answers: Answers, most: int, where: Filter) -> dict[str, str]:
+def _try_questions(turn: AnsweredTurn, index: Library, answers: Answers, limit: int, where: Filter) -> dict[str, str]:
     tried: dict[str, str] = {}
-    asked, said = done.asked, done.said
-    for candidate in candidates(done, index):
-        if len(tried) == SEARCHES or list(tried.values()).count(ANSWERED) == most:
+    asked, said = turn.asked, turn.said
+    for suggestion in _suggestions(turn, index):
+        if len(tried) == MAX_SEARCHES or list(tried.values()).count(ANSWERED) == limit:
             break
-        question = candidate.question
-        if any(_same(question, other) for other in (*asked, *tried)):
+        question = suggestion.question
+        if any(_ask_the_same(question, other) for other in (*asked, *tried)):
             continue
-        hits = index.search(SearchQuery(question, where=where), FIRST)
-        own = [hit for hit in hits if candidate.is_in(hit.passage)]
-        answer = bool(own) and answers(question, own, said)
-        tried[question] = ANSWERED if answer else "not answered" if own else "not found"
+        hits = index.search(SearchQuery(question, where=where), TOP_RESULTS)
+        own = [hit for hit in hits if suggestion.is_in(hit.passage)]
+        is_answered = bool(own) and answers(question, own, said)
+        tried[question] = ANSWERED if is_answered else "not answered" if own else "not found"
     return tried
 
 
-def candidates(done: Done, index: Library) -> Iterator[Candidate]:
-    """What may be asked: the other parts of the documents cited and, in turns with them, the documents that the answer
-    names; last those parts whose headings have no form of their own. Nothing where the answer rests on nothing near."""
-    if not done.cited:
+def _suggestions(turn: AnsweredTurn, index: Library) -> Iterator[SuggestedQuestion]:
+    """What may be asked: other sections of the cited documents, alternating with the documents that the answer names;
+    last, sections that only the general question fits. Nothing if no passage near the question is cited."""
+    if not turn.cited:
         return
-    parts = _parts(done, index)
-    asked = ((each, question_about(_last(each), each.text, done.language)) for each in parts)
-    others = ((each, question_on(_last(each), each.text, done.language)) for each in parts)
+    sections = _sections_around(turn, index)
+    particular = ((each, question_about(_section_title(each), each.text, turn.language)) for each in sections)
+    general = ((each, question_on(_section_title(each), each.text, turn.language)) for each in sections)
     first, last = (
-        [Candidate(question, each.title, each.heading) for each, question in made if question]
-        for made in (asked, others)
+        [SuggestedQuestion(question, each.title, each.heading) for each, question in questions if question]
+        for questions in (particular, general)
     )
-    for pair in zip_longest(first, _named(done, index)):
+    for pair in zip_longest(first, _about_named_documents(turn, index)):
         yield from (each for each in pair if each is not None)
     yield from (each for each in last if each.heading not in {other.heading for other in first})
 
 
-def _parts(done: Done, index: Library) -> list[Passage]:
-    """The passages around what was cited, one for each heading that was not treated, the nearest first and those below
+def _sections_around(turn: AnsweredTurn, index: Library) -> list[Passage]:
+    """The passages around what was cited, one for each heading that was not covered: the nearest first, and those below
     before those above."""
-    treated = {(each.title, each.heading) for each in done.sources}
-    told = {int(number) for answer in done.said for number in CITATION.findall(answer)}
-    treated |= {(each.title, each.heading) for each in done.known if each.number in told}
-    found: dict[tuple[str, str], Passage] = {}
-    for passage in done.cited[:ANCHORS]:
-        around = index.around(passage, REACH)
+    covered = {(each.title, each.heading) for each in turn.sources}
+    cited = {int(number) for answer in turn.said for number in CITATION.findall(answer)}
+    covered |= {(each.title, each.heading) for each in turn.known if each.number in cited}
+    sections: dict[tuple[str, str], Passage] = {}
+    for passage in turn.cited[:MAX_CITED_PASSAGES]:
+        around = index.around(passage, PASSAGES_AROUND)
         for each in sorted(around, key=lambda each: (abs(each.position - passage.position), -each.position)):
-            if each.heading and (each.title, each.heading) not in treated:
-                found.setdefault((each.title, each.heading), each)
-    return list(found.values())
+            if each.heading and (each.title, each.heading) not in covered:
+                sections.setdefault((each.title, each.heading), each)
+    return list(sections.values())
 
 
-def _last(passage: Passage) -> str:
+def _section_title(passage: Passage) -> str:
     return passage.heading.rsplit(" > ", 1)[-1]
 
 
-def _named(done: Done, index: Library) -> Iterator[Candidate]:
-    """The documents that the answer or its passages name and no question did."""
+def _about_named_documents(turn: AnsweredTurn, index: Library) -> Iterator[SuggestedQuestion]:
+    """Questions about the documents that the answer or its passages name and no question did."""
     titles, _ = index.terms()
-    known = content_stems(" ".join(done.asked))
-    text = "\n".join([done.text, *(each.text for each in done.cited)])
+    asked_about = content_stems(" ".join(turn.asked))
+    text = "\n".join([turn.text, *(each.text for each in turn.cited)])
     lower = text.lower()
     for title in titles:
-        new = title.lower() in lower and not content_stems(title) <= known
-        if new and (question := what_is(title, text, done.language)):
-            yield Candidate(question, title)
+        new = title.lower() in lower and not content_stems(title) <= asked_about
+        if new and (question := what_is(title, text, turn.language)):
+            yield SuggestedQuestion(question, title)
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two questions ask the same: nearly all their words are."""
+def _ask_the_same(one: str, other: str) -> bool:
+    """Whether two questions share nearly all their words."""
     stems, others = message_stems(one), message_stems(other)
-    return bool(stems) and len(stems & others) >= ALIKE * len(stems | others)
+    return bool(stems) and len(stems & others) >= SAME_QUESTION_SHARE * len(stems | others)

@@ -11,7 +11,7 @@ from turnwise.types import StageDone, StageTrace, Trace
 
 
 class Stage:
-    """The stage that is running; it says what it decided before it ends."""
+    """A running stage, which records its decision before it ends."""
 
     def __init__(self) -> None:
         self.decision = ""
@@ -23,12 +23,14 @@ class Stage:
 
 
 class TraceLog:
+    """The stages of a turn so far."""
+
     def __init__(self) -> None:
         self._stages: list[StageTrace] = []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
-        """Time a stage and keep what it decided; a stage that raises is kept too, with the error as its reason."""
+        """Time a stage and record its decision. A stage that raises is recorded too, with the error as its reason."""
         running = Stage()
         start = time.perf_counter()
         try:

@@ -1,4 +1,4 @@
-"""Understand: what the message is to the conversation. A question of its own, a follow-up, or no search at all."""
+"""Understand: what the message is in the conversation. A new question, a follow-up, or nothing to search for."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 
 log = logging.getLogger(__name__)
-RECENT = 20  # messages that are looked at, however long the conversation is
-MENDED = 12  # of which slips are mended again
+RECENT_MESSAGES = 20  # that are read, however long the conversation is
+CORRECTED_MESSAGES = 12  # the latest, in which slips are corrected again
 
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """What a message is understood with besides its words: what keeps track of the conversation and, where there are
-    such, vectors, the trained condenser, and who knows whether a word is English."""
+    """What a message is understood with besides its words: the tracker of the conversation and, if they are set up, an
+    embedder, the trained condenser, and a test for English words."""
 
     embedder: Embedder | None = None
     condenser: Condenser | None = None
@@ -48,37 +48,38 @@ class Senses:
     is_english: Callable[[str], bool] | None = None
 
     def over(self, library: Library) -> Senses:
-        """The same senses for what a turn may see of the library."""
+        """The same senses, for the part of the library that a turn may see."""
         return replace(self, tracker=self.tracker.over(library.terms))
 
-    def apart(self) -> Senses:
-        """The same senses without a library, whose terms they remember: it may be closed before they are used."""
+    def detached(self) -> Senses:
+        """The same senses with a copy of the library's terms: the library may be closed before they are used."""
         return replace(self, tracker=self.tracker.apart())
 
 
 _BY_RULES, _DEFAULTS = Senses(), Settings()
 
 
-def as_meant(
+def read_as_meant(
     message: str, history: Sequence[Message], library: Library, settings: Settings, senses: Senses
 ) -> tuple[str, list[Slip], tuple[Message, ...]]:
-    """The message without slips of the pen that hide what the library has, and with what it counts off named; which
-    those were, and the history so too: what was mended once is not to come back from there."""
+    """The message as it was meant, the corrections, and the history corrected in the same way, so that a slip does not
+    come back from there. A misspelt word becomes one that the library has; "the second one" becomes what it means."""
     read = _reader(library, settings, senses)
-    said = list(history)
-    for place in range(max(0, len(said) - MENDED), len(said)):
-        if said[place].role == "user":
-            said[place] = replace(said[place], content=read(said[place].content, said[:place])[0])
-    return *read(message, said), tuple(said)
+    corrected = list(history)
+    for place in range(max(0, len(corrected) - CORRECTED_MESSAGES), len(corrected)):
+        each = corrected[place]
+        if each.role == "user":
+            corrected[place] = replace(each, content=read(each.content, corrected[:place])[0])
+    return *read(message, corrected), tuple(corrected)
 
 
 def _reader(
     library: Library, settings: Settings, senses: Senses
 ) -> Callable[[str, Sequence[Message]], tuple[str, list[Slip]]]:
-    """What reads a message as it was meant, after what was said before it. A word is looked up once."""
+    """A function that reads a message as it was meant, given what was said before it. It looks up each word once."""
     is_english = senses.is_english if settings.spelling else None
     held = cache(library.held)
-    known = LibraryWords(lambda spellings: held(tuple(spellings)), cache(partial(_writes, library)))
+    known = LibraryWords(lambda spellings: held(tuple(spellings)), cache(partial(_contains, library)))
 
     def read(text: str, said: Sequence[Message]) -> tuple[str, list[Slip]]:
         if read_language(text, ()) != "en":
@@ -90,14 +91,14 @@ def _reader(
     return read
 
 
-def _writes(library: Library, word: str) -> bool:
-    """Whether a passage has the word as it is, in whatever capitals."""
+def _contains(library: Library, word: str) -> bool:
+    """Whether a passage contains exactly this word, in upper or lower case."""
     passage = library.locate(word)
     return passage is not None and word in words(f"{passage.title} {passage.heading} {passage.text}".lower())
 
 
-def in_words(slips: Sequence[Slip]) -> str:
-    """What a reader is told of them, after the reason of a stage."""
+def corrections_in_words(slips: Sequence[Slip]) -> str:
+    """What was corrected, to be appended to the reason of a stage."""
     return "".join(f"; “{slip.typed}” was read as “{slip.meant}”" for slip in slips)
 
 
@@ -109,24 +110,15 @@ def understand(
     now: float | None = None,
     profile: Profile = OFF,
 ) -> Understanding:
-    """Language, intent, follow-up and state of a message. Without senses the words alone are read; `now` is the time
-    (seconds since 1970), where it is known, and `profile` what is remembered of the user, where they wish it."""
-    recent = history[-RECENT:]
+    """Language, intent, follow-up and state of a message. Without senses only its words are read. `now` is the time in
+    seconds since 1970, if known, and `profile` what is remembered about the user, if they want that."""
+    recent = history[-RECENT_MESSAGES:]
     language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
-    reading = _noted(message, profile) or _in_context(read_intent(message, language), history, settings)
+    reading = _only_wishes(message, profile) or _in_context(read_intent(message, language), history, settings)
     prediction: Prediction | None = None
     seen: Sequence[Message] = ()
-    if reading.intent in ("social", "recall"):
-        follow_up = _decided(recent, 0.0, "it asks nothing of the documents")
-    elif is_sum(reading):
-        follow_up = _decided(recent, 0.0, "a sum leans on nothing that was said")
-    elif reading.intent == "reform":
-        follow_up = _decided(recent, 0.95, "it asks for the last answer in another form")
-    elif begins_anew(message) and not points_back(without_courtesy(message)):
-        follow_up = _decided(recent, 0.0, "it says that it leaves what was talked about")
-    elif not settings.follow_up:
-        follow_up = _decided(recent, 0.0, "follow-ups are not looked for (the setting is off)")
-    else:
+    follow_up = _settled_by_message(message, reading, recent, settings)
+    if follow_up is None:
         asked = without_courtesy(message)
         embed = senses.embedder.embed_query if senses.embedder else None
         since = last_change(message, history, embed) if language == "en" and reading.intent is None else 0
@@ -134,7 +126,7 @@ def understand(
         if senses.condenser and recent and language == "en":
             prediction = senses.condenser.predict(without_lookalikes(asked), seen)
         if reading.intent in ("clarify", "refer_back"):
-            follow_up = _decided(recent, 0.9, f"it {reading.reason}")
+            follow_up = _settled(recent, 0.9, f"it {reading.reason}")
         else:
             known = FollowUpContext(
                 settings.follow_up_threshold,
@@ -147,71 +139,87 @@ def understand(
             )
             follow_up = read_follow_up(asked, recent, known)
     intent, operation, reason = reading.intent, reading.operation, reading.reason
-    if intent is None or (intent == "data" and follow_up.is_follow_up):  # what leans is completed first
+    if intent is None or (intent == "data" and follow_up.is_follow_up):  # a follow-up is completed first
         intent = "follow_up" if follow_up.is_follow_up else "new_question"
         operation, reason = "", follow_up.reason
     state = senses.tracker.update(senses.tracker.read(history, profile), message, follow_up, intent, profile)
     return Understanding(intent, operation, follow_up, state, reason, language, prediction, tuple(seen))
 
 
-def _noted(message: str, profile: Profile) -> IntentReading | None:
-    """A message that only says what is to be remembered or forgotten, where anything is."""
+def _only_wishes(message: str, profile: Profile) -> IntentReading | None:
+    """The reading of a message that only says what to remember or forget, if anything is remembered at all."""
     wishes = read_wishes(message)
     if not (profile.enabled and wishes.only):
         return None
     operation = "forgotten" if wishes.any_forgetting else "remembered"
-    return IntentReading("social", operation, "says what is to be remembered, and asks nothing")
+    return IntentReading("social", operation, "only says what to remember or forget")
 
 
 def _in_context(reading: IntentReading, history: Sequence[Message], settings: Settings) -> IntentReading:
-    """The reading, unless there is nothing for it to correct, to go back to or to calculate with: then it is a plain
-    question."""
+    """The reading, or that of a plain question if there is nothing to correct, to return to or to calculate with."""
     bare = reading.intent == "arithmetic" and not is_sum(reading) and not reading.about  # "in miles?"
-    if bare and not _tells_a_number(history):
+    if bare and not _answers_with_number(history):
         return IntentReading()
     if reading.intent == "clarify" and not (settings.follow_up and history):
         return IntentReading()
-    said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
-    if reading.intent == "refer_back" and not said:
+    was_said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
+    if reading.intent == "refer_back" and not was_said:
         return IntentReading()
     return reading
 
 
-def _tells_a_number(history: Sequence[Message]) -> bool:
-    """Whether one of the last answers holds a number that is no citation."""
-    answers = [each.content for each in history[-RECENT:] if each.role == "assistant"][-3:]
+def _answers_with_number(history: Sequence[Message]) -> bool:
+    """Whether one of the last answers contains a number other than a citation."""
+    answers = [each.content for each in history[-RECENT_MESSAGES:] if each.role == "assistant"][-3:]
     return any(character.isdigit() for answer in answers for character in without_citations(answer))
 
 
-def _decided(recent: Sequence[Message], confidence: float, reason: str) -> FollowUp:
-    """A follow-up, or none, where the intent decides it; what was said before is read all the same."""
-    leans = confidence > 0 and bool(recent)
-    return FollowUp(leans, "pattern" if leans else "none", confidence, *previous_topic(recent), reason)
+def _settled_by_message(
+    message: str, reading: IntentReading, recent: Sequence[Message], settings: Settings
+) -> FollowUp | None:
+    """Whether it is a follow-up, if the message alone settles that; None if the conversation has to be read."""
+    if reading.intent in ("social", "recall"):
+        return _settled(recent, 0.0, "it asks nothing of the documents")
+    if is_sum(reading):
+        return _settled(recent, 0.0, "a sum does not refer to anything that was said")
+    if reading.intent == "reform":
+        return _settled(recent, 0.95, "it asks for the last answer in another form")
+    if begins_anew(message) and not points_back(without_courtesy(message)):
+        return _settled(recent, 0.0, "it says that it changes the subject")
+    if not settings.follow_up:
+        return _settled(recent, 0.0, "follow-ups are switched off in the settings")
+    return None
+
+
+def _settled(recent: Sequence[Message], confidence: float, reason: str) -> FollowUp:
+    """A follow-up, or none, for this reason. The previous topic is read in either case."""
+    is_follow_up = confidence > 0 and bool(recent)
+    return FollowUp(is_follow_up, "pattern" if is_follow_up else "none", confidence, *previous_topic(recent), reason)
 
 
 def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OFF) -> None:
-    """Read the last turn of a history as the next one will have to, while nobody waits: who reads it remembers it."""
+    """Read the last turn of a history as the next one will, while nobody is waiting: all that is read is cached."""
     try:
         message, said = history[-2].content, window("", history[-2:])
         senses.tracker.read(history, profile)
         predicted.read_ahead(said)
         rules.read_ahead(said)
         if senses.condenser:
-            senses.condenser.predict("", said)  # nothing is asked, so it only reads
+            senses.condenser.predict("", said)  # without a message, it only reads the history
         if senses.embedder and asks_documents(message):
             senses.embedder.embed_query(without_courtesy(message[:MAX_MESSAGE_CHARS]))
-    except Exception:  # the next turn reads for itself, and says what is wrong
-        log.warning("a turn could not be read ahead of the next", exc_info=True)
+    except Exception:  # the next turn reads it again, and reports what is wrong
+        log.warning("a turn could not be read ahead", exc_info=True)
 
 
 def idle_seconds(history: Sequence[Message], now: float | None) -> float | None:
-    """How long ago the last message was said, None where that is not known; never less than nothing."""
+    """How long ago the last message was sent, never negative; None if unknown."""
     at = history[-1].at if history else None
     return None if at is None or now is None else max(0.0, now - at)
 
 
 def details(understood: Understanding, settings: Settings, profile: Profile = OFF) -> dict[str, Any]:
-    """The values behind the decision, for the trace; among them what was remembered of the user."""
+    """The values behind the decision, for the trace, including what was remembered about the user."""
     follow_up = understood.follow_up
     remembers = {"remembers": profile.used(understood.state)} if profile.enabled else {}
     return {

@@ -1,4 +1,4 @@
-"""Verify: which sentences of an answer the passages they cite bear out. It is a check of words, not of truth."""
+"""Verify: which sentences of an answer are supported by the passages they cite. It checks words, not truth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 from turnwise.dialogue.citing import AGAIN, parts_of
 from turnwise.dialogue.intent import is_courtesy
@@ -28,16 +27,16 @@ from turnwise.types import Claim, Embedder, Source
 
 log = logging.getLogger(__name__)
 
-SUPPORTED = 0.5  # score from which a sentence counts as borne out
-PARTICULAR = 2.0  # what a number or a name counts beside another word
-GENERAL = 0.5  # what a word counts that says little of what a text is about
-LOCAL = 0.6  # share of the score that rests on the nearest sentences; the rest is on the passage as a whole
-STRANGE = 0.4  # what is left of the score where a number or a name is not in the passage, or a sense is turned round
-DOUBTFUL = 0.25, 0.75  # scores by words between which the meaning is looked at too
-UNLIKE, ALIKE = 0.6, 0.9  # cosines at which two sentences have nothing, and everything, in common
-CLOSELY = 12  # claims of an answer whose meaning is looked at, for the time it takes; of later ones, the words
-FEW = 4  # words from which a sentence without a citation can state something
-REACH = 3  # words that a negation turns round
+SUPPORTED_SCORE = 0.5  # from here on a sentence counts as supported
+SPECIFIC_WEIGHT = 2.0  # of a number or a name; an ordinary word weighs 1
+GENERAL_WEIGHT = 0.5  # of a word that says little about the subject of a text
+NEAREST_SHARE = 0.6  # of the score rests on the nearest sentences, the rest on the passage as a whole
+MISMATCH_FACTOR = 0.4  # for a number or a name that the passage lacks, or a statement it contradicts
+DOUBTFUL_SCORES = 0.25, 0.75  # between these word scores the meaning is compared too
+UNRELATED_COSINE, EQUAL_COSINE = 0.6, 0.9  # of two sentences with nothing, or everything, in common
+MAX_EMBEDDED_CLAIMS = 12  # of later claims in an answer only the words are compared, because embedding takes time
+MIN_STATEMENT_WORDS = 4  # a shorter sentence without a citation states nothing
+NEGATION_WORDS = 3  # content words that a negation applies to
 
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} .*$", re.M)
@@ -63,7 +62,7 @@ _OPPOSITES = [
         ("always", "never"),
     )
 ]
-# What an answer says of itself, of its reader or of what it was given is no claim about the documents.
+# What an answer says about itself, its reader or the evidence it was given is not a claim about the documents.
 _GIVEN = r"(?:evidence|documents?|passages?|sources?|library|context|texts?|information)"
 _OF_ITSELF = re.compile(
     rf"\b(?:I|I['’]\w+|me|we|let['’]s|[Yy]ou (?:asked|said|mentioned|told))\b"
@@ -71,10 +70,12 @@ _OF_ITSELF = re.compile(
 )
 
 
-def checked(text: str, *arguments: Any) -> tuple[Claim, ...]:
-    """The same as `verify`, and no claims where it breaks: the answer has been read by then."""
+def try_verify(
+    text: str, sources: Sequence[Source], found: Sequence[str], embedder: Embedder | None, quotes: bool
+) -> tuple[Claim, ...]:
+    """Like `verify`, but returns no claims if it fails: the user has already read the answer."""
     try:
-        return verify(text, *arguments)
+        return verify(text, sources, found, embedder, quotes)
     except Exception:
         log.exception("an answer could not be checked")
         return ()
@@ -87,28 +88,29 @@ def verify(
     embedder: Embedder | None = None,
     quotes: bool = False,
 ) -> tuple[Claim, ...]:
-    """The claims of an answer in order, each with the numbers it cites and whether those passages bear it out.
+    """The claims of an answer in order, each with the numbers it cites and whether those passages support it.
 
-    What tools have `found` bears a claim out too, cited or not. Any other that cites nothing is not borne out; of an
-    answerer that only `quotes`, it is no claim.
+    What tools have `found` supports a claim too, cited or not. A sentence that nothing supports and that cites nothing
+    is an unsupported claim, or no claim at all if the answerer only `quotes`.
     """
     cited = {source.number: _Passage(source.text, _above(source)) for source in sources}
-    told = [_Passage(each) for each in found]
+    tool_results = [_Passage(each) for each in found]
     claims: list[Claim] = []
     for point in points(_HEADING.sub("", _CODE.sub("", text))):
         numbers = tuple(dict.fromkeys(map(int, CITATION.findall(point))))
-        said = without_citations(point).removeprefix(AGAIN).strip(" “”")
-        if not words(said) or not (numbers or _states(said)):
+        sentence = without_citations(point).removeprefix(AGAIN).strip(" “”")
+        if not words(sentence) or not (numbers or _is_statement(sentence)):
             continue
-        passages = [*(cited[number] for number in numbers if number in cited), *told]
-        score = _score(said, passages, embedder if len(claims) < CLOSELY else None)
-        if numbers or score >= SUPPORTED or not quotes:
-            claims.append(Claim(said, numbers, score >= SUPPORTED, round(score, 3)))
+        passages = [*(cited[number] for number in numbers if number in cited), *tool_results]
+        score = _score(sentence, passages, embedder if len(claims) < MAX_EMBEDDED_CLAIMS else None)
+        supported = score >= SUPPORTED_SCORE
+        if numbers or supported or not quotes:
+            claims.append(Claim(sentence, numbers, supported, round(score, 3)))
     return tuple(claims)
 
 
 def grounds(claims: Sequence[Claim], found: Sequence[str] = ()) -> str:
-    """What the claims were held against, in words."""
+    """What the claims were compared with, for the trace."""
     if not claims:
         return "the answer states nothing"
     cites = any(claim.numbers for claim in claims)
@@ -116,21 +118,23 @@ def grounds(claims: Sequence[Claim], found: Sequence[str] = ()) -> str:
     return f"by {' and '.join(against)}" if against else "they cite nothing"
 
 
-def _states(said: str) -> bool:
+def _is_statement(sentence: str) -> bool:
     """Whether a sentence without a citation states something: a question, an opening or a courtesy does not."""
-    if said.endswith(("?", "？", ":", "：")) or (len(words(said)) < FEW and not _UNSPACED.search(said)):
+    if sentence.endswith(("?", "？", ":", "：")):
         return False
-    return not (_OF_ITSELF.search(said) or is_courtesy(said))
+    if len(words(sentence)) < MIN_STATEMENT_WORDS and not _UNSPACED.search(sentence):
+        return False
+    return not (_OF_ITSELF.search(sentence) or is_courtesy(sentence))
 
 
 def _above(source: Source) -> str:
-    """What stands above a passage, so that its sentences need not say it."""
+    """Title, heading, authors and year of a passage, which its sentences need not repeat."""
     by = (*source.reference.authors, str(source.reference.year or "")) if source.reference else ()
     return " ".join((source.title, source.heading, *by))
 
 
 class _Passage:
-    """A passage as claims are compared with it; what is costly is worked out where a claim is no quotation."""
+    """A passage that claims are compared with. Its costly parts are computed once a claim is not a plain quotation."""
 
     def __init__(self, text: str, above: str = "") -> None:
         self.text = text
@@ -139,46 +143,47 @@ class _Passage:
 
     @cached_property
     def known(self) -> set[str]:
-        """The stems and the numbers of all of it."""
+        """The stems and numbers in the text and above it."""
         return _terms(f"{self.text} {self.above}")
 
     @cached_property
     def initials(self) -> str:
-        """The first letters of its capitalised words, by which an abbreviation is known."""
+        """The first letters of its capitalised words, to recognise abbreviations."""
         return "".join(word[0] for word in words(f"{self.above} {self.text}") if word[0].isupper())
 
     @cached_property
-    def places(self) -> list[tuple[str, set[str]]]:
-        """Its sentences, each alone and with the next, and what is known there."""
+    def excerpts(self) -> list[tuple[str, set[str]]]:
+        """Its sentences, each alone and with the next one, and the terms of each."""
         alone = parts_of(self.text)
         pairs = [f"{one} {other}" for one, other in pairwise(alone)]
         above = _terms(self.above)
         return [(text, _terms(text) | above) for text in (*alone, *pairs)]
 
 
-def _score(said: str, passages: Sequence[_Passage], embedder: Embedder | None) -> float:
-    """How well the passages bear out a sentence, from 0 to 1."""
-    flat = _flat(said)
+def _score(sentence: str, passages: Sequence[_Passage], embedder: Embedder | None) -> float:
+    """How well the passages support a sentence, from 0 to 1."""
+    flat = _flat(sentence)
     if any(flat in passage.flat for passage in passages):
         return 1.0
     known = set[str]().union(*(passage.known for passage in passages))
     if not known:
         return 0.0
-    strange_number = not _numbers(said) <= known
-    if read_language(said) != read_language(passages[0].text):  # then the numbers are all that can be compared
-        return SUPPORTED * (STRANGE if strange_number else 1)
-    weights = _weights(said)
-    places = (place for passage in passages for place in passage.places)
-    near, there = max(places, key=lambda place: (_cover(weights, place[1]), -len(place[0])), default=("", set()))
-    score = LOCAL * _cover(weights, there) + (1 - LOCAL) * _cover(weights, known)
-    if embedder is not None and near and DOUBTFUL[0] <= score < DOUBTFUL[1]:
-        one, other = embedder.embed_passages([near, said])
-        cosine = float(one @ other)
-        score = (score + min(1.0, max(0.0, (cosine - UNLIKE) / (ALIKE - UNLIKE)))) / 2
-    strange_name = any(
-        stem(name) not in known and not any(name in passage.initials for passage in passages) for name in _names(said)
+    unknown_number = not _numbers(sentence) <= known
+    if read_language(sentence) != read_language(passages[0].text):  # then only the numbers can be compared
+        return SUPPORTED_SCORE * (MISMATCH_FACTOR if unknown_number else 1)
+    weights = _weights(sentence)
+    excerpts = (excerpt for passage in passages for excerpt in passage.excerpts)
+    nearest, terms = max(excerpts, key=lambda each: (_cover(weights, each[1]), -len(each[0])), default=("", set()))
+    score = NEAREST_SHARE * _cover(weights, terms) + (1 - NEAREST_SHARE) * _cover(weights, known)
+    if embedder is not None and nearest and DOUBTFUL_SCORES[0] <= score < DOUBTFUL_SCORES[1]:
+        one, other = embedder.embed_passages([nearest, sentence])
+        likeness = (float(one @ other) - UNRELATED_COSINE) / (EQUAL_COSINE - UNRELATED_COSINE)
+        score = (score + min(1.0, max(0.0, likeness))) / 2
+    unknown_name = any(
+        stem(name) not in known and not any(name in passage.initials for passage in passages)
+        for name in _names(sentence)
     )
-    return score * STRANGE ** (strange_number + strange_name + _turned_round(said, near))
+    return score * MISMATCH_FACTOR ** (unknown_number + unknown_name + _contradicts(sentence, nearest))
 
 
 def _cover(weights: dict[str, float], known: Iterable[str]) -> float:
@@ -186,14 +191,17 @@ def _cover(weights: dict[str, float], known: Iterable[str]) -> float:
     return sum(weight for term, weight in weights.items() if term in known) / (sum(weights.values()) or 1.0)
 
 
-def _weights(said: str) -> dict[str, float]:
-    particular = _numbers(said) | {stem(name) for name in _names(said)}
-    general = {stem(word) for word in words(said) if not is_specific(word)}
-    return {term: PARTICULAR if term in particular else GENERAL if term in general else 1.0 for term in _terms(said)}
+def _weights(sentence: str) -> dict[str, float]:
+    specific = _numbers(sentence) | {stem(name) for name in _names(sentence)}
+    general = {stem(word) for word in words(sentence) if not is_specific(word)}
+    return {
+        term: SPECIFIC_WEIGHT if term in specific else GENERAL_WEIGHT if term in general else 1.0
+        for term in _terms(sentence)
+    }
 
 
 def _terms(text: str) -> set[str]:
-    """The stems of the words of content, the numbers; of a text without spaces, its pairs of characters."""
+    """The stems of content words, and the numbers; in a script without spaces, also pairs of characters."""
     terms = {term for term in content_stems(text) if not term.isdigit()} | _numbers(text)
     if _UNSPACED.search(text):
         terms |= {one + other for one, other in pairwise(text) if _UNSPACED.match(one) and _UNSPACED.match(other)}
@@ -202,27 +210,28 @@ def _terms(text: str) -> set[str]:
 
 
 def _numbers(text: str) -> set[str]:
-    """The numbers, written alike: "30,000" and "30000", "seven" and "7"."""
+    """The numbers in one notation: "30,000" and "30000" are the same, and so are "seven" and "7"."""
     digits = {re.sub(r",(?=\d{3}\b)", "", found).replace(",", ".") for found in _NUMBER.findall(text)}
     return digits | {_NUMBER_WORDS[word] for word in words(text.lower()) if word in _NUMBER_WORDS}
 
 
-def _names(said: str) -> set[str]:
-    """The capitalised words but the first, unless that is written as no other word is; none in German, where all
-    nouns are."""
-    if read_language(said) == "de":
+def _names(sentence: str) -> set[str]:
+    """The capitalised words; the first only if it has more capitals, as in "BERT". None in German, which capitalises
+    all nouns."""
+    if read_language(sentence) == "de":
         return set()
-    first, *rest = [re.split("['’]", word)[0] for word in words(said)]
+    first, *rest = [re.split("['’]", word)[0] for word in words(sentence)]
     names = {word for word in rest if word[0].isupper() and is_content(word)}
     return names | ({first} if any(map(str.isupper, first[1:])) else set())
 
 
-def _turned_round(said: str, place: str) -> bool:
-    """Whether one denies what the other says, or says the opposite word."""
-    denied, denied_there = _denied(said), _denied(place)
-    if bool(denied) != bool(denied_there) and (denied & content_stems(place) or denied_there & content_stems(said)):
+def _contradicts(sentence: str, excerpt: str) -> bool:
+    """Whether one denies what the other says, or uses the opposite word."""
+    denied, denied_there = _denied(sentence), _denied(excerpt)
+    one_denies = bool(denied) != bool(denied_there)
+    if one_denies and (denied & content_stems(excerpt) or denied_there & content_stems(sentence)):
         return True
-    own, there = set(words(said.lower())), set(words(place.lower()))
+    own, there = set(words(sentence.lower())), set(words(excerpt.lower()))
     return any(
         (own & one and there & other and not there & one and not own & other)
         or (own & other and there & one and not there & other and not own & one)
@@ -231,12 +240,14 @@ def _turned_round(said: str, place: str) -> bool:
 
 
 def _denied(text: str) -> set[str]:
+    """The stems of the words that a negation applies to."""
     return {
         stem(word)
         for found in _NEGATION.finditer(text)
-        for word in [each for each in words(found[1]) if is_content(each)][:REACH]
+        for word in [each for each in words(found[1]) if is_content(each)][:NEGATION_WORDS]
     }
 
 
 def _flat(text: str) -> str:
+    """The words in lower case, with a space around each, so that whole sentences can be looked up in it."""
     return f" {' '.join(words(text)).lower()} "
