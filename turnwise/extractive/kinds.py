@@ -42,7 +42,7 @@ _PLACE = re.compile(  # where something is; not when, and not "at its heart"
 _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
-MONEY = re.compile(
+_MONEY = re.compile(
     r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|eur|usd|gbp|chf|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I
 )
 # Words that ask for a price, and for any amount or time. They do not say of what.
@@ -90,6 +90,11 @@ PREFERRED_KINDS = (*UNSURE_KINDS, (_WHEN_IS, _MOMENTS))
 def without_measures(asked: Set[str]) -> Set[str]:
     """The words asked for, without those that only say which amount or time is meant."""
     return asked - _AMOUNT_WORDS
+
+
+def has_money(candidate: Candidate) -> bool:
+    """Whether a sentence, or the heading above it, speaks of money."""
+    return bool(_MONEY.search(f"{candidate.statement.whole} {candidate.evidence.passage.heading}"))
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
-from turnwise.extractive.kinds import MAX_QUESTION_CHARS, MEASURE_WORDS, MONEY, PRICE_WORDS, QUANTITIES, answer_patterns
+from turnwise.extractive.kinds import (
+    MAX_QUESTION_CHARS,
+    MEASURE_WORDS,
+    PRICE_WORDS,
+    QUANTITIES,
+    answer_patterns,
+    has_money,
+)
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
     CONTINUATION_SCORE,
-    MAX_GAP,
     Candidate,
     asked_stems,
     neighbours,
@@ -43,7 +49,7 @@ def mark_rows(
     rows = [each for each in pool if each.statement.is_row]
     named = {each.evidence.number for each in rows if each.statement.named_by(asked)}
     for each in rows:
-        has_price = MONEY.search(f"{each.statement.whole} {each.evidence.passage.heading}")
+        has_price = has_money(each)
         held = stems_of(each.text) | (PRICE_WORDS if has_price else set())
         missing = typed - MEASURE_WORDS - held
         again = each.just_said and not typed.isdisjoint(held) and (not missing or pointing)
@@ -133,12 +139,20 @@ def _wants_several(question: str, table: Sequence[Candidate]) -> bool:
 
 
 def _joined(question: str, table: Sequence[Candidate]) -> list[Candidate]:
-    """The rows that a question joins with "and": those that each side names best, if both sides name some."""
+    """The rows that a question joins with "and": those that each side names best, if both sides name some, and those
+    that are for both: for adults and children also the family ticket, "two adults and up to four children"."""
     found: set[int] = set()
     for sides in _JOINED.findall(question[:MAX_QUESTION_CHARS]):
         one, other = (_best_named(side, table) for side in sides)
-        found |= one | other if one and other else set()
+        found |= one | other | _for_both(sides, table) if one and other else set()
     return [each for place, each in enumerate(table) if place in found]
+
+
+def _for_both(sides: Sequence[str], table: Sequence[Candidate]) -> set[int]:
+    """The places of the rows that have a word of each side that the other does not have."""
+    one, other = map(stems_of, sides)
+    texts = [stems_of(each.text) for each in table]
+    return {place for place, text in enumerate(texts) if text & (one - other) and text & (other - one)}
 
 
 def _best_named(side: str, table: Sequence[Candidate]) -> set[int]:
@@ -154,7 +168,7 @@ def implied_price_words(row: Candidate, asked: Set[str]) -> Set[str]:
     statement, price_words = row.statement, asked & PRICE_WORDS
     if not (statement.is_row and row.meant and price_words):
         return frozenset()
-    has_price = MONEY.search(f"{statement.whole} {row.evidence.passage.heading}")
+    has_price = has_money(row)
     return price_words if has_price and asked.isdisjoint(stems_of(statement.row or row.text)) else frozenset()
 
 
@@ -182,10 +196,10 @@ def _beginning_alike(best: Candidate, rows: Sequence[Candidate]) -> list[Candida
 
 
 def _whole_table(best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
-    """All rows of the table, if the best one is meant only by its place and another one answers as well."""
+    """All rows of the table, if the best one is meant only by its place and another one answers too."""
     table = [each for each in rows if best.by_place and each.said == best.said]
-    alike = [each for each in table if each.score >= max(ANSWER_SCORE, best.score - MAX_GAP)]
-    return [each for each in table if _not_rejected(each)] if len(alike) > 1 else []
+    answering = [each for each in table if each.score >= ANSWER_SCORE]
+    return [each for each in table if _not_rejected(each)] if len(answering) > 1 else []
 
 
 def _not_rejected(row: Candidate) -> bool:
