@@ -68,6 +68,7 @@ LAYERS: dict[str, set[str]] = {
         "guard",
         "tools.function",
         "turn.examine",
+        "turn.generate",
         "turn.retrieve",
         "turn.run",
     },

@@ -14,6 +14,7 @@ import pytest
 
 import turnwise
 from turnwise.errors import ConfigError, LibraryError, ModelUnavailable
+from turnwise.server.library import describe_library
 from turnwise.types import Message, Passage, Prompt
 
 HERON = "# Grey heron\n\nThe grey heron is a tall wading bird. It builds its nest in tall trees near water.\n"
@@ -227,3 +228,11 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, given: dict[str, Any], sai
     assert said in str(raised.value)
     assert raised.value.hint
     assert not (tmp_path / "library").exists()
+
+
+def test_nobody_is_told_that_nothing_leaves_the_machine_while_a_model_of_ones_own_answers(tmp_path: Path) -> None:
+    with turnwise.open(tmp_path / "library") as engine:
+        assert describe_library(engine)["offline"]
+    with turnwise.open(tmp_path / "library", model=Parrot()) as engine:
+        described = describe_library(engine)
+        assert (described["offline"], described["model"]) == (False, "parrot")

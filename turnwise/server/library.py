@@ -49,7 +49,7 @@ def describe_library(engine: Engine, reach: Reach | None = None) -> dict[str, An
         "passages": counts.passages,
         "pending": counts.passages - counts.vectors,
         "model": engine.model_name,
-        "offline": not engine.settings.endpoint,
+        "offline": engine.offline,
         "local": engine.settings.local,
         "host": urlsplit(engine.settings.endpoint).netloc.rpartition("@")[2],
     }

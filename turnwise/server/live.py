@@ -260,7 +260,7 @@ class Live:
         self._valid = valid
         self._observed = observed
         self._seats = Seats(settings.turns_at_once or 2 * (os.cpu_count() or 1))
-        self._generates_elsewhere = bool(settings.endpoint)
+        self._generates_elsewhere = not engine.offline
         self._resume = settings.resume_seconds
         self._running: set[Stream] = set()
         self._streams: dict[str, Stream] = {}  # those that can be read again, by id
