@@ -23,7 +23,7 @@ from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
 from turnwise.turn.examine import analyze, messages_sent_in, plan
-from turnwise.turn.generate import quotes
+from turnwise.turn.generate import only_quotes
 from turnwise.turn.retrieve import find
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import (
@@ -128,7 +128,7 @@ class Engine:
     @property
     def offline(self) -> bool:
         """Whether answers are made on this machine. A model of your own may send what it is shown anywhere."""
-        return not self.settings.endpoint and (self.settings.local or all(map(quotes, self.models)))
+        return not self.settings.endpoint and (self.settings.local or all(map(only_quotes, self.models)))
 
     @property
     def embedder_name(self) -> str:
