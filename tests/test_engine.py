@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import asdict
@@ -20,6 +23,7 @@ from turnwise.errors import (
     ConversationNotFound,
     EmptyMessage,
     InputError,
+    LibraryError,
     MessageBlocked,
     TooManyRequests,
 )
@@ -320,3 +324,40 @@ def test_closing_lets_go_of_those_who_wait(tmp_path: Path) -> None:
         engine.close()
         with pytest.raises(CancelledError):
             waiting.result(60)
+
+
+def test_a_failed_turn_can_be_copied_and_pickled(sample_engine: Engine) -> None:
+    with pytest.raises(EmptyMessage) as caught:
+        sample_engine.chat().ask("")
+    for again in (copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):
+        assert isinstance(again, TurnFailed)
+        assert isinstance(again, EmptyMessage)
+        assert again.to_dict() == caught.value.to_dict()
+
+
+def test_a_closed_engine_says_so(tmp_path: Path) -> None:
+    engine = turnwise.open(tmp_path / "library")
+    engine.close()
+    with pytest.raises(LibraryError, match="The library is closed"):
+        engine.chat().ask("What is BERT?")
+
+
+def test_closing_waits_for_what_a_stopped_turn_still_writes(tmp_path: Path) -> None:
+    begun, written = threading.Event(), threading.Event()
+
+    def write() -> None:
+        begun.set()
+        time.sleep(0.3)
+        written.set()
+
+    async def work() -> None:
+        await asyncio.shield(asyncio.to_thread(write))
+
+    engine = turnwise.open(tmp_path / "library")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(engine.run, work())
+        assert begun.wait(60)
+        engine.close()
+        assert written.is_set()
+        with pytest.raises(CancelledError):
+            waiting.result()

@@ -236,3 +236,55 @@ def test_nobody_is_told_that_nothing_leaves_the_machine_while_a_model_of_ones_ow
     with turnwise.open(tmp_path / "library", model=Parrot()) as engine:
         described = describe_library(engine)
         assert (described["offline"], described["model"]) == (False, "parrot")
+
+
+def test_a_model_of_ones_own_that_breaks_makes_room_for_the_documents(tmp_path: Path, birds: Path) -> None:
+    class Broken:
+        name = "broken"
+
+        async def stream(self, prompt: Prompt) -> AsyncIterator[str]:  # noqa: ARG002
+            raise ConnectionError("no route")
+            yield ""
+
+    with turnwise.open(tmp_path / "library", model=Broken()) as engine:
+        engine.add(birds)
+        reply = engine.chat().ask("Where does the grey heron build its nest?")
+        assert "tall trees near water" in reply.text
+        assert reply.notice.startswith("broken broke (ConnectionError).")
+
+
+def test_a_stream_that_is_no_generator_is_closed_too(tmp_path: Path, birds: Path) -> None:
+    class Stream:
+        closed = False
+
+        def __aiter__(self) -> Stream:
+            return self
+
+        async def __anext__(self) -> str:
+            return "On and on. "
+
+        async def aclose(self) -> None:
+            self.closed = True
+
+    class Endless:
+        name = "endless"
+
+        def __init__(self) -> None:
+            self.made = Stream()
+
+        def stream(self, prompt: Prompt) -> Stream:  # noqa: ARG002
+            return self.made
+
+    model = Endless()
+    with turnwise.open(tmp_path / "library", model=model) as engine:
+        engine.add(birds)
+
+        async def leave() -> None:
+            turn = engine.chat().stream("Where does the grey heron build its nest?")
+            async for event in turn:
+                if isinstance(event, turnwise.Delta):
+                    break
+            await turn.aclose()
+
+        asyncio.run(leave())
+        assert model.made.closed

@@ -7,6 +7,7 @@ import dataclasses
 import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from turnwise.dialogue.profile import Profile
 from turnwise.documents import ingest
 from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
-from turnwise.errors import MessageBlocked, ToolError, TurnwiseError
+from turnwise.errors import LibraryError, MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
 from turnwise.guard.shape import check_filter
 from turnwise.tools.function import as_tool
@@ -78,6 +79,9 @@ class TurnFailed(TurnwiseError):
         self.failed = failed
         self.__cause__ = failed.cause
 
+    def __reduce__(self) -> tuple[type[TurnFailed], tuple[Failed]]:
+        return TurnFailed, (self.failed,)
+
     @property
     def code(self) -> str:
         return str(self.failed.error["code"])
@@ -102,6 +106,7 @@ class Engine:
         self._parts = parts
         self._data = data
         self._background: _Loop | None = None
+        self._closed = False
         self._lock = threading.Lock()
 
     @property
@@ -420,10 +425,17 @@ class Engine:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for async work from plain code, even while a loop is running (as in a notebook)."""
         with self._lock:
+            if self._closed:
+                work.close()
+                raise LibraryError("The library is closed.", "Open it again: turnwise.open(...).")
             if self._background is None:
                 self._background = _Loop()
-            background = self._background
-        return background.wait(work)
+            running = self._background.start(work)
+        try:
+            return running.result()
+        except BaseException:  # such as Ctrl-C: nobody waits for the work any more
+            running.cancel()
+            raise
 
     def keeping(self, store: ConversationStore) -> Engine:
         """The same library and models, with conversations kept elsewhere. Close this engine, not that one."""
@@ -432,7 +444,7 @@ class Engine:
     def close(self) -> None:
         """Stop what is running and close the library. Closing again does nothing."""
         with self._lock:
-            background, self._background = self._background, None
+            background, self._background, self._closed = self._background, None, True
         if background is not None:
             background.stop()
         self.index.close()
@@ -480,16 +492,12 @@ class _Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="turnwise", daemon=True)
         self._thread.start()
 
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # such as Ctrl-C: nobody waits for the work any more
-            future.cancel()
-            raise
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
-        self.wait(self._end())
+        """Cancel what is running and wait until it has ended, with what it still writes down."""
+        self.start(self._end()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -500,3 +508,4 @@ class _Loop:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         await self._loop.shutdown_asyncgens()
+        await self._loop.shutdown_default_executor()

@@ -16,6 +16,7 @@ from turnwise.dialogue.language import CODES
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.extractive.asking import defined_topic
 from turnwise.extractive.choosing import candidates
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
 from turnwise.extractive.statements import Candidate, statements
 from turnwise.text import content_stems
@@ -842,3 +843,34 @@ def test_rows_alike_under_different_headings_are_both_kept() -> None:
         "Prices of the pool:",
         "Prices of the sauna:",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "price"),
+    [
+        ("It was built in 1934.", False),
+        ("A berth for one night is 450 crowns.", True),
+        ("It costs £1990.", True),
+        ("The fee is 1500 euros.", True),
+        ("Entry is free.", True),
+    ],
+)
+def test_a_year_is_no_price(sentence: str, price: bool) -> None:
+    (pattern,) = answer_patterns("What does a berth cost for one night?", QUANTITIES)
+    assert bool(pattern.search(sentence)) == price
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("Who pays for broken windows?", "The tenant pays for broken windows."),
+        ("How long does the battery take to charge?", "The battery takes three hours to charge."),
+        ("What does a berth cost for one night?", "A berth for one night is 450 crowns."),
+    ],
+)
+def test_what_is_asked_a_second_time_is_answered_again(
+    answerer: ExtractiveAnswerer, question: str, sentence: str
+) -> None:
+    assert answerer.answer(prompt(question, sentence)) == f"{sentence} [1]"
+    told = (f"{sentence} [1]", "Dogs are not allowed. [2]")
+    assert answerer.answer(prompt(question, sentence, said=told)) == f"As I said: {sentence} [1]"

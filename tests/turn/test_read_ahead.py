@@ -14,6 +14,7 @@ from talking import answered, said
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.errors import LibraryError
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.turn.run import READ_AHEAD_POOL, Parts
 from turnwise.turn.understand import Senses
@@ -93,3 +94,13 @@ def test_a_turn_is_read_ahead_though_its_library_is_closed(
     READ_AHEAD_POOL.submit(lambda: None).result()
     assert tracker.folded == folded + 2
     assert not caplog.records
+
+
+def test_a_turn_is_answered_where_the_terms_of_the_library_cannot_be_read(
+    make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(_: Senses) -> Senses:
+        raise LibraryError("The connection was lost.")
+
+    monkeypatch.setattr(Senses, "detached", lost)
+    assert "BERT" in answered(TurnRequest("What is BERT?"), make_parts(extractive)).text

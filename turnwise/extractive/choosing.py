@@ -10,11 +10,9 @@ from turnwise.dialogue.wishes import SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, defined_topic, prefers, wants_only_more
 from turnwise.extractive.kinds import (
     PREFERRED_KINDS,
-    PRICE_WORDS,
     QUANTITIES,
     answer_patterns,
     gives,
-    has_money,
     without_measures,
 )
 from turnwise.extractive.scoring import GIVES_EXAMPLE, RANK_PENALTY, REPEATED_PENALTY, defines, is_asked_above
@@ -147,11 +145,9 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
 
 
 def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
-    """What was said before and may be said again: it is about what this message asks, not just the conversation. If
-    that is a price, a number alone is none: "It was built in 1934."."""
-    asked = asked_stems(prompt.question)
-    said = [each for each in good if each.said and (not asked & PRICE_WORDS or has_money(each))]
-    asked_now = without_measures(asked)
+    """What was said before and may be said again: it is about what this message asks, not just the conversation."""
+    asked_now = without_measures(asked_stems(prompt.question))
+    said = [each for each in good if each.said]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
 
 

@@ -13,11 +13,15 @@ from turnwise.text import content_stems, words
 
 MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
 
-_AMOUNT = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
+_CURRENCY = r"[$€£¥₹]|euros?\b|dollars?\b|pounds?\b|francs?\b|crowns?\b|krone[nr]?\b|eur\b|usd\b|gbp\b|chf\b"
+_SPELLED_AMOUNT = (
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
     r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
-    r"annual\w*|hourly)\b",
-    re.I,
+    r"annual\w*|hourly)\b"
+)
+_AMOUNT = re.compile(rf"\d|{_SPELLED_AMOUNT}", re.I)
+_PRICE = re.compile(  # a number that is not just a year, such as 1934
+    rf"(?<=[$€£¥₹])\d|(?<=[$€£¥₹] )\d|\b(?!(?:1[5-9]|20)\d\d\b(?! ?(?:{_CURRENCY})))\d|{_SPELLED_AMOUNT}", re.I
 )
 _MOMENT = (
     r"\b(?:january|february|march|april|(?-i:May)|june|july|august|september|october|november|december|weekends?|"
@@ -62,7 +66,7 @@ QUANTITIES = (
             r"|^(?:(?!what|who|why|explain|define|describe|tell|is|are)[\w-]+ ){0,2}(?:price|cost|fee|fare)s?\W*$",
             re.I,
         ),
-        _AMOUNT,
+        _PRICE,
     ),
     (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
     (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),

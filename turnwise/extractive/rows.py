@@ -144,13 +144,19 @@ def _joined(question: str, table: Sequence[Candidate]) -> list[Candidate]:
     found: set[int] = set()
     for sides in _JOINED.findall(question[:MAX_QUESTION_CHARS]):
         one, other = (_best_named(side, table) for side in sides)
-        found |= one | other | _for_both(sides, table) if one and other else set()
+        if one and other:
+            found |= one | other | _for_both(_names(one, sides[0], table), _names(other, sides[1], table), table)
     return [each for place, each in enumerate(table) if place in found]
 
 
-def _for_both(sides: Sequence[str], table: Sequence[Candidate]) -> set[int]:
+def _names(places: Set[int], side: str, table: Sequence[Candidate]) -> frozenset[str]:
+    """The words of a side that name these rows."""
+    named = frozenset().union(*(stems_of(table[place].statement.name) for place in places))
+    return named & stems_of(side) - MEASURE_WORDS
+
+
+def _for_both(one: Set[str], other: Set[str], table: Sequence[Candidate]) -> set[int]:
     """The places of the rows that have a word of each side that the other does not have."""
-    one, other = map(stems_of, sides)
     texts = [stems_of(each.text) for each in table]
     return {place for place, text in enumerate(texts) if text & (one - other) and text & (other - one)}
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from turnwise.dialogue.opening import Opening
-from turnwise.errors import ModelError, ModelGarbled
+from turnwise.errors import ModelError, ModelGarbled, ModelUnavailable
 from turnwise.text import CITATION
 from turnwise.types import ChatModel, Cut, Prompt, QueryPlan
 
@@ -60,9 +60,12 @@ class Speech:
                 if not spoke:
                     raise ModelGarbled(f"{model.name} sent an empty answer.", "Ask again, or try another model.")
                 return
-            except ModelError as error:
+            except Exception as error:
                 if spoke or model is self._models[-1]:
                     raise
+                if not isinstance(error, ModelError):  # a model of the user's own may raise anything
+                    log.exception("%s broke", model.name)
+                    error = ModelUnavailable(f"{model.name} broke ({type(error).__name__}).", "See the log.")
                 log.warning("%s did not answer: %s", model.name, error)
                 self._failures.append(error)
 
@@ -126,5 +129,5 @@ async def _closing(pieces: AsyncIterator[str]) -> AsyncIterator[AsyncIterator[st
     try:
         yield pieces
     finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()
+        if close := getattr(pieces, "aclose", None):
+            await close()

@@ -117,25 +117,23 @@ class Memory:
     async def complete(self, reply: Reply) -> None:
         """Close the turn with its answer. Raises ConversationError if its conversation was deleted in the meantime."""
         if self._open and self.conversation_id is not None:
-            try:
-                await asyncio.to_thread(
-                    self._store.finish,
-                    self.conversation_id,
-                    self.number,
-                    Ending(
-                        "answered",
-                        reply.text,
-                        reply.sources,
-                        {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")},
-                        shown=self.shown,
-                        note=self.note,
-                        facts=_facts(counting.of_reply, reply, self._said),
-                    ),
-                )
-            except ConversationError:
-                self._open = False  # there is nothing left to close
-                raise
-            self._open = False
+            await asyncio.shield(asyncio.to_thread(self._complete, self.conversation_id, reply))
+
+    def _complete(self, conversation_id: str, reply: Reply) -> None:
+        with self._lock:
+            if not self._open:
+                return
+            self._open = False  # whoever abandons the turn from now on leaves it answered
+        record = {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")}
+        facts = _facts(counting.of_reply, reply, self._said)
+        ending = Ending("answered", reply.text, reply.sources, record, shown=self.shown, note=self.note, facts=facts)
+        try:
+            self._store.finish(conversation_id, self.number, ending)
+        except ConversationError:  # there is nothing left to close
+            raise
+        except BaseException:
+            self._open = True  # it ends as failed
+            raise
 
     async def fail(self, error: TurnwiseError, text: str, blocked: bool, trace: Trace = ()) -> None:
         """Close a turn that ended in an error, with what its stages had decided by then."""

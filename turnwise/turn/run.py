@@ -246,7 +246,7 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
             suggestions=tuple(question for question, result in tried.items() if result == ANSWERED),
             notice=" ".join(filter(None, notices)),
         )
-        detached = await asyncio.to_thread(senses.detached) if settings.follow_up and not request.crowded() else None
+        detached = await _detached(senses) if settings.follow_up and not request.crowded() else None
         await memory.complete(reply)
         if detached is not None:
             _read_ahead((*history, Message("user", message), Message("assistant", text)), detached, profile)
@@ -261,6 +261,15 @@ async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenera
         yield Failed(broken.to_dict(), broken.status, trace.all()).caused_by(error)
     finally:
         await memory.abandon(text)
+
+
+async def _detached(senses: Senses) -> Senses | None:
+    """What a finished turn is read ahead with; None if that cannot be had: the answer does not depend on it."""
+    try:
+        return await asyncio.to_thread(senses.detached)
+    except Exception:
+        log.warning("a turn could not be read ahead of the next", exc_info=True)
+        return None
 
 
 def _read_ahead(history: Sequence[Message], senses: Senses, profile: Profile) -> None:
