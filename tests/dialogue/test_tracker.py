@@ -109,7 +109,7 @@ def test_a_first_message_names_a_noun_or_nothing(message: str, topic: str) -> No
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        ("Give me that as a list", "There is no answer to re-form yet. Ask something first."),
+        ("Give me that as a list", "There is no answer to rewrite yet. Ask something first."),
         ("hello", "Hello. Ask me anything about the documents in this library."),
         ("How tall is it?", "I could not find an answer to that in the documents."),
     ],

@@ -38,7 +38,7 @@ def test_what_we_do_not_know_and_our_courtesies_are_not_what_was_said() -> None:
         "Who built the quay, and when?",
         "Ada Lind built the quay. [1]\n\nI don’t know: the documents do not answer “when?”. The nearest is Harbour.",
         "thanks",
-        "You’re welcome. Ask on whenever you like.",
+        "You’re welcome. Ask me anything else whenever you like.",
     )
     seen = window("and the bridge?", history)
     assert [each.content.strip() for each in seen] == [

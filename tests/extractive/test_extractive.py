@@ -514,7 +514,7 @@ def test_another_example_is_another_or_said_to_be_missing(answerer: ExtractiveAn
 )
 def test_what_was_no_answer_is_not_given_another_form(answerer: ExtractiveAnswerer, last: str) -> None:
     asked = dataclasses.replace(prompt("as a list", said=(last,)), form="list")
-    assert answerer.answer(asked) == "There is no answer to re-form yet. Ask something first."
+    assert answerer.answer(asked) == "There is no answer to rewrite yet. Ask something first."
 
 
 # --- headings, rows and lines -------------------------------------------------------------------------------------

@@ -271,7 +271,7 @@ def test_a_list_of_that_is_the_last_answer_with_its_citations_and_no_model_is_as
     assert talk.told[LISTED] == []
     assert talk.stage(LISTED, "retrieve").details["searches"] == []
     if talk.name in BREAKING:
-        assert talk.text(LISTED) == "There is no answer to re-form yet. Ask something first."
+        assert talk.text(LISTED) == "There is no answer to rewrite yet. Ask something first."
         return
     assert all(line.startswith("- ") for line in talk.text(LISTED).split("\n"))
     assert talk.stage(LISTED, "generate").decision == "extractive"

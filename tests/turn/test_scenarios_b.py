@@ -141,7 +141,7 @@ def test_b4_an_answer_that_says_nothing_is_no_topic(sample_engine: Engine) -> No
 
 
 def test_b4_what_the_assistant_says_of_itself_is_no_topic(talk: Talk) -> None:
-    """ "There is no answer to re-form yet." is not about anything."""
+    """ "There is no answer to rewrite yet." is not about anything."""
     assert talk("Give me that as a list", "What is BERT?")[-1].state.topics == ("BERT",)
     assert talk("thanks!", "What is BERT?")[-1].state.topics == ("BERT",)
     assert talk("How tall is Mount Everest?", "What is BERT?")[-1].state.topics[-1] == "BERT"

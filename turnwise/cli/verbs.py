@@ -194,7 +194,7 @@ def _print_sources(action: str, sources: Sequence[str]) -> None:
 def _print_report(report: AddReport) -> None:
     say(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
-        f" ({report.passages:,} new passages)."
+        f" ({report.passages:,} new passage{'' if report.passages == 1 else 's'})."
     )
     if len(report.skipped) > MAX_LISTED:
         kinds = Counter(os.path.splitext(path)[1].lower() or "no extension" for path in report.skipped)

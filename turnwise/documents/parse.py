@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 
 from turnwise.documents.blocks import Block, Builder, Parsed
@@ -33,8 +33,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 MAX_FILE_BYTES = 256 * 1024 * 1024
+MAX_TITLE_LINES, MAX_TITLE_CHARS = 4, 60  # at the top of a plain text
 HEADING_LOOKAHEAD_LINES = 10  # in plain text, to decide whether the line above them is a heading
-VERSION = 7  # of the readers: adding a document again re-reads it if an older version read it
+VERSION = 8  # of the readers: adding a document again re-reads it if an older version read it
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE_PYTHON = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in linear time
@@ -211,6 +212,10 @@ def _read_text(text: str, builder: Builder) -> str:
 
     An underlined line is a heading, and so is a short one without end punctuation above sentences."""
     paragraphs = _PARAGRAPH_END.split(text)
+    if title := _title_page(paragraphs):
+        lines = paragraphs.pop(0).strip().splitlines()
+        builder.heading(1, title)
+        builder.block("\n".join(lines[title.count(" – ") + 1 :]))
     for paragraph, after in zip_longest(paragraphs, paragraphs[1:], fillvalue=""):
         underlined = _UNDERLINED.match(paragraph)
         if underlined:
@@ -232,6 +237,16 @@ def _read_text(text: str, builder: Builder) -> str:
                 kept.append(line)
         builder.block("\n".join(kept))
     return builder.main_heading
+
+
+def _title_page(paragraphs: Sequence[str]) -> str:
+    """The title of a plain text that begins with a few short lines and nothing else, such as the name of a firm, of the
+    document, and a date: the first two that could be headings. "" if it does not begin so."""
+    lines = [line.strip() for line in paragraphs[0].strip().splitlines()]
+    short = all(len(line) <= MAX_TITLE_CHARS and not _SENTENCE_ENDS.search(line) for line in lines)
+    if not short or not 1 < len(lines) <= MAX_TITLE_LINES or len(paragraphs) < 2:
+        return ""
+    return " – ".join(takewhile(_TITLE.fullmatch, lines[:2]))
 
 
 def _is_heading(line: str, below: Sequence[str]) -> bool:

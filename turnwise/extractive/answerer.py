@@ -46,6 +46,8 @@ class ExtractiveAnswerer:
             several = sentences(question)
             for each in several if not answered and len(several) > 1 else ():
                 answered = self._add_answer(each, pool, prompt, parts) or answered
+            if not answered and prompt.sides and len(prompt.asked) == 1:  # no sentence tells the difference
+                answered = self._add_answer(" vs ".join(prompt.sides), pool, prompt, parts)
             if not answered:
                 unanswered.append(question)
         parts += [dont_know(question, prompt) for question in unanswered[:2]]

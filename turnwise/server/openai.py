@@ -113,7 +113,12 @@ class CompletionBody(BaseModel):
         self._refuse()
         sent = [(message, each) for each in self.messages if (message := each.to_message())]
         if not sent or sent[-1][0].role != "user":
-            raise BadRequest("The last of 'messages' must be from the user.", "Put the question last.")
+            said = (
+                "from the user, and not empty"
+                if self.messages and self.messages[-1].role == "user"
+                else "from the user"
+            )
+            raise BadRequest(f"The last of 'messages' must be {said}.", "Put the question last.")
         *history, last = (message for message, _ in sent)
         query, where = self.condensed_query or None, self.filter.to_filter()
         images = read_images(sent[-1][1].images)  # those of earlier messages were seen with them

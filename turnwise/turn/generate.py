@@ -105,7 +105,8 @@ class Speech:
         if not self._failures:
             return ""
         first = self._failures[0]
-        return f"{first} This answer is made of sentences from the documents instead. {first.hint}"
+        said = f"{str(first).rstrip('. ')}. This answer is made of sentences from the documents instead. {first.hint}"
+        return said.rstrip()
 
 
 async def _without_preamble(pieces: AsyncIterator[str], name: str) -> AsyncIterator[str]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from turnwise.config import Settings
+from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.proposing import MAX_REPLY_CHARS, Refused, may_need_steps, parse_plan
 from turnwise.dialogue.questions import group_parts, listed_parts, sentence_parts
 from turnwise.dialogue.rewriting import build_request
@@ -197,7 +198,7 @@ async def _read_with(tool: Tool, question: str, history: Sequence[Message]) -> s
     """The input that a tool makes of a question; empty if the question is not for it, or it fails or takes too long."""
     try:
         async with asyncio.timeout(READ_TIMEOUT_SECONDS):
-            return await tool.read(question, history)
+            return await tool.read(question, _with_answers(history))
     except TimeoutError:
         log.warning("%s did not say in %g seconds whether a question is for it", tool.name, READ_TIMEOUT_SECONDS)
     except Exception:
@@ -207,6 +208,13 @@ async def _read_with(tool: Tool, question: str, history: Sequence[Message]) -> s
 
 def _with_refusal(analysis: QueryAnalysis, why: str) -> QueryAnalysis:
     return replace(analysis, reasoning=f"{analysis.reasoning}; the language model’s plan was refused: {why}")
+
+
+def _with_answers(history: Sequence[Message]) -> Sequence[Message]:
+    """What a tool may read of a history: nothing if the last answer was "I don't know", which names a document and
+    repeats the question, and whose numbers nobody means by "that"."""
+    last = next((each for each in reversed(history) if each.role == "assistant"), None)
+    return () if last is not None and abstains(last.content) else history
 
 
 def _instructions(tools: Sequence[Tool]) -> str:

@@ -21,6 +21,11 @@ class Filter:
     since: str = ""
     until: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("collections", "tags"):  # a list, or a single name, is taken as what it means
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+
     def __bool__(self) -> bool:
         return self != EVERYTHING
 
