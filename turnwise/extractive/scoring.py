@@ -28,8 +28,8 @@ from turnwise.types import ConversationState, Judge, Prompt
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
 NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
-JUDGED_FIRST = 10  # sentences that the judge reads, those with the most words of the question first
-MAX_JUDGED = 16  # sentences, if none of the first ones answers
+JUDGED_FIRST = 6  # sentences that the judge reads, those with the most words of the question first
+MAX_JUDGED = 10  # sentences, if none of the first ones answers
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
