@@ -140,7 +140,7 @@ def _with_phrase(correction: _Correction) -> Condensed | None:
         return None
     if correction.before and points_back(last):
         last = by_rules(last, correction.before, correction.follow_up).query
-    reason = f"asks the last question again, “{phrase}”"
+    reason = f"it asks the last question again, “{phrase}”"
     return Condensed(with_adverbial(last, phrase), correction.terms(last), "rules", reason)
 
 
@@ -155,7 +155,7 @@ def _of_another_kind(correction: _Correction) -> Condensed | None:
     query = last[: other.start()] + kind + last[other.end() :] if other else _with_aside(last, kind)
     left_out = {stem(word) for word in (kind, *((other[0],) if other else ()))}
     terms = (*_terms(kind, 0.9), *_terms(last, 0.6, left_out))
-    return Condensed(query, terms, "rules", f"asks the last question again, about what is “{kind}”")
+    return Condensed(query, terms, "rules", f"it asks the last question again, about what is “{kind}”")
 
 
 def _with_words_replaced(correction: _Correction) -> Condensed | None:
@@ -164,7 +164,7 @@ def _with_words_replaced(correction: _Correction) -> Condensed | None:
     start, end = _replaced_span(correction)
     if start == end:
         return None
-    reason = f"asks the last question again, with “{correction.about}” in place of “{last[start:end]}”"
+    reason = f"it asks the last question again, with “{correction.about}” in place of “{last[start:end]}”"
     query = last[:start] + correction.about + last[end:]
     return Condensed(query, correction.terms(f"{last[:start]} {last[end:]}"), "rules", reason)
 
@@ -179,7 +179,7 @@ def _with_its_subject(correction: _Correction) -> Condensed | None:
         return None
     body = last.rstrip(" ?.!")
     query = f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else _with_aside(last, about)
-    reason = f"asks the last question again, about “{about}” instead of what it referred to"
+    reason = f"it asks the last question again, about “{about}” instead of what it referred to"
     return Condensed(query, correction.terms(last), "rules", reason)
 
 
@@ -191,7 +191,7 @@ def _with_an_object(correction: _Correction) -> Condensed | None:
     if not _can_rewrite(last) or not ends_with_verb or len(about.split()) > MAX_MEANT_WORDS:
         return None
     query = f"{body} {about}{last[len(body) :].strip()}"
-    return Condensed(query, correction.terms(last), "rules", f"asks the last question again, about “{about}”")
+    return Condensed(query, correction.terms(last), "rules", f"it asks the last question again, about “{about}”")
 
 
 def _with_words_aside(correction: _Correction) -> Condensed | None:
@@ -199,7 +199,7 @@ def _with_words_aside(correction: _Correction) -> Condensed | None:
     last, about = correction.last, correction.about
     if len(about.split()) > MAX_MEANT_WORDS or not _can_rewrite(last) or re.search(r"\b(?:and|or)\b", last):
         return None
-    reason = f"asks the last question again, with “{about}” in mind"
+    reason = f"it asks the last question again, with “{about}” in mind"
     return Condensed(_with_aside(last, about), correction.terms(last), "rules", reason)
 
 

@@ -94,8 +94,8 @@ class Access:
         """Raise ConfigError if anyone could come in from another machine, and nobody has said that they may."""
         if self.open and self.settings.access != "open" and not is_loopback(host):
             raise ConfigError(
-                f"Anyone who can reach {host} could read the library and its conversations, for there is no key yet.",
-                "Make one with `turnwise keys create NAME`, or let anyone in with `turnwise serve --open`.",
+                f"Anyone who can reach {host} could read the library and its conversations: there is no key yet.",
+                "Make one for this library (`turnwise keys create NAME`), or let anyone in (`turnwise serve --open`).",
             )
 
     async def caller(self, request: Request, secret: str, permission: Permission) -> Caller:
