@@ -47,8 +47,8 @@ class FoundPassage(BaseModel):
 
 
 class SearchResults(BaseModel):
-    passages: list[FoundPassage] = Field(description="The best first")
-    left_out: int = Field(description="Passages that were found but seem to instruct the assistant")
+    passages: list[FoundPassage] = Field(description="Best match first")
+    left_out: int = Field(description="Number of matches not shown because they seem to instruct the assistant")
 
 
 class CitedSource(BaseModel):
@@ -103,13 +103,13 @@ def _add_search(server: MCPServer, engine: Engine) -> None:
     @server.tool(title="Search the library", annotations=READS)
     async def search(
         query: Annotated[str, Field(description="What to look for, in words or as a question", **FILLED)],
-        k: Annotated[int, Field(ge=1, le=MAX_PASSAGES, description="Most passages")] = 6,
+        k: Annotated[int, Field(ge=1, le=MAX_PASSAGES, description="Maximum number of passages")] = 6,
         collection: Collection = "",
     ) -> Annotated[CallToolResult, SearchResults]:
         """Find passages of the user's documents by words and by meaning, the best first. No answer is made of them."""
         with _tool_errors():
             if not query.strip():
-                raise EmptyMessage("There is nothing to look for.", "Send words or a question.")
+                raise EmptyMessage("The query is empty.", "Send words or a question.")
             hits = await asyncio.to_thread(engine.search, query, k, _filter_for(collection))
             fine = [hit for hit in hits if not engine.is_suspect(hit.passage)]
         passages = [
@@ -168,7 +168,7 @@ def _add_list_documents(server: MCPServer, engine: Engine) -> None:
         collection: Collection = "",
         limit: Annotated[int, Field(ge=1, le=1000, description="Most documents")] = 100,
     ) -> Annotated[CallToolResult, Documents]:
-        """The documents of the library: what can be asked about."""
+        """List the documents in the library: what can be asked about."""
         with _tool_errors():
             found = await asyncio.to_thread(engine.index.find_documents, search, collection or None, "", limit)
             counts = await asyncio.to_thread(engine.index.counts)
@@ -183,7 +183,7 @@ def _add_list_documents(server: MCPServer, engine: Engine) -> None:
 
 
 def _add_passage(server: MCPServer, engine: Engine) -> None:
-    @server.resource("turnwise://passages/{passage_id}", title="A passage with what stands around it")
+    @server.resource("turnwise://passages/{passage_id}", title="A passage with the text around it")
     async def passage(passage_id: int) -> str:
         """The text around a passage that was found or cited."""
         try:
