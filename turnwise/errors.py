@@ -87,7 +87,7 @@ class MessageTooLong(InputError):
 
 
 class NotText(InputError):
-    """The message holds NUL bytes or lone surrogates."""
+    """The message is no string, or holds NUL bytes or lone surrogates."""
 
 
 class BadRequest(InputError):

@@ -95,6 +95,7 @@ def test_a_page_that_shows_an_answer_loads_nothing_and_links_to_nothing_unknown(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(parts, max_size=14))
+@example(["<", "www.evil.example", ":", ">"])
 def test_where_it_is_cut_makes_no_difference(pieces: list[str]) -> None:
     stream, whole = Redactor([RAIL], AnswerContext(seen=SeenText(SEEN))), released("".join(pieces))
     assert "".join(map(stream.feed, "".join(pieces))) + stream.feed("", True) == whole

@@ -26,7 +26,7 @@ _BEGUN = re.compile(r"(?:\\|!|(?<![^\W_])(?:h(?:t(?:t(?:p(?:s?(?::/?)?)?)?)?)?|w
 _NAME = re.compile(r"</?([a-z][a-z0-9-]{0,30})(?=[\s/>])", re.I)
 _NAME_BEGUN = re.compile(r"</?(?:[a-z][a-z0-9-]{0,30})?$", re.I)
 _AUTOLINK = re.compile(r"<([a-z][a-z0-9+.-]{1,31}:[^\s<>]*)>", re.I)
-_AUTOLINK_BEGUN = re.compile(r"<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*$", re.I)
+_AUTOLINK_BEGUN = re.compile(r"<[a-z][a-z0-9+.-]{0,31}(?::[^\s<>]*)?$", re.I)
 _ADDRESS = re.compile(r"[^\s<>\"'`\[\](){}|\\^“”‘’«»]*")
 _DEFINED = re.compile(r"\]:[ \t]{0,4}\n?[ \t]{0,4}(\S{1,2000})")
 _DEFINED_BEGUN = re.compile(r"\]:[ \t]{0,4}\n?[ \t]{0,4}\S{0,2000}$")

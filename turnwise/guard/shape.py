@@ -29,6 +29,8 @@ _INVISIBLE = {"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"}
 
 def check_shape(content: str, longest: int, what: str = "message") -> None:
     """Raise InputError if a text is too long, not text or empty. `what` names it in the error."""
+    if not isinstance(content, str):
+        raise NotText(f"A {what} is a string, not {type(content).__name__}.", "Send it as text.")
     if len(content) > longest:
         raise MessageTooLong(
             f"The {what} has {len(content):,} characters; at most {longest:,} are accepted.",

@@ -29,7 +29,7 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     check_request(request, parts.settings.max_message)
     store, name = store_for(request, parts.store), request.conversation_id
     stored = store.conversation(name, records=False) if name else None
-    past = Past.of(stored) if stored else Past(request.history, trusted=False)
+    past = Past.of(stored) if stored is not None else Past(request.history, trusted=False)
     received = judge_in_context(request, check, parts.guard, past)
     if received.verdict.blocked:
         why = received.verdict.why

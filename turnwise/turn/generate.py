@@ -63,10 +63,10 @@ class Speech:
             except Exception as error:
                 if spoke or model is self._models[-1]:
                     raise
-                if not isinstance(error, ModelError):  # a model of the user's own may raise anything
-                    log.exception("%s broke", model.name)
+                known = isinstance(error, ModelError)  # a model of the user's own may raise anything
+                log.warning("%s did not answer: %s", model.name, error, exc_info=not known)
+                if not isinstance(error, ModelError):
                     error = ModelUnavailable(f"{model.name} broke ({type(error).__name__}).", "See the log.")
-                log.warning("%s did not answer: %s", model.name, error)
                 self._failures.append(error)
 
     def _stream_from(self, model: ChatModel) -> AsyncIterator[str]:

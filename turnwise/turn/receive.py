@@ -66,8 +66,6 @@ class Received:
 async def receive(request: TurnRequest, parts: Parts, memory: Memory, label: Label) -> tuple[Received, Past]:
     """The message as the turn may read it, and what came before it. It is stored before it is judged in its
     conversation, so that a blocked one is on record too."""
-    if not isinstance(request.message, str):
-        raise InputError(f"A message is a string, not {type(request.message).__name__}.", "Send the question as text.")
     await admit(request, parts.limits)
     check = await asyncio.to_thread(parts.guard.open_input, request.message)
     check_request(request, parts.settings.max_message)
