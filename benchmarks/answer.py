@@ -18,6 +18,7 @@ from turnwise import FakeChat, Message, TurnRequest
 from turnwise.app import build_sample
 from turnwise.config import Settings
 from turnwise.extractive import ExtractiveAnswerer, choosing
+from turnwise.models.matcher import WordMatcher
 from turnwise.models.reranker import OnnxReranker
 from turnwise.turn.run import Parts, run_turn
 from turnwise.types import Prompt
@@ -27,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--questions", type=int, default=60)
     prompts = _prompts(parser.parse_args().questions)
-    answerer = ExtractiveAnswerer(OnnxReranker())
+    answerer = ExtractiveAnswerer(OnnxReranker(), WordMatcher())
     answerer.answer(prompts[0])  # loads the weights
     taken = []
     for prompt in prompts[1:]:

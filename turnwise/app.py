@@ -27,6 +27,7 @@ from turnwise.models.condenser import OnnxCondenser
 from turnwise.models.embedder import CheckedEmbedder, OnnxEmbedder, QuickEmbedder
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.local import MAX_ANSWER_TOKENS, WINDOW_TOKENS, LocalChat
+from turnwise.models.matcher import WordMatcher
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.models.vocabulary import is_english
@@ -113,7 +114,8 @@ def engine_over(
     """An engine over an index and a store that are open."""
     data = data or DatabaseTool()
     ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
-    extractive = ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads))  # weights are read once for both
+    judge = ours or OnnxReranker(threads=settings.threads)  # weights are read once for both
+    extractive = ExtractiveAnswerer(judge, WordMatcher())
     models = (*models, extractive) if models else chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,

@@ -269,11 +269,11 @@ def test_more_sentences_are_read_where_none_of_the_first_answers() -> None:
             return [6.0 if "goose" in each.text else -6.0 for each in sentences]
 
     judge = Reader()
-    decoys = " ".join(f"Which bird flies over pass {number} is not known here." for number in range(8))
+    decoys = " ".join(f"Which bird flies over pass {number} is not known here." for number in range(7))
     asked = "Which bird flies over the pass?"
     assert ExtractiveAnswerer(judge).answer(prompt(asked, f"{decoys} A goose was seen.")) == "A goose was seen. [1]"
     ExtractiveAnswerer(judge).answer(prompt(asked, f"Which goose bird flies over the pass is known. {decoys}"))
-    assert read == [6, 3, 6]
+    assert read == [5, 3, 5]
 
 
 def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer) -> None:

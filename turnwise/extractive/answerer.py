@@ -13,20 +13,22 @@ from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
 from turnwise.extractive.writing import dont_know, in_preferred_form, quote, tool_results, write
 from turnwise.text import sentences
-from turnwise.types import Evidence, Hit, Judge, Prompt
+from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
 
 
 class ExtractiveAnswerer:
     """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer.
 
-    The judge reads a question and a sentence together and says how likely one answers the other (log-odds).
+    The judge reads a question and a sentence together and says how likely one answers the other (log-odds). It reads
+    the sentences that match the question best, by its words alone or as the matcher says.
     """
 
     name = "extractive"
     quotes = True
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, matcher: Matcher | None = None) -> None:
         self._judge = judge
+        self._matcher = matcher
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         text = await asyncio.to_thread(self.answer, prompt)
@@ -75,5 +77,6 @@ class ExtractiveAnswerer:
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question, best first."""
-        score(subject_of(question, prompt) if wants_only_more(prompt) else question, pool, prompt, self._judge)
+        asked = subject_of(question, prompt) if wants_only_more(prompt) else question
+        score(asked, pool, prompt, self._judge, self._matcher)
         return choose(question, pool, prompt)

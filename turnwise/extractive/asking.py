@@ -24,6 +24,7 @@ ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything i
     r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
     re.I,
 )
+_WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
@@ -42,6 +43,12 @@ def wants_only_more(prompt: Prompt) -> bool:
     if prompt.language == "en" or prompt.language not in CODES:
         return bool(_MORE.search(prompt.question)) and not any(map(is_specific, words(prompt.question)))
     return wants_more(prompt.question, prompt.language)
+
+
+def wants_several(prompt: Prompt) -> bool:
+    """Whether one sentence that answers is not enough: for a comparison, for more, and for all about a subject."""
+    about = _WHAT_ABOUT.search(prompt.question) or ALL_ABOUT.search(prompt.question)
+    return bool(prompt.sides or about) or wants_only_more(prompt)
 
 
 def subject_of(question: str, prompt: Prompt) -> str:

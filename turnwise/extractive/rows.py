@@ -82,7 +82,7 @@ def _distinguish(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], qu
     """Mark the rows that are meant only by their place: whatever they have of the question, all rows of their table
     have. Unless several rows are asked for, drop a row if the name of another has all its words of the question and
     more: "vaccinate a dog" does not mean the cat, and "and a cat?" after it does not mean the dog."""
-    for table in _tables(rows):
+    for table in by_table(rows):
         own = [stems_of(each.text) & asked for each in table]
         shared = frozenset.intersection(*own) if len(own) > 1 else frozenset()
         for each, said in zip(table, own, strict=True):
@@ -96,7 +96,7 @@ def _distinguish(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], qu
 def _prefer_spelled(lines: Sequence[Candidate], asked: Set[str], question: str) -> None:
     """If the question has the whole name of a row or item, drop those that name less of the question, or that name the
     same and begin alike: "a child under 5" is not a "child aged 5 to 17"."""
-    for table in _tables(lines):
+    for table in by_table(lines):
         names = {id(each): stems_of(each.statement.name) & asked for each in table}
         spelled = [each for each in table if names[id(each)] and _spells(question, each)]
         for each in table:
@@ -110,14 +110,14 @@ def _prefer_spelled(lines: Sequence[Candidate], asked: Set[str], question: str) 
 
 def _prefer_just_said(rows: Sequence[Candidate], typed: Set[str]) -> None:
     """After "the full one", "how long does it take?" does not mean a row that begins alike and was not just quoted."""
-    for table in _tables(rows):
+    for table in by_table(rows):
         firsts = {_first_word(each) for each in table if each.just_said}
         for each in table:
             kept = each.just_said or _first_word(each) not in firsts or typed & stems_of(each.statement.name)
             each.meant = each.meant and bool(kept)
 
 
-def _tables(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:
+def by_table(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:
     """The rows or items under the same heading of a passage."""
     tables: dict[tuple[int, str], list[Candidate]] = {}
     for each in rows:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic
+from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic, wants_several
 from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives, is_about_another
-from turnwise.extractive.rows import implied_price_words, mark_rows
+from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
     LEADING_PRONOUN,
@@ -23,13 +23,14 @@ from turnwise.extractive.statements import (
     stems_with_headings,
 )
 from turnwise.text import asks, content_stems
-from turnwise.types import ConversationState, Judge, Prompt
+from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
 NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
-JUDGED_FIRST = 6  # sentences that the judge reads, those with the most words of the question first
-MAX_JUDGED = 10  # sentences, if none of the first ones answers
+JUDGED_FIRST = 5  # sentences that the judge reads, those that match the question best
+MAX_JUDGED = 8  # sentences, if none of the first ones answers
+MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
@@ -41,7 +42,7 @@ _PARTICIPLE = re.compile(
 GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
-def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge) -> None:
+def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge, matcher: Matcher | None) -> None:
     """Score the sentences by their words, then have the judge score the likeliest ones; the others stay at 0."""
     wanted, chances = asked_stems(question), added_weights(prompt)
     for each in pool:
@@ -52,19 +53,43 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     by_words = _word_scores(question, pool, chances)
     word_weight = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    likely.sort(key=lambda each: RANK_PENALTY * each.rank - by_words[id(each)] + REPEATED_PENALTY * each.said)
+    matches = _matches(question, likely, matcher)
+    likely.sort(
+        key=lambda each: (
+            RANK_PENALTY * each.rank
+            - by_words[id(each)]
+            - MATCH_WEIGHT * matches[id(each)]
+            + REPEATED_PENALTY * each.said
+        )
+    )
     if UNSPACED.search(question):  # the judge reads English: here the words alone decide
         for each in (each for each in pool if UNSPACED.search(each.text)):
             each.score = by_words[id(each)] - UNJUDGED_PENALTY
         likely = [each for each in likely if not UNSPACED.search(each.text)]
-    for batch in (likely[:JUDGED_FIRST], likely[JUDGED_FIRST:MAX_JUDGED]):
-        readings = [replace(each.evidence.passage, text=each.reading) for each in batch]
-        for each, odds in zip(batch, judge.odds(question, readings), strict=True):
+    first = MAX_JUDGED if wants_several(prompt) else JUDGED_FIRST
+    for batch in (likely[:first], likely[first:MAX_JUDGED]):
+        for each, odds in zip(batch, judge.odds(question, [_reading(each) for each in batch]), strict=True):
             opinion = 1 / (1 + math.exp(-odds / 2))
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
             each.score = combined + _bonus(each, question, prompt.state)
         if any(each.score >= ANSWER_SCORE and not each.said for each in batch):
             break
+
+
+def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) -> dict[int, float]:
+    """How well each sentence matches the question; all alike without a matcher. A row that is meant by its place
+    matches as well as the best such row of its table."""
+    scores = matcher.scores(question, [_reading(each) for each in pool]) if matcher else [0.0] * len(pool)
+    matches = {id(each): score for each, score in zip(pool, scores, strict=True)}
+    for table in by_table([each for each in pool if each.by_place]):
+        best = max(matches[id(each)] for each in table)
+        matches |= {id(each): best for each in table}
+    return matches
+
+
+def _reading(candidate: Candidate) -> Passage:
+    """What a model reads of a sentence: the sentence itself, with the headings of its passage."""
+    return replace(candidate.evidence.passage, text=candidate.reading)
 
 
 def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:

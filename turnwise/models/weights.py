@@ -65,9 +65,9 @@ def check_chat_weights() -> None:
     _check(chat_weights().parent, CHAT, "local model", CHAT_HINT)
 
 
-def own_weights(name: str, folder: Path = OWN) -> Weights:
+def own_weights(name: str, folder: Path = OWN, kind: str = ".onnx") -> Weights:
     """Weights that are part of the package. Raises WeightsError if their hashes differ from those in their card."""
-    model, tokenizer = folder / f"{name}.onnx", folder / f"{name}_tokenizer.json"
+    model, tokenizer = folder / f"{name}{kind}", folder / f"{name}_tokenizer.json"
     try:
         card = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         expected = {model: card["sha256"]} | ({tokenizer: card["tokenizer"]} if "tokenizer" in card else {})

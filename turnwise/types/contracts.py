@@ -104,6 +104,14 @@ class Judge(Protocol):
         ...
 
 
+class Matcher(Protocol):
+    """A quick model that chooses the sentences which a `Judge` reads."""
+
+    def scores(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        """How well the words of each sentence, given as the text of a passage, match the question."""
+        ...
+
+
 class ChatModel(Protocol):
     """The model that writes an answer. An answer that was cut short may end in a `Cut`.
 
