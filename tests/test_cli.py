@@ -463,8 +463,28 @@ def test_config_shows_every_setting_and_who_set_it(tmp_path: Path, monkeypatch: 
     assert 'library = "here"  (argument)' in shown
     assert "secret" not in shown
     (settings,) = objects(run("config", "--config", file, "--json"))
-    assert settings["port"] == {"value": 9000, "origin": str(file), "about": "Port the server listens on."}
+    assert settings["port"] == {
+        "value": 9000,
+        "origin": str(file),
+        "about": "Port the server listens on.",
+        "allowed": "from 0 to 65535",
+    }
+    assert settings["rerank"]["allowed"] == "quick, quality or off"
+    assert settings["host"]["allowed"] == ""
     assert settings["base_url"]["value"] == "http://…@localhost/v1"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_config_says_what_is_allowed_within_the_width_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = run("config").stdout
+    assert "    Allowed: from 0 to 65535.\n" in shown
+    assert "    Allowed: quick, quality or off.\n" in shown
+    assert "    Allowed: 0 or at least 1024.\n" in shown
+    assert [line for line in shown.splitlines() if len(line) > columns] == []
+    assert "They are only read." in " ".join(shown.split()), "nothing is cut off"
 
 
 @pytest.mark.parametrize(
@@ -717,6 +737,29 @@ def test_the_doctor_says_what_a_local_model_is_good_for(
     monkeypatch.setenv("TURNWISE_MODEL", "/nowhere/x.gguf")
     finding = examined("--library", birds)["model"]
     assert (finding["status"], "/nowhere/x.gguf" in finding["message"]) == ("fail", True)
+
+
+def test_a_citation_style_that_is_set_is_checked_by_itself(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "style" not in examined("--library", birds)
+    monkeypatch.setenv("TURNWISE_STYLE", "apa")
+    assert examined("--library", birds)["style"]["status"] == "ok"
+    monkeypatch.setenv("TURNWISE_STYLE", "nonsense")
+    findings = examined("--library", birds)
+    assert [name for name, finding in findings.items() if finding["status"] == "fail"] == ["style"]
+
+
+def test_a_model_without_an_endpoint_is_not_ignored(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNWISE_MODEL", "gpt-foo")
+    asked = run("ask", "What is a heron?", "--library", birds)
+    assert (asked.exit_code, asked.stdout) == (1, "")
+    assert asked.stderr.startswith("Error: There is no endpoint to ask for the model 'gpt-foo'.\n  Set OPENAI_BASE_URL")
+    finding = examined("--library", birds)["model"]
+    assert (finding["status"], "gpt-foo" in finding["message"]) == ("fail", True)
+    assert run("config").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from turnwise.cli.place import (
     style_option,
     without_password,
 )
-from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
+from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust
 from turnwise.cli.test import test
 from turnwise.errors import ConfigError, DocumentError, TurnwiseError
@@ -453,16 +453,24 @@ def doctor(place: Place, ask: bool, as_json: bool) -> None:
 @json_option
 @library_options(sample=False)
 def config(place: Place, as_json: bool) -> None:
-    """Show all settings, their values and where each was set."""
+    """Show all settings, their values and where each was set.
+
+    If only some values are allowed, they are shown too.
+    """
     _, settings = place.settings()
     origins = [dataclasses.replace(each, value=_without_credentials(each.value)) for each in settings]
     if as_json:
-        say_json({each.name: {"value": each.value, "origin": each.origin, "about": each.about} for each in origins})
+        say_json({each.name: {name: getattr(each, name) for name in _CONFIG_FIELDS} for each in origins})
         return
     for each in origins:
         say(f"{each.name} = {_as_toml(each.value)}", end="")
         say(f"  ({each.origin})", dim=True)
-        say(f"    {each.about}", dim=True)
+        say(indented(each.about), dim=True)
+        if each.allowed:
+            say(indented(f"Allowed: {each.allowed}."), dim=True)
+
+
+_CONFIG_FIELDS = ("value", "origin", "about", "allowed")
 
 
 def _without_credentials(value: Any) -> Any:
