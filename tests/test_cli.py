@@ -31,6 +31,7 @@ from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import step_line
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
+from turnwise.conversation import Conversation, Turn
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.weights import OWN
 from turnwise.types import Chunk, Document, Step, StepResult
@@ -95,6 +96,8 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
         "trust",
         "ask",
         "chat",
+        "conversations",
+        "export",
         "search",
         "serve",
         "mcp",
@@ -119,7 +122,7 @@ def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
     options = {option for parameter in command.params for option in parameter.opts}
     assert {"--library", "--config"} <= options
     on_sample = "documents", "ask", "chat", "search", "serve", "mcp", "analytics", "test", "eval", "doctor", "check"
-    assert ("--sample" in options) == (verb in on_sample)
+    assert ("--sample" in options) == (verb in (*on_sample, "conversations", "export"))
     assert ("--json" in options) == (verb not in ("serve", "mcp"))
 
 
@@ -1057,6 +1060,57 @@ def test_bars_are_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) 
     with Bars() as bars:
         bars("reading", 1, 2)
     assert capsys.readouterr().err == ""
+
+
+# --- kept conversations ----------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_listed_and_exported(birds: Path) -> None:
+    here = ("--library", birds)
+    assert run("conversations", *here).stdout == "There are no conversations yet.\n"
+    run("ask", "What does the grey heron eat?", "--conversation", "c1", *here)
+    run("ask", "And the white stork?", "--conversation", "c1", *here)
+    run("ask", "What is a stork?", "--conversation", "c2", *here)
+    newest, _, oldest, line = run("conversations", *here).stdout.splitlines()
+    assert (newest, oldest) == ("What is a stork?", "What does the grey heron eat?")
+    assert re.fullmatch(r"   c1, 2 turns, last active \d{4}-\d\d-\d\d \d\d:\d\d", line)
+    assert [each["id"] for each in objects(run("conversations", "--limit", 1, "--json", *here))] == ["c2"]
+    assert [each["id"] for each in objects(run("conversations", "--search", "HERON eat", "--json", *here))] == ["c1"]
+    assert run("conversations", "--search", "flamingo", *here).stdout == "No conversation has these words.\n"
+
+    written = run("export", "c1", *here)
+    assert written.exit_code == 0
+    assert written.stdout.startswith("# What does the grey heron eat?\n")
+    assert "> And the white stork?\n" in written.stdout
+    assert "Sources:\n\n- \\[1\\] Grey heron" in written.stdout
+    (exported,) = objects(run("export", "c1", "--json", *here))
+    with build(Settings(library=str(birds))) as engine:
+        assert Conversation.from_dict(exported).to_markdown() == engine.chat("c1").history.to_markdown()
+
+
+def test_an_export_can_be_measured(birds: Path, tmp_path: Path) -> None:
+    run("ask", "What does the grey heron eat?", "--conversation", "c1", "--library", birds)
+    file = tmp_path / "talk.json"
+    file.write_text(run("export", "c1", "--json", "--library", birds).stdout)
+    measured = run("eval", "transcripts", "--data", file, "--library", birds, "--json")
+    assert measured.exit_code == 0, measured.stderr
+
+
+def test_a_conversation_that_is_not_there_cannot_be_exported(birds: Path) -> None:
+    result = run("export", "c9", "--library", birds)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: There is no conversation 'c9'.\n  `turnwise conversations` lists the ids.\n"
+    (told,) = objects(run("export", "c9", "--json", "--library", birds))
+    assert told["error"]["code"] == "ConversationNotFound"
+
+
+def test_the_conversations_of_a_tenant_are_apart(birds: Path) -> None:
+    with build(Settings(library=str(birds))) as engine:
+        engine.store.of("acme").put(Conversation("theirs", turns=[Turn("What is a heron?", "A bird.")]))
+    assert run("export", "theirs", "--library", birds).exit_code == 1
+    assert "A bird." in run("export", "theirs", "--tenant", "acme", "--library", birds).stdout
+    (listed,) = objects(run("conversations", "--tenant", "acme", "--json", "--library", birds))
+    assert listed["id"] == "theirs"
 
 
 # --- documents that instruct the assistant ---------------------------------------------------------------------------

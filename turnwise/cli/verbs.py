@@ -18,6 +18,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli.analytics import analytics
+from turnwise.cli.conversations import conversations, export
 from turnwise.cli.copy import copy
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.guard import guard
@@ -344,6 +345,10 @@ def chat(place: Place, conversation: str | None, style: str | None, as_json: boo
         if talk.last and not as_json:
             options = place.options() + filter_as_typed(where)
             remark(f"Continue later with: turnwise chat --conversation {talk.chat.id}{options}")
+
+
+turnwise.add_command(conversations)
+turnwise.add_command(export)
 
 
 @turnwise.command()
