@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -157,6 +158,27 @@ def test_remove_takes_out_a_document_or_a_folder(birds: Path, documents: Path) -
     ]
     assert run("remove", documents, "--library", birds).stdout == f"Removed {documents / 'stork.md'}\n"
     assert (documents / "heron.md").exists()
+
+
+@pytest.mark.parametrize("verb", ["add", "remove", "trust"])
+def test_an_empty_path_is_not_the_folder_you_are_in(
+    birds: Path, documents: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.chdir(documents)
+    (documents / "ibis.md").write_text("# Ibis\n\nThe ibis wades.\n")
+    result = run(verb, "", "--library", birds)  # as from an unset variable in a shell
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "A path is empty." in result.stderr
+    assert len(objects(run("documents", "--library", birds, "--json"))) == 2
+
+
+def test_a_folder_without_documents_is_not_passed_over(library: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    added = run("add", folder, "--library", library)
+    assert (added.exit_code, added.stdout) == (0, "0 added, 0 updated, 0 unchanged (0 new passages).\n")
+    assert added.stderr.startswith(f"There are no files in {folder}.\n")
+    assert run("add", folder, "--library", library, "--json").stderr == ""
 
 
 def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
@@ -429,6 +451,20 @@ def test_a_library_that_is_not_there_says_how_to_make_one(library: Path, argumen
     assert "turnwise add" in result.stderr
     assert ('"code": "LibraryNotFound"' in result.stdout) == ("--json" in arguments)
     assert not library.exists()
+
+
+def test_the_usual_library_need_not_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert "turnwise add DOCUMENTS   (or try --sample)\n" in run("ask", "Why?").stderr
+
+
+def test_a_library_that_cannot_be_made_says_why_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    result = run("add", file, "--library", file)
+    assert result.stderr == (
+        f"Error: The library folder {file} cannot be made: File exists.\n  Choose another folder with --library.\n"
+    )
 
 
 def test_a_damaged_library_says_so(library: Path) -> None:
@@ -847,6 +883,19 @@ def test_a_fault_inside_a_turn_is_told_in_a_line(birds: Path, monkeypatch: pytes
     assert "ZeroDivisionError('no reason at all')" in result.stderr
     assert "Traceback" not in result.stderr
     assert "Traceback" in run("--debug", "ask", "Why?", "--library", birds).stderr
+
+
+def test_ctrl_c_before_anything_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")  # found before the real one, as if pressed just then
+    found = subprocess.run([sys.executable, "-m", "turnwise", "config"], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "<&- >&-"])
+def test_a_stream_that_is_closed_leaves_no_traceback(tmp_path: Path, closed: str) -> None:
+    command = f"exec {shlex.join([*TURNWISE, 'config'])} {closed}"
+    found = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_is_no_fault(birds: Path) -> None:

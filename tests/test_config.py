@@ -47,8 +47,9 @@ def test_a_file_can_be_named_and_then_has_to_be_there(file: Path, tmp_path: Path
     other = tmp_path / "other.toml"
     other.write_text("port = 2\n")
     assert load(environment={}, file=other)[0].port == 2
-    with pytest.raises(ConfigError, match=r"none\.toml cannot be read"):
+    with pytest.raises(ConfigError, match=r"none\.toml cannot be read: No such file or directory\.$") as raised:
         load(environment={}, file=tmp_path / "none.toml")
+    assert raised.value.hint == "Check its name."
 
 
 @pytest.mark.parametrize(

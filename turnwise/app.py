@@ -319,12 +319,15 @@ def library_place(settings: Settings) -> str:
 def _library(settings: Settings, create: bool) -> Path:
     folder = library_folder(settings)
     if not create and not (folder / DATABASE).is_file():
+        named = f" --library {folder}" if settings.library else ""
         raise LibraryNotFound(
             f"There is no library at {folder}.",
-            f"Make one from your documents: turnwise add DOCUMENTS --library {folder}   (or try --sample)",
+            f"Make one from your documents: turnwise add DOCUMENTS{named}   (or try --sample)",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LibraryError(f"The library folder {folder} cannot be made: {error}", "Choose another folder.") from error
+        raise LibraryError(
+            f"The library folder {folder} cannot be made: {error.strerror}.", "Choose another folder with --library."
+        ) from error
     return folder

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli import INTERRUPTED_STATUS
 from turnwise.cli.analytics import analytics
 from turnwise.cli.conversations import conversations, export
 from turnwise.cli.copy import copy
@@ -31,6 +32,7 @@ from turnwise.cli.place import (
     filter_options,
     json_option,
     library_options,
+    paths_argument,
     style_option,
     without_password,
 )
@@ -44,13 +46,12 @@ if TYPE_CHECKING:
     from turnwise.engine import Engine
     from turnwise.types import AddReport, Failure, Filter
 
-INTERRUPTED_STATUS = 130  # exit status after Ctrl-C
-
 
 def main() -> None:
     """Run the command line. Undecodable bytes break neither reading nor printing."""
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
-        stream.reconfigure(errors=errors)  # type: ignore[union-attr]
+        if stream is not None:  # it is if the shell closed it
+            stream.reconfigure(errors=errors)  # type: ignore[union-attr]
     turnwise(prog_name="turnwise")
 
 
@@ -100,7 +101,7 @@ def turnwise(debug: bool) -> None:
 
 
 @turnwise.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@paths_argument("PATH...")
 @click.option("--collection", metavar="NAME", default="", help="Put the documents into this collection.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Give the documents this tag; may be repeated.")
 @click.option("--tenant", metavar="NAME", default="", help="Only this tenant can see the documents.")
@@ -147,7 +148,7 @@ def add(
             if as_json:
                 say_json(dataclasses.asdict(report))
             else:
-                _print_report(report)
+                _print_report(report, paths)
             _embed(engine, bars, report, as_json)
         _print_late_suspects(engine, report, as_json)
         if changes is not None:
@@ -192,7 +193,7 @@ def _print_sources(action: str, sources: Sequence[str]) -> None:
         say(f"{action} {len(sources) - MAX_LISTED:,} more")
 
 
-def _print_report(report: AddReport) -> None:
+def _print_report(report: AddReport, paths: Sequence[str]) -> None:
     say(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
         f" ({report.passages:,} new passage{'' if report.passages == 1 else 's'})."
@@ -207,6 +208,8 @@ def _print_report(report: AddReport) -> None:
             say(f"Skipped, unsupported file type: {skipped}")
     print_suspects(report.suspect)
     _print_failures(report.failed)
+    if not (report.added or report.updated or report.unchanged or report.skipped or report.failed):
+        remark(f"There are no files in {', '.join(paths)}.\n  Hidden files and folders are not read.")
 
 
 def _print_late_suspects(engine: Engine, report: AddReport, as_json: bool) -> None:
@@ -253,7 +256,7 @@ def _embed(engine: Engine, bars: Bars, report: AddReport, as_json: bool) -> None
 
 
 @turnwise.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@paths_argument("PATH...")
 @json_option
 @library_options(sample=False)
 def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
