@@ -36,8 +36,8 @@ A setting is taken from the first of these that has it:
 3. `{FILE}` in the folder you are in, or the file given with `--config`: lines such as `port = 8000`;
 4. its default.
 
-`turnwise config` shows each with its value and who set it. A name that is no setting is an error; so is a value that is
-not allowed.
+`turnwise config` shows each with its value, who set it and what it may be. A name that is no setting is an error; so is
+a value that is not allowed, and a `model` that is a name if no endpoint is set.
 
 | setting | default | allowed | what it means |
 |---|---|---|---|

@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,7 @@ from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import step_line
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
+from turnwise.conversation import Conversation, Turn
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.weights import OWN
 from turnwise.types import Chunk, Document, Step, StepResult
@@ -95,6 +97,8 @@ def test_the_verbs_come_in_the_order_in_which_people_meet_them() -> None:
         "trust",
         "ask",
         "chat",
+        "conversations",
+        "export",
         "search",
         "serve",
         "mcp",
@@ -119,7 +123,7 @@ def test_every_verb_takes_a_library_and_a_settings_file(verb: str) -> None:
     options = {option for parameter in command.params for option in parameter.opts}
     assert {"--library", "--config"} <= options
     on_sample = "documents", "ask", "chat", "search", "serve", "mcp", "analytics", "test", "eval", "doctor", "check"
-    assert ("--sample" in options) == (verb in on_sample)
+    assert ("--sample" in options) == (verb in (*on_sample, "conversations", "export"))
     assert ("--json" in options) == (verb not in ("serve", "mcp"))
 
 
@@ -154,6 +158,27 @@ def test_remove_takes_out_a_document_or_a_folder(birds: Path, documents: Path) -
     ]
     assert run("remove", documents, "--library", birds).stdout == f"Removed {documents / 'stork.md'}\n"
     assert (documents / "heron.md").exists()
+
+
+@pytest.mark.parametrize("verb", ["add", "remove", "trust"])
+def test_an_empty_path_is_not_the_folder_you_are_in(
+    birds: Path, documents: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.chdir(documents)
+    (documents / "ibis.md").write_text("# Ibis\n\nThe ibis wades.\n")
+    result = run(verb, "", "--library", birds)  # as from an unset variable in a shell
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "A path is empty." in result.stderr
+    assert len(objects(run("documents", "--library", birds, "--json"))) == 2
+
+
+def test_a_folder_without_documents_is_not_passed_over(library: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    added = run("add", folder, "--library", library)
+    assert (added.exit_code, added.stdout) == (0, "0 added, 0 updated, 0 unchanged (0 new passages).\n")
+    assert added.stderr.startswith(f"There are no files in {folder}.\n")
+    assert run("add", folder, "--library", library, "--json").stderr == ""
 
 
 def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
@@ -428,6 +453,20 @@ def test_a_library_that_is_not_there_says_how_to_make_one(library: Path, argumen
     assert not library.exists()
 
 
+def test_the_usual_library_need_not_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert "turnwise add DOCUMENTS   (or try --sample)\n" in run("ask", "Why?").stderr
+
+
+def test_a_library_that_cannot_be_made_says_why_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    result = run("add", file, "--library", file)
+    assert result.stderr == (
+        f"Error: The library folder {file} cannot be made: File exists.\n  Choose another folder with --library.\n"
+    )
+
+
 def test_a_damaged_library_says_so(library: Path) -> None:
     library.mkdir()
     (library / "library.db").write_bytes(b"no database at all " * 100)
@@ -463,8 +502,28 @@ def test_config_shows_every_setting_and_who_set_it(tmp_path: Path, monkeypatch: 
     assert 'library = "here"  (argument)' in shown
     assert "secret" not in shown
     (settings,) = objects(run("config", "--config", file, "--json"))
-    assert settings["port"] == {"value": 9000, "origin": str(file), "about": "Port the server listens on."}
+    assert settings["port"] == {
+        "value": 9000,
+        "origin": str(file),
+        "about": "Port the server listens on.",
+        "allowed": "from 0 to 65535",
+    }
+    assert settings["rerank"]["allowed"] == "quick, quality or off"
+    assert settings["host"]["allowed"] == ""
     assert settings["base_url"]["value"] == "http://…@localhost/v1"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_config_says_what_is_allowed_within_the_width_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = run("config").stdout
+    assert "    Allowed: from 0 to 65535.\n" in shown
+    assert "    Allowed: quick, quality or off.\n" in shown
+    assert "    Allowed: 0 or at least 1024.\n" in shown
+    assert [line for line in shown.splitlines() if len(line) > columns] == []
+    assert "They are only read." in " ".join(shown.split()), "nothing is cut off"
 
 
 @pytest.mark.parametrize(
@@ -719,6 +778,29 @@ def test_the_doctor_says_what_a_local_model_is_good_for(
     assert (finding["status"], "/nowhere/x.gguf" in finding["message"]) == ("fail", True)
 
 
+def test_a_citation_style_that_is_set_is_checked_by_itself(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "style" not in examined("--library", birds)
+    monkeypatch.setenv("TURNWISE_STYLE", "apa")
+    assert examined("--library", birds)["style"]["status"] == "ok"
+    monkeypatch.setenv("TURNWISE_STYLE", "nonsense")
+    findings = examined("--library", birds)
+    assert [name for name, finding in findings.items() if finding["status"] == "fail"] == ["style"]
+
+
+def test_a_model_without_an_endpoint_is_not_ignored(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNWISE_MODEL", "gpt-foo")
+    asked = run("ask", "What is a heron?", "--library", birds)
+    assert (asked.exit_code, asked.stdout) == (1, "")
+    assert asked.stderr.startswith("Error: There is no endpoint to ask for the model 'gpt-foo'.\n  Set OPENAI_BASE_URL")
+    finding = examined("--library", birds)["model"]
+    assert (finding["status"], "gpt-foo" in finding["message"]) == ("fail", True)
+    assert run("config").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("models", "said"),
     [
@@ -801,6 +883,19 @@ def test_a_fault_inside_a_turn_is_told_in_a_line(birds: Path, monkeypatch: pytes
     assert "ZeroDivisionError('no reason at all')" in result.stderr
     assert "Traceback" not in result.stderr
     assert "Traceback" in run("--debug", "ask", "Why?", "--library", birds).stderr
+
+
+def test_ctrl_c_before_anything_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")  # found before the real one, as if pressed just then
+    found = subprocess.run([sys.executable, "-m", "turnwise", "config"], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "<&- >&-"])
+def test_a_stream_that_is_closed_leaves_no_traceback(tmp_path: Path, closed: str) -> None:
+    command = f"exec {shlex.join([*TURNWISE, 'config'])} {closed}"
+    found = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_is_no_fault(birds: Path) -> None:
@@ -1014,6 +1109,57 @@ def test_bars_are_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) 
     with Bars() as bars:
         bars("reading", 1, 2)
     assert capsys.readouterr().err == ""
+
+
+# --- kept conversations ----------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_listed_and_exported(birds: Path) -> None:
+    here = ("--library", birds)
+    assert run("conversations", *here).stdout == "There are no conversations yet.\n"
+    run("ask", "What does the grey heron eat?", "--conversation", "c1", *here)
+    run("ask", "And the white stork?", "--conversation", "c1", *here)
+    run("ask", "What is a stork?", "--conversation", "c2", *here)
+    newest, _, oldest, line = run("conversations", *here).stdout.splitlines()
+    assert (newest, oldest) == ("What is a stork?", "What does the grey heron eat?")
+    assert re.fullmatch(r"   c1, 2 turns, last active \d{4}-\d\d-\d\d \d\d:\d\d", line)
+    assert [each["id"] for each in objects(run("conversations", "--limit", 1, "--json", *here))] == ["c2"]
+    assert [each["id"] for each in objects(run("conversations", "--search", "HERON eat", "--json", *here))] == ["c1"]
+    assert run("conversations", "--search", "flamingo", *here).stdout == "No conversation has these words.\n"
+
+    written = run("export", "c1", *here)
+    assert written.exit_code == 0
+    assert written.stdout.startswith("# What does the grey heron eat?\n")
+    assert "> And the white stork?\n" in written.stdout
+    assert "Sources:\n\n- \\[1\\] Grey heron" in written.stdout
+    (exported,) = objects(run("export", "c1", "--json", *here))
+    with build(Settings(library=str(birds))) as engine:
+        assert Conversation.from_dict(exported).to_markdown() == engine.chat("c1").history.to_markdown()
+
+
+def test_an_export_can_be_measured(birds: Path, tmp_path: Path) -> None:
+    run("ask", "What does the grey heron eat?", "--conversation", "c1", "--library", birds)
+    file = tmp_path / "talk.json"
+    file.write_text(run("export", "c1", "--json", "--library", birds).stdout)
+    measured = run("eval", "transcripts", "--data", file, "--library", birds, "--json")
+    assert measured.exit_code == 0, measured.stderr
+
+
+def test_a_conversation_that_is_not_there_cannot_be_exported(birds: Path) -> None:
+    result = run("export", "c9", "--library", birds)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: There is no conversation 'c9'.\n  `turnwise conversations` lists the ids.\n"
+    (told,) = objects(run("export", "c9", "--json", "--library", birds))
+    assert told["error"]["code"] == "ConversationNotFound"
+
+
+def test_the_conversations_of_a_tenant_are_apart(birds: Path) -> None:
+    with build(Settings(library=str(birds))) as engine:
+        engine.store.of("acme").put(Conversation("theirs", turns=[Turn("What is a heron?", "A bird.")]))
+    assert run("export", "theirs", "--library", birds).exit_code == 1
+    assert "A bird." in run("export", "theirs", "--tenant", "acme", "--library", birds).stdout
+    (listed,) = objects(run("conversations", "--tenant", "acme", "--json", "--library", birds))
+    assert listed["id"] == "theirs"
 
 
 # --- documents that instruct the assistant ---------------------------------------------------------------------------

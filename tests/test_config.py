@@ -47,8 +47,9 @@ def test_a_file_can_be_named_and_then_has_to_be_there(file: Path, tmp_path: Path
     other = tmp_path / "other.toml"
     other.write_text("port = 2\n")
     assert load(environment={}, file=other)[0].port == 2
-    with pytest.raises(ConfigError, match=r"none\.toml cannot be read"):
+    with pytest.raises(ConfigError, match=r"none\.toml cannot be read: No such file or directory\.$") as raised:
         load(environment={}, file=tmp_path / "none.toml")
+    assert raised.value.hint == "Check its name."
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,9 @@ def test_a_value_of_the_wrong_kind_says_which_is_right(file: Path, toml: str, sa
         ("embed", "", "should be quick or quality, not ''."),
         ("logs", "xml", "should be text or json, not 'xml'."),
         ("access", "public", "should be auto, keys or open, not 'public'."),
+        ("context_tokens", "1", "should be 0 or at least 1024, not 1."),
+        ("context_tokens", "1023", "should be 0 or at least 1024, not 1023."),
+        ("context_tokens", "-1", "should be 0 or at least 1024, not -1."),
     ],
 )
 def test_a_value_that_is_not_allowed_says_which_are(file: Path, name: str, given: str, said: str) -> None:
@@ -131,6 +135,13 @@ def test_settings_made_in_code_are_held_to_the_same(given: dict[str, Any]) -> No
 def test_the_ends_of_a_range_are_in_it() -> None:
     for name, ends in {"evidence": (1, 8), "top_p": (0, 1), "port": (0, 65535), "suggestions": (0, 10**6)}.items():
         assert [getattr(Settings(**{name: end}), name) for end in ends] == list(ends)
+
+
+def test_a_window_of_unknown_size_is_0(file: Path) -> None:
+    assert not file.exists()
+    assert [Settings(context_tokens=tokens).context_tokens for tokens in (0, 1024)] == [0, 1024]
+    (window,) = (each for each in load(environment={})[1] if each.name == "context_tokens")
+    assert window.allowed == "0 or at least 1024"
 
 
 def test_every_number_has_a_range_and_every_choice_is_told(file: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ import turnwise
 from turnwise.engine import Engine, TurnFailed
 from turnwise.errors import (
     AnswerBlocked,
+    BadRequest,
     ConversationNotFound,
     EmptyMessage,
     InputError,
@@ -27,7 +29,7 @@ from turnwise.errors import (
     MessageBlocked,
     TooManyRequests,
 )
-from turnwise.types import Accepted, Answered, Delta, Failed, Filter, Message, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Failed, Filter, Message, SearchQuery, TurnRequest
 
 
 def test_a_folder_of_documents_is_asked_twice_and_cites_both_times(tmp_path: Path) -> None:
@@ -174,6 +176,15 @@ def test_search_finds_passages_without_a_conversation(sample_engine: Engine) -> 
     hits = sample_engine.search("Who can access Edicenter?", k=3)
     assert len(hits) == 3
     assert "Who can access Edicenter" in {hit.passage.heading for hit in hits}
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, True, "3", None])
+def test_a_search_finds_at_least_one_passage_or_says_what_k_may_be(sample_engine: Engine, k: Any) -> None:
+    for search in (lambda: sample_engine.search("BERT", k), lambda: sample_engine.find(SearchQuery("BERT"), k)):
+        with pytest.raises(BadRequest, match=r"^'k' should be a whole number of at least 1, not ") as raised:
+            search()
+        assert raised.value.hint
+    assert len(sample_engine.search("BERT", 1)) == 1
 
 
 def test_a_history_of_the_caller_is_taken_as_it_is(sample_engine: Engine) -> None:

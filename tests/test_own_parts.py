@@ -220,6 +220,9 @@ def test_a_reranker_of_ones_own_orders_what_is_found(tmp_path: Path, birds: Path
         ({"model": []}, "'model' cannot be an empty list."),
         ({"embedder": Storks()}, "it has no `dimension`."),
         ({"reranker": "quality"}, "'reranker' cannot be 'quality': it has no `name`."),
+        ({"model": "gpt-foo"}, "There is no endpoint to ask for the model 'gpt-foo'."),
+        ({"style": "nonsense"}, "There is no citation style 'nonsense'."),
+        ({"style": "nowhere/mine.csl"}, "There is no citation style at nowhere/mine.csl."),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, given: dict[str, Any], said: str) -> None:
@@ -228,6 +231,17 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, given: dict[str, Any], sai
     assert said in str(raised.value)
     assert raised.value.hint
     assert not (tmp_path / "library").exists()
+
+
+def test_a_model_by_name_needs_an_endpoint_and_the_hint_says_how_to_set_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        turnwise.open(tmp_path, model="gpt-foo")
+    assert "OPENAI_BASE_URL" in raised.value.hint
+    assert ".gguf" in raised.value.hint
+    with turnwise.open(tmp_path, model="gpt-foo", base_url="http://localhost:9/v1") as engine:
+        assert engine.model_name == "gpt-foo at localhost:9"
+    with turnwise.open(tmp_path, model="") as engine:
+        assert engine.settings.endpoint == ""
 
 
 def test_nobody_is_told_that_nothing_leaves_the_machine_while_a_model_of_ones_own_answers(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from turnwise import postgres
+from turnwise.citations import find_style
 from turnwise.config import Settings, data_folder
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.presets import load_preset
@@ -68,6 +69,14 @@ def build(
     models = own_models(model)
     if models:
         settings = dataclasses.replace(settings, model="", base_url="")  # nobody else is asked
+    if settings.model and not (settings.endpoint or settings.local):
+        raise ConfigError(
+            f"There is no endpoint to ask for the model {settings.model!r}.",
+            "Set OPENAI_BASE_URL, such as https://api.openai.com/v1, or set the model to a .gguf file or to local. "
+            "Without a model, answers are sentences from your documents.",
+        )
+    if settings.style:
+        find_style(settings.style)
     if embedder is not None:
         _require("embedder", embedder, ("name", "dimension", "embed_query", "embed_passages"))
     if reranker is not None:
@@ -312,12 +321,15 @@ def library_place(settings: Settings) -> str:
 def _library(settings: Settings, create: bool) -> Path:
     folder = library_folder(settings)
     if not create and not (folder / DATABASE).is_file():
+        named = f" --library {folder}" if settings.library else ""
         raise LibraryNotFound(
             f"There is no library at {folder}.",
-            f"Make one from your documents: turnwise add DOCUMENTS --library {folder}   (or try --sample)",
+            f"Make one from your documents: turnwise add DOCUMENTS{named}   (or try --sample)",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LibraryError(f"The library folder {folder} cannot be made: {error}", "Choose another folder.") from error
+        raise LibraryError(
+            f"The library folder {folder} cannot be made: {error.strerror}.", "Choose another folder with --library."
+        ) from error
     return folder

@@ -17,8 +17,11 @@ from turnwise.errors import ConfigError
 Setting = dataclasses.Field[Any]  # of Settings
 
 
-def _setting(default: Any, about: str, least: float | None = None, most: float | None = None) -> Any:
-    return field(default=default, metadata={"about": about, "least": least, "most": most})
+def _setting(
+    default: Any, about: str, least: float | None = None, most: float | None = None, or_zero: bool = False
+) -> Any:
+    """A setting, with its range if it is a number. `or_zero` allows 0 too, although it is below `least`."""
+    return field(default=default, metadata={"about": about, "least": least, "most": most, "or_zero": or_zero})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,10 @@ class Settings:
 
     history_messages: int = _setting(20, "Most messages of the conversation that are sent to a model in full.", least=0)
     context_tokens: int = _setting(
-        0, "Tokens in the model's window, 1024 or more. 0: what the model says, or 8192 if it does not say.", least=0
+        0,
+        "Tokens in the model's window. 0: what the model says, or 8192 if it does not say.",
+        least=1024,
+        or_zero=True,
     )
     spelling: bool = _setting(True, "Whether a mistyped word is read as the word in the documents that it is close to.")
     follow_up: bool = _setting(True, "Whether a message is read in the light of those before it.")
@@ -225,7 +231,9 @@ def _read(file: Path | None) -> dict[str, Any]:
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its name.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", "Fix it or move it away.") from error
 
 
@@ -257,14 +265,17 @@ def allowed(setting: Setting) -> str:
     least, most = setting.metadata["least"], setting.metadata["most"]
     if least is None:
         return ""
-    return f"at least {least}" if most is None else f"from {least} to {most}"
+    limits = f"at least {least}" if most is None else f"from {least} to {most}"
+    return f"0 or {limits}" if setting.metadata["or_zero"] else limits
 
 
 def _is_allowed(setting: Setting, value: Any) -> bool:
     if choices := _choices(setting):
         return value in choices
     least, most = setting.metadata["least"], setting.metadata["most"]
-    return least is None or (isinstance(value, int | float) and least <= value and (most is None or value <= most))
+    if least is None or (setting.metadata["or_zero"] and value == 0):
+        return True
+    return isinstance(value, int | float) and least <= value and (most is None or value <= most)
 
 
 def _choices(setting: Setting) -> tuple[str, ...]:

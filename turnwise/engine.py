@@ -21,7 +21,7 @@ from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
 from turnwise.errors import LibraryError, MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
-from turnwise.guard.shape import check_filter
+from turnwise.guard.shape import check_count, check_filter
 from turnwise.tools.function import as_tool
 from turnwise.turn.examine import analyze, messages_sent_in, plan
 from turnwise.turn.generate import only_quotes
@@ -336,6 +336,7 @@ class Engine:
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING, reach: Reach = LIBRARY) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them. They
         include those that a turn would leave out because they instruct the assistant: see `is_suspect`."""
+        check_count(k, "k")
         check_filter(where)
         hits = find(SearchQuery(query, where=where, reach=reach), k, self.index.search, self._parts.reranker)
         rail = self._parts.guard.instructions
@@ -346,6 +347,7 @@ class Engine:
 
     def find(self, query: SearchQuery, k: int) -> list[Hit]:
         """The best k passages for a query as a turn makes it."""
+        check_count(k, "k")
         return find(query, k, self.index.search, self._parts.reranker)
 
     def is_suspect(self, passage: Passage) -> bool:

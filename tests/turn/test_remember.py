@@ -200,6 +200,39 @@ def test_one_that_gives_up_waiting_its_turn_leaves_no_trace(make_parts: MakePart
     asyncio.run(talk())
 
 
+def test_a_turn_stopped_while_its_message_is_stored_does_not_outlive_its_conversation(
+    make_parts: MakeParts, conversation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = make_parts(FakeChat(lambda _: "It is a model."))
+    store, begun, go_on = parts.store, threading.Event(), threading.Event()
+    accept = store.accept
+
+    def slow(*arguments: str) -> Conversation:
+        begun.set()
+        assert go_on.wait(60)
+        return accept(*arguments)
+
+    monkeypatch.setattr(store, "accept", slow)
+
+    async def talk() -> None:
+        task = asyncio.create_task(collected(run_turn(TurnRequest("Hello", conversation_id=conversation), parts)))
+        assert await asyncio.to_thread(begun.wait, 60)
+        task.cancel()
+        for _ in range(100):  # whatever it can do without the store
+            await asyncio.sleep(0)
+        ended = task.done()
+        go_on.set()
+        await asyncio.wait({task})
+        assert not ended, "its message is yet to be stored"
+        (turn,) = turns(parts, conversation)
+        assert (turn.prompt, turn.status) == ("Hello", "interrupted")
+        store.delete(conversation)
+
+    asyncio.run(talk())
+    with pytest.raises(ConversationNotFound):
+        store.conversation(conversation)
+
+
 def test_threads_that_ask_at_once_are_all_answered(make_parts: MakeParts, conversation: str) -> None:
     parts = make_parts(FakeChat(lambda prompt: f"You asked: {prompt.question}"))
     questions = [f"What is thing number {number}?" for number in range(4)]

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from turnwise import __version__
 from turnwise.app import build, data_tool, guard_of, library_folder, library_place, reranker_of
+from turnwise.citations import find_style
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
@@ -51,7 +52,8 @@ def examine(
 ) -> Iterator[Finding]:
     """Run the checks one after the other. With `ask`, the language model is sent a short prompt."""
     set_by = {origin.name: origin.origin for origin in origins}
-    with_data, settings = settings, dataclasses.replace(settings, data="")  # tables have a check of their own
+    configured = settings
+    settings = dataclasses.replace(settings, data="", style="")  # these have a check of their own
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
         yield _sqlite()
@@ -60,17 +62,19 @@ def examine(
     yield _embedder(settings)
     yield _condenser(settings)
     yield _reranker(settings)
-    if with_data.data:
-        yield _data(with_data)
+    if configured.data:
+        yield _data(configured)
+    if configured.style:
+        yield _style(configured.style)
     yield _model(settings, set_by, environment)
     if ask and (settings.endpoint or settings.local):
         yield _answer(settings)
     yield _local_extra()
-    yield _guard(with_data, set_by["guard"])
+    yield _guard(configured, set_by["guard"])
     yield _access(settings)
     yield _server(settings)
     yield _traces(environment)
-    yield _privacy(with_data, environment)
+    yield _privacy(configured, environment)
 
 
 def _sqlite() -> Finding:
@@ -170,6 +174,15 @@ def _data(settings: Settings) -> Finding:
     return Finding("data", "ok", "; ".join(f"{each.name} ({each.source})" for each in tables) + ", read-only")
 
 
+def _style(name: str) -> Finding:
+    """Whether the citation style that is set can be used."""
+    try:
+        find_style(name)
+    except ConfigError as error:
+        return Finding("style", "fail", str(error), error.hint)
+    return Finding("style", "ok", f"sources are cited in the style {name}")
+
+
 @contextmanager
 def _library_or_empty(settings: Settings) -> Iterator[Engine]:
     """The library, or an empty one if it cannot be opened."""
@@ -185,7 +198,7 @@ def _library_or_empty(settings: Settings) -> Iterator[Engine]:
 def _model(settings: Settings, set_by: Mapping[str, str], environment: Mapping[str, str]) -> Finding:
     """Which model writes the answers, and why."""
     key = environment.get("OPENAI_API_KEY", "").strip()
-    if settings.endpoint or settings.local:
+    if settings.endpoint or settings.model:
         try:
             with _library_or_empty(dataclasses.replace(settings, embedder="")) as engine:
                 if settings.local:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwise.cli.guard import Ordered
 from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import remark, say, say_json
 from turnwise.errors import NotFound
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 user_option = click.option("--user", metavar="NAME", default="", help="A user of the server [default: you].")
 
 
-@click.group()
+@click.group(cls=Ordered)
 def memory() -> None:
     """Show or change what is remembered about you.
 

@@ -91,6 +91,18 @@ def library_options(sample: bool) -> Callable[[Command], Command]:
     return decorate
 
 
+def paths_argument(metavar: str) -> Callable[[Command], Command]:
+    """Add the argument `paths` to a command. An empty path, as from an unset shell variable, is refused: it would mean
+    the current folder."""
+
+    def check(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+        if "" in paths:
+            raise click.UsageError('A path is empty. For the folder you are in, write ".".')
+        return paths
+
+    return click.argument("paths", metavar=metavar, nargs=-1, required=True, callback=check)
+
+
 def data_option(command: Command) -> Command:
     """Add --data to a command; the tables are attached when the Place is opened."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shutil
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ from turnwise.logs import TurnFilter
 if TYPE_CHECKING:
     from turnwise.errors import TurnwiseError
 
+MAX_TEXT_COLUMNS = 100  # longer lines are hard to read, even on a wide terminal
+INDENT = "    "
+
 # Control characters would let a document or an argument control the terminal; lone surrogates cannot be printed.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -23,6 +27,12 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 def printable(text: str) -> str:
     """The text with control characters and lone surrogates replaced."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def indented(text: str) -> str:
+    """The text indented and wrapped to the width of the terminal."""
+    width = shutil.get_terminal_size().columns
+    return click.wrap_text(text, min(width, MAX_TEXT_COLUMNS), INDENT, INDENT)
 
 
 def say(text: str = "", dim: bool = False, end: str = "\n") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwise.cli.place import Place, json_option, library_options
+from turnwise.cli.place import Place, json_option, library_options, paths_argument
 from turnwise.cli.screen import Bars, remark, say, say_json
 from turnwise.errors import DocumentError
 from turnwise.types import Reach
@@ -65,7 +65,7 @@ def _list_suspects(engine: Engine, suspects: Sequence[Suspect], as_json: bool) -
 
 
 @click.command()
-@click.argument("paths", metavar="DOCUMENT...", nargs=-1, required=True)
+@paths_argument("DOCUMENT...")
 @click.option("--undo", is_flag=True, help="No longer trust them.")
 @json_option
 @library_options(sample=False)

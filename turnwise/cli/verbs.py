@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise import __version__
+from turnwise.cli import INTERRUPTED_STATUS
 from turnwise.cli.analytics import analytics
+from turnwise.cli.conversations import conversations, export
 from turnwise.cli.copy import copy
 from turnwise.cli.evaluate import evaluate
 from turnwise.cli.guard import guard
@@ -30,10 +32,11 @@ from turnwise.cli.place import (
     filter_options,
     json_option,
     library_options,
+    paths_argument,
     style_option,
     without_password,
 )
-from turnwise.cli.screen import Bars, complain, log_to_stderr, remark, say, say_json
+from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust
 from turnwise.cli.test import test
 from turnwise.errors import ConfigError, DocumentError, TurnwiseError
@@ -43,13 +46,12 @@ if TYPE_CHECKING:
     from turnwise.engine import Engine
     from turnwise.types import AddReport, Failure, Filter
 
-INTERRUPTED_STATUS = 130  # exit status after Ctrl-C
-
 
 def main() -> None:
     """Run the command line. Undecodable bytes break neither reading nor printing."""
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
-        stream.reconfigure(errors=errors)  # type: ignore[union-attr]
+        if stream is not None:  # it is if the shell closed it
+            stream.reconfigure(errors=errors)  # type: ignore[union-attr]
     turnwise(prog_name="turnwise")
 
 
@@ -99,7 +101,7 @@ def turnwise(debug: bool) -> None:
 
 
 @turnwise.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@paths_argument("PATH...")
 @click.option("--collection", metavar="NAME", default="", help="Put the documents into this collection.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Give the documents this tag; may be repeated.")
 @click.option("--tenant", metavar="NAME", default="", help="Only this tenant can see the documents.")
@@ -146,7 +148,7 @@ def add(
             if as_json:
                 say_json(dataclasses.asdict(report))
             else:
-                _print_report(report)
+                _print_report(report, paths)
             _embed(engine, bars, report, as_json)
         _print_late_suspects(engine, report, as_json)
         if changes is not None:
@@ -191,7 +193,7 @@ def _print_sources(action: str, sources: Sequence[str]) -> None:
         say(f"{action} {len(sources) - MAX_LISTED:,} more")
 
 
-def _print_report(report: AddReport) -> None:
+def _print_report(report: AddReport, paths: Sequence[str]) -> None:
     say(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
         f" ({report.passages:,} new passage{'' if report.passages == 1 else 's'})."
@@ -206,6 +208,8 @@ def _print_report(report: AddReport) -> None:
             say(f"Skipped, unsupported file type: {skipped}")
     print_suspects(report.suspect)
     _print_failures(report.failed)
+    if not (report.added or report.updated or report.unchanged or report.skipped or report.failed):
+        remark(f"There are no files in {', '.join(paths)}.\n  Hidden files and folders are not read.")
 
 
 def _print_late_suspects(engine: Engine, report: AddReport, as_json: bool) -> None:
@@ -252,7 +256,7 @@ def _embed(engine: Engine, bars: Bars, report: AddReport, as_json: bool) -> None
 
 
 @turnwise.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@paths_argument("PATH...")
 @json_option
 @library_options(sample=False)
 def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
@@ -344,6 +348,10 @@ def chat(place: Place, conversation: str | None, style: str | None, as_json: boo
         if talk.last and not as_json:
             options = place.options() + filter_as_typed(where)
             remark(f"Continue later with: turnwise chat --conversation {talk.chat.id}{options}")
+
+
+turnwise.add_command(conversations)
+turnwise.add_command(export)
 
 
 @turnwise.command()
@@ -453,16 +461,24 @@ def doctor(place: Place, ask: bool, as_json: bool) -> None:
 @json_option
 @library_options(sample=False)
 def config(place: Place, as_json: bool) -> None:
-    """Show all settings, their values and where each was set."""
+    """Show all settings, their values and where each was set.
+
+    If only some values are allowed, they are shown too.
+    """
     _, settings = place.settings()
     origins = [dataclasses.replace(each, value=_without_credentials(each.value)) for each in settings]
     if as_json:
-        say_json({each.name: {"value": each.value, "origin": each.origin, "about": each.about} for each in origins})
+        say_json({each.name: {name: getattr(each, name) for name in _CONFIG_FIELDS} for each in origins})
         return
     for each in origins:
         say(f"{each.name} = {_as_toml(each.value)}", end="")
         say(f"  ({each.origin})", dim=True)
-        say(f"    {each.about}", dim=True)
+        say(indented(each.about), dim=True)
+        if each.allowed:
+            say(indented(f"Allowed: {each.allowed}."), dim=True)
+
+
+_CONFIG_FIELDS = ("value", "origin", "about", "allowed")
 
 
 def _without_credentials(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.guard.innocence import is_plainly_innocent, without_mentions
+from turnwise.guard.innocence import asks_for_rules, is_plainly_innocent, without_mentions
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import positions_of
@@ -214,7 +214,7 @@ def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[f
     if score < MAX_INNOCENT_SCORE:
         return score, span
     rest = without_mentions(text)
-    if is_plainly_innocent(text if rest is None else rest):
+    if is_plainly_innocent(text if rest is None else rest) or asks_for_rules(text):
         return MAX_INNOCENT_SCORE, span
     return (score if rest is None else min(score, attack(rest)[0])), span
 

@@ -128,6 +128,13 @@ _HOUSE_RULES = re.compile(
     r"(?:rules|polic(?:y|ies)|terms|conditions)(?: (?:for|on|about) (?!the )\w+)?[?.!]?",
     re.I,
 )
+# Asks for "your rules", which are as likely those of that place as the assistant's own.
+_YOUR_RULES = re.compile(
+    r"(?:(?:hi|hello|hey|ok(?:ay)?|so)[,.!]? )?(?:what(?:['’]?s| is| are)|and) (?:all )?(?:your|ur) "
+    r"(?:rules|polic(?:y|ies)|terms|conditions)(?: and (?:rules|regulations|polic(?:y|ies)|conditions))?\s?[?.!]*"
+    r"|(?:(?:hi|hallo)[,.!]? )?was sind (?:deine|eure|ihre) (?:haus)?regeln\s?[?.!]*",
+    re.I,
+)
 # What the library holds is not a secret either: it is a likely first question.
 _LIBRARY_CONTENTS = re.compile(
     r"(?:(?:can|could) you )?(?:please )?(?:(?:list|show|give|tell) (?:me |us )?|(?:what|which)(?: are)? )"
@@ -144,6 +151,26 @@ _TAKEN_BACK = re.compile(
     r"|(?:stop[.,!]* )?start over\W*$|(?:ok(?:ay)?,? )?(?:new|another) (?:question|topic): ",
     re.I,
 )
+# People may leave a topic: "never mind the rules for swimming, what about the gym?".
+_TOPIC = r"(?:the|that|those|these|my|all) [\w'’-]+(?: [\w'’-]+){0,5}?"
+_LEFT = re.compile(
+    rf"(?:ok(?:ay)?,? |please )?(?:never ?mind (?:about )?{_TOPIC}(?:[,.:;!]+\s*|$)"
+    rf"|(?:skip {_TOPIC}|leave {_TOPIC} aside)[,.:;!]+\s+(?=\w))",
+    re.I,
+)
+# Asks in German for the instructions or rules for something: "Wiederhole die Sicherheitshinweise für das Labor."
+_GERMAN_INSTRUCTIONS = re.compile(
+    r"(?:bitte )?(?:wiederhol|nenn|zeig|erklär|gib|list)e? (?:mir |uns )?(?:bitte )?(?:noch ?(?:ein)?mal )?"
+    r"(?:die|alle) [\w-]*(?:hinweise|anweisungen|anleitung(?:en)?|regeln|vorschriften) "
+    r"(?:für|zu[mr]?|beim?|im|des|der) [\w -]{3,80}[.!?]?",
+    re.I,
+)
+_GERMAN_ASSISTANT = re.compile(
+    r"\b(?:du|dich|dir|dein\w*|euch|euer|eure\w*|ki|dies\w+)\b|system|prompt|assistent|bot\b|chat|modell|gespräch"
+    r"|unterhaltung|konversation|nachricht|entwickl|admin|\bob(?:en|ig)|beginn|anfang|anfäng|geheim|verborgen|versteckt"
+    r"|intern|ursprüng|vorherig|bisherig",
+    re.I,
+)
 
 
 def is_plainly_innocent(text: str) -> bool:
@@ -155,6 +182,11 @@ def is_plainly_innocent(text: str) -> bool:
     if taken_back := _TAKEN_BACK.match(text):
         text = text[taken_back.end() :].strip()
         return not text or is_plainly_innocent(text)
+    if (left := _LEFT.match(text)) and not any(map(_ADDRESSED.match, _WORD.findall(left[0].lower()))):
+        text = text[left.end() :].strip()
+        return not text or is_plainly_innocent(text)
+    if _GERMAN_INSTRUCTIONS.fullmatch(text) and not _GERMAN_ASSISTANT.search(text):
+        return True
     words = [word.lower() for word in _WORD.findall(text)]
     if any(each.fullmatch(text) for each in (_ABOUT_CONVERSATION, _INTRODUCTION, _LIBRARY_CONTENTS, _HOUSE_RULES)):
         return True
@@ -172,6 +204,12 @@ def is_plainly_innocent(text: str) -> bool:
     if _IN_DOCUMENT.search(text) and not any(map(_AT_ASSISTANT.match, words)):
         return True
     return is_question(text) and not any(map(_ADDRESSED.match, words)) and not _ASKS_FOR_IT.match(text)
+
+
+def asks_for_rules(text: str) -> bool:
+    """Whether a message is only the question "what are your rules?". It is no attack by itself, but asked again and
+    again it is a sign of one."""
+    return bool(_YOUR_RULES.fullmatch(text.strip()))
 
 
 def asks_for_list(text: str) -> bool:

@@ -21,7 +21,7 @@ from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.planted import Detect
 from turnwise.guard.preset import GuardPreset, load_guard
-from turnwise.guard.private import PrivateRail
+from turnwise.guard.private import PrivateRail, masked
 from turnwise.guard.reading import TextReading, read
 from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
@@ -146,7 +146,9 @@ class GuardrailPipeline:
     def judge_exchange(self, case: Case, found: Sequence[Finding]) -> GuardResult:
         """Run the rails that read the history, and combine their findings with those already `found`."""
         rails = [rail for rail in self._input if getattr(rail, "reads_history", False)]
-        exchange = run_rails(rails, case, self.preset.deadline)
+        own = [rail for rail in rails if isinstance(rail, InjectionRail | ExchangeRail)]
+        exchange = run_rails(own, _masked_case(case, found), self.preset.deadline)
+        exchange += run_rails([rail for rail in rails if rail not in own], case, self.preset.deadline)
         if not case.trusted:
             exchange = [_leave_out_if_unjudged(each, len(case.history)) for each in exchange]
         return self._result("input", case.text, [*found, *exchange])
@@ -290,6 +292,19 @@ def _checked_rail(rail: Rail) -> Rail:
 def apply_redactions(content: str, findings: Iterable[Finding]) -> str:
     """The text without the spans that these findings redact."""
     return redact(content, [span for each in findings if each.action == "redact" for span in each.spans])
+
+
+def _masked_case(case: Case, found: Iterable[Finding]) -> Case:
+    """The case without what is redacted from it, or was from earlier messages: keys and numbers can look like an attack
+    to the networks. Positions do not change."""
+    redacting = [each for each in found if each.action == "redact" and each.rail != InjectionRail.name]
+    text = masked(case.text, [span for each in redacting for span in each.spans])
+    history = [
+        each if (content := masked(each.content)) == each.content else dataclasses.replace(each, content=content)
+        for each in case.history
+    ]
+    reading = case.reading if text == case.text else read(text)
+    return dataclasses.replace(case, reading=reading, history=history, blocked=[*map(masked, case.blocked)])
 
 
 def _leave_out_if_unjudged(finding: Finding, messages: int) -> Finding:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from turnwise.guard.pii import PII_KINDS, REGIONS, checked_kinds, checked_regions, find_pii
 from turnwise.guard.secrets import SECRET_KINDS, find_secrets
 from turnwise.guard.stream import AnswerContext, Reader, WordReader
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
+
+# What stands for a secret in the text that is judged. A number is neutral: a word such as "removed" is not.
+STAND_IN = "12345"
+_REMOVED = re.compile(rf"\[(?:{'|'.join(map(re.escape, (*SECRET_KINDS, *PII_KINDS)))}) removed\]")
 
 
 class PrivateRail:
@@ -54,6 +58,14 @@ def secrets_rail(options: Mapping[str, Any]) -> PrivateRail:
     return PrivateRail(
         "secrets", lambda text: [span for span in find_secrets(text) if span.kind in kinds], re.compile(r"\S"), options
     )
+
+
+def masked(text: str, spans: Iterable[Span] = ()) -> str:
+    """The text with a stand-in of the same length for each of these spans, and for what was removed earlier."""
+    removed = (found.span() for found in _REMOVED.finditer(text))
+    for start, end in (*((span.start, span.end) for span in spans), *removed):
+        text = text[:start] + STAND_IN[: end - start].ljust(end - start) + text[end:]
+    return text
 
 
 def _article(kind: str) -> str:

@@ -92,6 +92,14 @@ def check_filter(where: Filter) -> None:
             raise BadRequest(f"“{value}” ({name}) is not a date.", "Write 2020, 2020-05 or 2020-05-31.")
 
 
+def check_count(count: int, name: str) -> None:
+    """Refuse a number of results that is not a whole number of at least 1."""
+    if type(count) is not int or count < 1:
+        raise BadRequest(
+            f"'{name}' should be a whole number of at least 1, not {count!r}.", "Leave it out for the default."
+        )
+
+
 def _is_date(value: str) -> bool:
     parts = _DAY.fullmatch(value)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -124,8 +125,11 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
+        is_elsewhere = isinstance(error, socket.gaierror) or getattr(error, "errno", None) == errno.EADDRNOTAVAIL
+        hint = "Choose an address of this machine with --host, such as 127.0.0.1 or 0.0.0.0 (all of them)."
         raise ConfigError(
-            f"Cannot listen on {host}, port {port}: {reason}.", f"Choose another with --port {port + 1}."
+            f"Cannot listen on {host}, port {port}: {reason}.",
+            hint if is_elsewhere else f"Choose another with --port {port + 1}.",
         ) from error
     return listening
 

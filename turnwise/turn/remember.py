@@ -54,6 +54,7 @@ class Memory:
         self._lock = threading.Lock()
         self._open = False
         self._abandoned = False
+        self._storing: asyncio.Task[Past] | None = None  # the message being stored, which cannot be cancelled
         self.conversation_id = request.conversation_id
         self.shown: tuple[Source, ...] = ()  # the evidence that a model was shown with the message
         self.note = ""  # the note it was shown
@@ -67,7 +68,8 @@ class Memory:
         deadline, (pause, longest) = time.monotonic() + ACCEPT_TIMEOUT_SECONDS, RETRY_SECONDS
         while True:
             try:
-                return await asyncio.shield(asyncio.to_thread(self._accept, self.conversation_id, message))
+                self._storing = asyncio.create_task(asyncio.to_thread(self._accept, self.conversation_id, message))
+                return await asyncio.shield(self._storing)
             except ConversationBusy:
                 if time.monotonic() > deadline:
                     raise
@@ -142,9 +144,11 @@ class Memory:
 
     async def abandon(self, text: str) -> None:
         """Close a turn that nobody is waiting for: the client left, or the process is shutting down. Does nothing if it
-        has ended."""
+        has ended. Once this returns, nothing more is stored, so that the conversation can be deleted."""
         with self._lock:
             self._abandoned = True
+        if self._storing is not None:
+            await asyncio.wait({self._storing})
         if self._open:
             await asyncio.shield(asyncio.to_thread(self._end, "interrupted", text, _INTERRUPTED))
 
