@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.dialogue.earlier import mentions, sentences_about
-from turnwise.dialogue.intent import is_courtesy, read_intent
+from turnwise.dialogue.intent import is_courtesy, objection, read_intent
 from turnwise.dialogue.language import says
 from turnwise.dialogue.listed import number_of
 from turnwise.dialogue.questions import compared_sides, questions
@@ -23,7 +23,7 @@ from turnwise.types import (
     Understanding,
 )
 
-MAX_MESSAGES_READ = 1000  # only the latest messages of the user are read again to leave out courtesies
+MAX_MESSAGES_READ = 1000  # only the latest messages of the user are read again to leave out what asks nothing
 MAX_QUESTIONS = 6  # of a message; later ones are not answered
 MAX_LISTED = 30  # questions in a list of all that the user asked
 TOOL_FOR_INTENT = {"arithmetic": "calculator", "data": "database"}
@@ -157,7 +157,7 @@ def _recall(
     reason = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
     old, recent = said_by_user[:-MAX_MESSAGES_READ], said_by_user[-MAX_MESSAGES_READ:]
-    asked = [*old, *(text for text in recent if not is_courtesy(text))]
+    asked = [*old, *(text for text in recent if not is_courtesy(text) and not objection(text))]
     if which == "said":
         said = sentences_about(about, history)
         if not said:
