@@ -67,3 +67,21 @@ def test_what_a_text_names_is_asked_for_as_it_is_written_there() -> None:
     assert what_is("Neural networks", text) == "What are neural networks?"
     assert what_is("BERT", text) == "What is BERT?"
     assert what_is("BER", text) == what_is("GPT", text) == what_is("BERT", text, "de") == ""
+
+
+def test_a_heading_in_capitals_is_written_as_in_a_sentence() -> None:
+    assert question_on("UNIFORM", "Pupils wear a navy jumper.") == "What should I know about uniform?"
+    assert question_on("SCHOOL LUNCH", "A hot lunch costs £2.60.") == "What should I know about school lunch?"
+    assert question_on("PE KIT", "Bring your kit for PE.") == "What should I know about PE kit?"
+    assert question_on("UNESCO SITES", "UNESCO lists 12 sites.") == "What should I know about UNESCO sites?"
+    assert question_on("GDPR", "Data is kept for a year.") == "What should I know about GDPR?"
+    assert question_about("SUBDUCTION", "Subduction is the process of sinking.") == "What is subduction?"
+
+
+def test_what_the_text_calls_the_thing_is_called_that_in_the_question() -> None:
+    assert question_on("Gym", "The gym is for members.") == "What should I know about the gym?"
+    assert question_on("Booking", "Book at the desk.") == "What should I know about booking?"
+
+
+def test_a_title_with_a_colon_is_not_asked_for() -> None:
+    assert what_is("Harbour Centre: rules", "See Harbour Centre: rules.") == ""

@@ -106,6 +106,12 @@ PHRASES: dict[tuple[str, str], str] = {
     ("recall", "last"): """
         What did I just ask? | what was my last question? | what did I ask before that? |
         what was my previous question | what did I ask you just now?""",
+    ("recall", "numbered"): """
+        what was my second question? | what was my 3rd question | What was the third thing I asked? |
+        what did I ask you second? | what was my question number 2? | remind me, what was my second question again""",
+    ("recall", "before"): """
+        what was the question before that? | what was my question before the last one? |
+        what was my second to last question? | what was my last but one question?""",
     ("recall", "all"): """
         what have we talked about? | What did I ask? | what have I asked so far? | list my questions |
         what did we discuss? | summarize our conversation | recap | what questions have I asked? |
@@ -126,7 +132,13 @@ PHRASES: dict[tuple[str, str], str] = {
         my question was about attachments | no, attachments, not photos | I said attachments, not photos |
         actually I meant attachments | I was referring to attachments | Oh wait, I meant attachments |
         what I meant is attachments | I meant attachments, not photos""",
-    ("clarify", "other"): "not that one, the other | the other one | no, the other one | not that one",
+    ("clarify", "other"): """
+        not that one, the other | the other one | no, the other one | not that one | no, I meant the other one |
+        I mean the other ones""",
+    ("clarify", "repeated"): """
+        you already said that | you said that already | You've said this before | you just told me that |
+        yes, you already told me that | that's what you said before | you are repeating yourself |
+        I know, you said that | you keep saying that | that's the same answer again""",
     ("clarify", "wrong"): """
         that's not what I asked | no, that's wrong | that's wrong | That is not correct. | wrong |
         you misunderstood me | that doesn't answer my question | You didn't answer my question | no, that's not it |
@@ -363,6 +375,20 @@ def test_what_the_assistant_never_said_is_searched() -> None:
     assert step.tool == "rag"
     assert step.query is not None
     assert step.query.question == "dropout"
+
+
+def test_a_question_is_recalled_by_its_number() -> None:
+    history = said(
+        "What is BERT?", "A model.", "thanks!", "Welcome.", "What is GPT?", "Another.", "And T5?", "A third."
+    )
+    assert "“What is GPT?”" in spoken("what was my second question?", history)
+    assert "“And T5?”" in spoken("what was my 3rd question?", history)
+    assert "“What is GPT?”" in spoken("what was the question before that?", history)
+    recalled = (*history, *said("what was my last question?", "Your last question was: “And T5?”"))
+    assert "“What is GPT?”" in spoken("what was the question before that?", recalled)
+    few = spoken("what was my ninth question?", history).splitlines()
+    assert few[-3:] == ["1. What is BERT?", "2. What is GPT?", "3. And T5?"]
+    assert spoken("what was the question before that?", said("What is BERT?", "A model.")).endswith("1. What is BERT?")
 
 
 def test_a_long_conversation_is_remembered_within_bounds() -> None:

@@ -13,6 +13,11 @@ SEVERAL = {
     "What is BERT? How does GPT work?": ("What is BERT?", "How does GPT work?"),
     "What is BERT and who made it?": ("What is BERT?", "who made BERT?"),
     "what is bert and who made it": ("what is bert", "who made bert"),
+    "How much is a swim and until when is the pool open?": (
+        "How much is a swim?",
+        "until when is the pool open?",
+    ),
+    "When is the exam and in which room is it?": ("When is the exam?", "in which room is the exam?"),
     "What is edifest? When is it? What does it cost?": (
         "What is edifest?",
         "When is edifest?",
@@ -35,13 +40,13 @@ SEVERAL = {
     "What is BERT? And GPT?": ("What is BERT?", "What is GPT?"),
     "I have a cat. What does it eat? How long does it live?": (
         "I have a cat. What does it eat?",
-        "How long does cat live?",
+        "How long does the cat live?",
     ),
     "What is BERT, and what is 15% of 80?": ("What is BERT?", "what is 15% of 80?"),
     "What's BERT? What's GPT?": ("What's BERT?", "What's GPT?"),
     "What is the fee of Edicenter and when is it due?": (
         "What is the fee of Edicenter?",
-        "when is fee of Edicenter due?",
+        "when is the fee of Edicenter due?",
     ),
     "What is BERT, where is Edicenter, and what is GPT?": ("What is BERT?", "where is Edicenter?", "what is GPT?"),
 }

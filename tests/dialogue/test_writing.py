@@ -210,6 +210,11 @@ def test_nothing_takes_the_place_of_i() -> None:
     assert parallel("what about rye?", said("do I have to wait?", "Yes.")) is None
 
 
+def test_nothing_takes_the_place_of_a_verb_or_a_condition() -> None:
+    assert parallel("what about shoes?", said("What should I wear in the bakery?", "Hats.")) is None
+    assert parallel("what about shoes?", said("and if I'm late?", "You wait.")) is None
+
+
 def test_a_phrase_needs_a_question_that_names_something() -> None:
     assert parallel("and in winter?", said("Why is it closed?", "It rests.")) is None
     assert parallel("and in winter?", said("Tell me about mills.", "They grind.")) is None
@@ -251,7 +256,10 @@ def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
         ("What is Blum's address?", "And Lee's?", "What is Lee's address?"),
         ("How was it trained?", "And GPT?", "How was GPT trained?"),
         ("Can I have a dog?", "What about cats?", "Can I have cats?"),
+        ("What are the pool rules?", "What about shoes?", "What are the pool rules for shoes?"),
         ("What is BERT?", "And GPT?", "What is GPT?"),
+        ("Can I swap shifts?", "How late can I do it?", "How late can I swap shifts?"),
+        ("How do I cancel a class?", "Can I do that online?", "Can I cancel a class online?"),
     ],
 )
 def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str, message: str, query: str) -> None:
@@ -263,3 +271,18 @@ def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str,
 def test_last_question_is_the_last_user_message() -> None:
     assert last_question(said("What is BERT?", "A model.", "And GPT?", "Another.")) == "And GPT?"
     assert last_question([Message("assistant", "Hello!")]) == ""
+
+
+@pytest.mark.parametrize(
+    ("last", "query"),
+    [
+        ("When is the school trip?", "how much does the school trip cost?"),
+        ("Is there a school trip?", "how much does the school trip cost?"),
+        ("Who leads our school trip?", "how much does our school trip cost?"),
+        ("What are school trips?", "how much does school trip cost?"),
+        ("Who runs the school trip fund?", "how much does school trip cost?"),
+    ],
+)
+def test_a_pronoun_becomes_a_phrase_with_its_article(last: str, query: str) -> None:
+    found = standalone("how much does it cost?", said(last, "So. [1]"), [("school trip", 0.9)], "rules", "")
+    assert found.query == query

@@ -8,6 +8,7 @@ from turnwise.dialogue.language import read_language, suggests
 from turnwise.text import content_words, words
 
 MAX_HEADING_WORDS = 10  # longer headings do not become a question
+MAX_ACRONYM_LETTERS = 4  # longer words in capitals are acronyms only if the text writes them so
 MAX_SUBJECT_WORDS = 4  # between a question word and its verb
 # Words of headings that say what a part of a document is for, not what it is about
 _STRUCTURE_WORDS = frozenset(
@@ -20,6 +21,7 @@ _STRUCTURE_WORDS = frozenset(
     bibliografía ejemplo introdução resumo conclusão exemplo""".split()
 )
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[IVX]+\.|[A-Z]\.|§\s?\d+)\s+")
+_PUNCTUATED = re.compile(r"[:;()/]")  # more than one phrase
 _ASIDE = re.compile(r"\s*\([^()]*\)$")
 _CLAUSE = re.compile(r"(?P<word>how|why|when|where|what|who)\b(?P<rest>.*)", re.I)
 _VERB = re.compile(r"(?P<subject>.+?) (?P<verb>is|are|was|were|can)(?: (?P<rest>.+))?", re.I)
@@ -34,7 +36,7 @@ def question_about(heading: str, text: str, code: str = "en") -> str:
     heading = _subject_heading(heading)
     if heading.endswith(("?", "？")):
         return heading if suggests(code) and read_language(heading) == code else ""
-    known = heading and code == "en" and not re.search(r"[:;()/]", heading)
+    known = heading and code == "en" and not _PUNCTUATED.search(heading)
     return _in_english(heading, text) if known else ""
 
 
@@ -44,7 +46,9 @@ def question_on(heading: str, text: str, code: str = "en") -> str:
     if code == "en" and _VERB.fullmatch(heading):
         return ""
     form = suggests(code).get("about", "")
-    return form.format(heading=_lower(heading, text) if code == "en" else heading) if heading else ""
+    if code == "en" and heading:
+        heading = _with_article(_lower(heading, text), text)
+    return form.format(heading=heading) if heading else ""
 
 
 def _subject_heading(heading: str) -> str:
@@ -58,7 +62,7 @@ def what_is(name: str, text: str, code: str = "en") -> str:
     """Returns the question what something is, spelled as in the text, or "" if the text does not name it."""
     found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.I)
     form = suggests(code).get("are" if _is_plural(name) else "is")
-    return form.format(what=_lower(found[0], text)) if found and form else ""
+    return form.format(what=_lower(found[0], text)) if found and form and not _PUNCTUATED.search(name) else ""
 
 
 def _in_english(heading: str, text: str) -> str:
@@ -113,6 +117,22 @@ def _is_plural(phrase: str) -> bool:
 
 def _lower(phrase: str, text: str) -> str:
     """Returns a phrase as it is written inside a sentence: a name keeps its capital."""
+    if phrase.isupper():
+        return re.sub(r"[^\W\d_]+", lambda word: _lower_capitals(word[0], text), phrase)
     first = re.split(r"[\s-]", phrase)[0]
     named = any(map(str.isupper, first[1:])) or re.search(rf"[a-z,] {re.escape(first)}\b", text)
     return phrase if named else phrase[0].lower() + phrase[1:]
+
+
+def _lower_capitals(word: str, text: str) -> str:
+    """Returns a word of a heading in capitals in small letters, unless it is probably an acronym: the text has it in
+    capitals, or it is short and the text does not have it at all."""
+    in_text = set(words(text))
+    in_small = word.lower() in map(str.lower, in_text - {word})
+    acronym = word in in_text or (len(word) <= MAX_ACRONYM_LETTERS and not in_small)
+    return word if acronym else word.lower()
+
+
+def _with_article(phrase: str, text: str) -> str:
+    """Returns a phrase with "the" if the text uses it with that: "the gym"."""
+    return f"the {phrase}" if re.search(rf"\bthe {re.escape(phrase)}\b(?! \w+ing\b)", text, re.I) else phrase

@@ -48,15 +48,19 @@ _NOT_IN_THE_DOCUMENTS = re.compile(  # unless it cites what it says
 def abstains(answer: str) -> bool:
     """Whether an answer starts by saying that there is none, in our own words or in those of language models."""
     text = answer.lstrip("*_# ")
-    if _NOT_KNOWN.match(text) or text.startswith(_own_openings()):
+    if _NOT_KNOWN.match(text) or text.startswith(_own_openings("unknown", "unknown_again", "no_more", "nothing_found")):
         return True
     first = next(iter(sentences(text)), "")
     return bool(_NOT_IN_THE_DOCUMENTS.match(first)) and not CITATION.search(first)
 
 
-@lru_cache(maxsize=1)
-def _own_openings() -> tuple[str, ...]:
-    kinds = ("unknown", "unknown_again", "no_more", "nothing_found")
+def has_no_more(answer: str) -> bool:
+    """Whether an answer says that there is no more to say than what was said before."""
+    return answer.startswith(_own_openings("no_more"))
+
+
+@lru_cache(maxsize=2)
+def _own_openings(*kinds: str) -> tuple[str, ...]:
     return tuple(language(code).says[kind].split("{")[0] for code in CODES for kind in kinds)
 
 

@@ -104,7 +104,8 @@ class _Correction(NamedTuple):
 def corrected_question(
     message: str, reading: IntentReading, history: Sequence[Message], follow_up: FollowUp
 ) -> Condensed | None:
-    """Returns the question that a correction means: the last one with the right words in it, or the last one again.
+    """Returns the question that a correction means: the last one with the right words in it, the last one again, or
+    what else there is to say about it ("you already said that").
 
     If it is not clear which words to replace, the message stays as it is and the last question's words are added to
     the search. Returns None if there is no earlier question.
@@ -118,6 +119,9 @@ def corrected_question(
     if (phrase := adverbial(last)) and before:
         asked = [each for each in history[: index + 1] if each.role != "user" or asks_documents(each.content)]
         last = question_so_far(asked)
+    if reading.operation == "repeated":
+        about = [each for each in history if each.role != "user" or asks_documents(each.content)]
+        return by_rules("tell me more", about, follow_up)
     if not reading.about:
         return _last_question_again(last, before, follow_up)
     correction = _Correction(message, reading.about, reading.wrong, last, phrase, before, follow_up)

@@ -36,12 +36,16 @@ _REASONS = {
     "refer_back": "returns to what was said earlier",
     "data": "asks for figures of a table",
 }
-_LIBRARY_REASON = "asks what the library holds"
+_REASONS_BY_OPERATION = {
+    "documents": "asks what the library holds",
+    "repeated": "says that it was told this before",
+}
 _QUESTION = re.compile(
     r"^(?:what|how|why|who|whom|whose|when|where|which|is|are|was|were|do|does|did|can|could|will|would|should|tell|"
     r"explain|describe|show|give|compare)\b",
     re.I,
 )
+_OTHER_ONE = re.compile(r"(?:the )?other(?: ones?)?|another one", re.I)  # names nothing
 _NOT_MEANT = re.compile(r"^(?:well|by|for(?! (?:the|an?|my|our) )|as|to be|it|nothing|that|this|business|good)\b", re.I)
 _COURTESY = re.compile(
     r"^(?:(?:many |great,? |ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"
@@ -79,8 +83,18 @@ def asks_documents(message: str) -> bool:
     """Whether a message asks the documents something, unlike a courtesy, a request to rephrase, a recall, a sum or a
     bare "that's wrong"."""
     reading = read_intent(message)
-    bare = reading.intent == "clarify" and not reading.about
-    return reading.intent not in ("social", "reform", "recall") and not bare and not is_sum(reading)
+    return reading.intent not in ("social", "reform", "recall") and not _objects(reading) and not is_sum(reading)
+
+
+def objection(message: str, code: str | None = None) -> str:
+    """Returns what a message that only objects to the last answer says of it: "wrong", "repeated", or that the "other"
+    one was meant. Returns "" for any other message."""
+    reading = read_intent(message, code)
+    return reading.operation if _objects(reading) else ""
+
+
+def _objects(reading: IntentReading) -> bool:
+    return reading.intent == "clarify" and not reading.about
 
 
 def is_sum(reading: IntentReading) -> bool:
@@ -101,11 +115,11 @@ def _read_in_language(message: str, code: str) -> IntentReading:
     for family, operation, found in matches(message, code):
         groups = {name: (value or "").strip(" ,.;:") for name, value in found.groupdict().items()}
         about = groups.get("instead") or groups.get("about") or ""
-        if family == "clarify" and operation == "instead" and _NOT_MEANT.match(about):
+        if family == "clarify" and operation == "instead" and (_NOT_MEANT.match(about) or _OTHER_ONE.fullmatch(about)):
             continue
         if family in ("recall", "refer_back") and _QUESTION.match(about):
             continue
-        reason = _LIBRARY_REASON if operation == "documents" else _REASONS[family]
+        reason = _REASONS_BY_OPERATION.get(operation) or _REASONS[family]
         reading = IntentReading(cast(Intent, family), operation, reason, about)
         end = "?" if message.rstrip().endswith("?") else ""  # stripped before matching
         rest = groups.get("rest") or ""

@@ -48,7 +48,7 @@ def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, li
         if len(listed) > 1:
             asked = history[index - 1].content if index else ""
             end = found.end() if found.re is _NUMBERED else _reference_end(message, found, asked)
-            item = _item_at(listed, found[1].lower()) if end else ""
+            item = _item_at(listed, found[1]) if end else ""
             typed = message[found.start() : end]
             if not item:
                 return message, []
@@ -75,8 +75,13 @@ def listed_items(answer: str) -> dict[int, str]:
     return dict(enumerate((each for each in named if _item_name(each)), 1))
 
 
+def number_of(ordinal: str) -> int:
+    """Returns the number that a word such as "second", "2nd" or "2" stands for; -1 for "last"."""
+    return _NUMBERS_BY_WORD.get(ordinal.lower()) or int(re.sub(r"\D", "", ordinal))
+
+
 def _item_at(listed: dict[int, str], ordinal: str) -> str:
-    number = _NUMBERS_BY_WORD.get(ordinal) or int(re.sub(r"\D", "", ordinal))
+    number = number_of(ordinal)
     return listed.get(max(listed) if number == -1 else number, "")
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from turnwise.dialogue.intent import is_question
 from turnwise.dialogue.language import CODES, language, named_subject
 from turnwise.dialogue.signs import POINTING, signs
-from turnwise.dialogue.writing import coordinated_subjects, parallel, points_back, with_phrases
+from turnwise.dialogue.writing import coordinated_subjects, parallel, points_back, with_article, with_phrases
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 
@@ -19,12 +19,14 @@ MIN_QUESTION_WORDS = 3  # of the second of two joined questions
 _MARKS = ("?", "？", "؟")
 _AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
 _ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
-_QUESTION_WORD = r"(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
+_PREPOSITION = r"(?:until|till|since|by|from|with|for|in|at|on|to)"  # before a question word: "until when"
+_QUESTION_WORD = rf"(?:{_PREPOSITION} )?(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|should)\b"
 _QUESTION_VERB = (
     r"(?:(?:is|are|was|were) (?:(?:it|they|he|she|there)\b|[A-Z])|do (?:(?:they|we|i|you|the|these|those)\b|[A-Z])"
     r"|(?:does|did|can|could|will|would|should) (?:(?:it|they|he|she|we|i|you|this|that|the|an?)\b|[A-Z]))"
 )
+_BEFORE_QUESTION_WORD = re.compile(rf"^{_PREPOSITION} (?={_QUESTION_WORD})", re.I)
 _JOINT = re.compile(
     rf"(?:[,;]? and(?: also| then)?|[,;] (?:also|then|or|but)|;),? (?=(?i:{_QUESTION_WORD})|{_QUESTION_VERB})"
     rf"|, (?=(?:what|how|why) {_AUXILIARY}|(?:where|when) {_AUXILIARY} (?:the\b|[A-Z])|"
@@ -169,7 +171,7 @@ def _joined_questions(sentence: str) -> Iterator[str]:
 
 
 def _asks(piece: str) -> bool:
-    bare = _WANTS.sub("", _OPENS.sub("", piece))
+    bare = _BEFORE_QUESTION_WORD.sub("", _WANTS.sub("", _OPENS.sub("", piece)))
     return is_question(_SHORTENED.sub(r"\1 is", bare)) and not _CLAUSE.match(bare)
 
 
@@ -229,7 +231,7 @@ def _antecedent(question: str, before: Sequence[str]) -> str:
         if _SEVERAL.search(question) and len(group := coordinated_subjects(asked)) > 1:
             return " and ".join(group)
         if found := subject(asked):
-            return _whole_subject(asked, found)
+            return with_article(_whole_subject(asked, found), (asked,))
     return ""
 
 

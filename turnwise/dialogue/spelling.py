@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from turnwise.text import STOP_WORDS
+from turnwise.text import STOP_WORDS, words
 
 MAX_MESSAGE_CHARS = 300  # longer messages are probably pasted text
 MAX_UNKNOWN_WORDS = 4  # a message with more is probably in a language we do not know
@@ -23,6 +23,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Words without digits, underscores, marks of an address or other letters around them.
 _WORD = re.compile(r"(?<![\w@/\\.'’&-])[A-Za-z][a-z]{2,23}(?![\w@/\\'’&(=\[{-]|\.\w)", re.A)
 _ENDING = re.compile(r"(?:(?<=..)(?:ie)?s|(?:er|or)s?|i?ed|ing|l?y)$")
+# "wat is", "wich are": the first word is a mistyped question word, even if English has it too.
+_OPENING = re.compile(
+    r"\W*([a-z]{3,6})(?= (?:is|are|was|were|do|does|did|can|could|will|would|should|must|has|have)\b)", re.I
+)
+_QUESTION_WORDS = frozenset("what when where which who whose why how".split())
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")
 
 IsWord = Callable[[str], bool]
@@ -45,10 +50,12 @@ def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) ->
     if len(message) > MAX_MESSAGE_CHARS:
         return message, []
     quoted = [found.span() for found in _QUOTED.finditer(message)]
+    opening = _mistyped_opening(message)
     strange = {
         found: found[0].lower()
         for found in _WORD.finditer(message)
-        if not _is_word(found[0].lower(), is_english) and not any(start <= found.start() < end for start, end in quoted)
+        if (found.start() == opening or not _is_word(found[0].lower(), is_english))
+        and not any(start <= found.start() < end for start, end in quoted)
     }
     unknown = dict.fromkeys(strange.values())
     known = library.held([*unknown]) if unknown else {}
@@ -64,6 +71,19 @@ def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) ->
             text = text[: found.start()] + meant + text[found.end() :]
             slips.insert(0, Slip(found[0], meant))
     return text, slips
+
+
+def only_english(message: str, slips: Sequence[Slip], is_english: IsWord) -> bool:
+    """Whether a corrected message has only English words and what its typos were meant to be."""
+    meant = {slip.meant.lower() for slip in slips}
+    return all(word in meant or _is_word(word, is_english) for word in map(str.lower, words(message)))
+
+
+def _mistyped_opening(message: str) -> int:
+    """Returns where a mistyped question word begins a message, or -1 if none does."""
+    found = _OPENING.match(message)
+    word = found[1].lower() if found else ""
+    return found.start(1) if found and word not in STOP_WORDS and _function_word(word) in _QUESTION_WORDS else -1
 
 
 def _function_word(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.english import MONTHS, WEEKDAYS
@@ -61,6 +61,7 @@ _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not abou
     r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
     re.I,
 )
+_CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of the name
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
 _PEOPLE = re.compile(  # can take the place of "I"
@@ -69,6 +70,7 @@ _PEOPLE = re.compile(  # can take the place of "I"
     re.I,
 )
 _ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
+_BEFORE_VERB = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she) $", re.I)
 # The subject that another can replace: everything "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
@@ -86,6 +88,12 @@ _NEXT_PART = re.compile(
     rf"\s(?:{_PREPOSITION}|to|and|or|that|which|who|is|are|was|were|do|does|did|can|could|will|would|should|must|have|"
     r"costs?|takes?|lasts?|needs?|works?|starts?|begins?|ends?|opens?|closes?|"
     r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
+    re.I,
+)
+_DO_IT = re.compile(r"\bdo (?:it|that|this|so)\b", re.I)
+_ACTION = re.compile(  # what a question asks whether or how to do: "swap shifts" in "can I swap shifts?"
+    r"\b(?:do|does|can|could|will|would|should|must|may) (?:i|we|you|they|one) "
+    r"((?!have to\b|need to\b)[a-z][^?.!,;]{2,60}?)\s*[?.!]*$",
     re.I,
 )
 _TIMES = re.compile(  # marks a phrase as one of time
@@ -243,7 +251,7 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     for phrase_in, rewrite in _FORMS:
         if phrase := phrase_in(text):
             return rewrite(phrase, seen)
-    return _of_another_thing(text, seen) or _of_another_subject(text, seen)
+    return _ask_of_the_action(text, seen) or _of_another_thing(text, seen) or _of_another_subject(text, seen)
 
 
 def _of_another_thing(message: str, seen: Sequence[Message]) -> Condensed | None:
@@ -269,7 +277,7 @@ def _of_another_subject(message: str, seen: Sequence[Message]) -> Condensed | No
     """ "And GPT?" after "How is BERT trained?"."""
     found = _ELLIPSIS.fullmatch(message)
     last = last_question(seen).strip()
-    if not found or _ELLIPSIS.fullmatch(last) or len(last) > MAX_QUESTION_CHARS:
+    if not found or _ELLIPSIS.fullmatch(last) or _CONDITION.match(last) or len(last) > MAX_QUESTION_CHARS:
         return None
     ellipsis = _Ellipsis(message, found[1], last)
     for rule in _REPLACEMENT_RULES:
@@ -327,14 +335,31 @@ def _replace_object(ellipsis: _Ellipsis) -> tuple[str, str] | None:
     if not things:
         return None
     start = last.rindex(things[-1])
+    if _BEFORE_VERB.search(last[:start]):  # "what should I wear"
+        return None
     article = _ARTICLE.search(last[:start])
     return ellipsis.replacing(article.start() if article else start, start + len(things[-1]))
+
+
+def _extend_attribute(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "What about shoes?" after "What are the pool rules?"."""
+    asked = _SUBJECT.search(ellipsis.last)
+    if not asked or not asked[1] or not _ATTRIBUTE.search(asked[1]):
+        return None
+    if _ATTRIBUTE.search(ellipsis.thing) or ellipsis.thing[0].isupper():
+        return None
+    return "everything", f"{ellipsis.last[: asked.end(1)]} for {ellipsis.thing}{ellipsis.last[asked.end(1) :]}"
 
 
 def _replace_subject(ellipsis: _Ellipsis) -> tuple[str, str] | None:
     """ "And GPT?" after "What is BERT?"."""
     asked = _SUBJECT.search(ellipsis.last)
-    return ellipsis.replacing(*asked.span(asked.lastindex or 0)) if asked and subject(ellipsis.last) else None
+    if not asked or not subject(ellipsis.last):
+        return None
+    replaced = asked[asked.lastindex or 0]
+    if replaced == "I" and not _PEOPLE.search(ellipsis.thing):
+        return None
+    return ellipsis.replacing(*asked.span(asked.lastindex or 0))
 
 
 # The first rule that applies is used.
@@ -343,6 +368,7 @@ _REPLACEMENT_RULES: tuple[Callable[[_Ellipsis], tuple[str, str] | None], ...] = 
     _replace_owner,
     _replace_pronoun,
     _replace_object,
+    _extend_attribute,
     _replace_subject,
 )
 
@@ -403,6 +429,20 @@ def _ask_when_or_where(word: str, seen: Sequence[Message]) -> Condensed | None:
     return Condensed(f"{word} {rest}", added, "rules", f"it asks “{word.lower()}” of the last question")
 
 
+def _ask_of_the_action(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "How late can I do it?" after "Can I swap shifts?"."""
+    asked = _ACTION.search(last_question(seen))
+    if not asked or not _DO_IT.search(message) or points_back(asked[1]):
+        return None
+    action = asked[1]
+    return Condensed(
+        _DO_IT.sub(action, message, count=1),
+        _content_terms(action, 0.8, without=message),
+        "rules",
+        f"“do it” means “{action}”",
+    )
+
+
 def compared_with(message: str) -> str:
     """Returns the only side that a comparison names ("GPT" in "what's the difference to GPT?"), or ""."""
     found = _ONE_SIDED.fullmatch(message.strip())
@@ -447,11 +487,24 @@ def _readings(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -
 def _spans(message: str, seen: Sequence[Message], reading: Sequence[Phrase]) -> list[str]:
     """Returns the phrases to write. For a plural pronoun, two that were written as "X and Y" become one."""
     spans = [phrase for phrase, _ in reading]
+    if _pronoun(message) and not _COMPARING.search(message):
+        spans[0] = with_article(spans[0], questions_newest_first(seen))
     if len(spans) > 1 and _pronoun(message) in _SEVERAL and not _COMPARING.search(message):
         for one, other in ((spans[0], spans[1]), (spans[1], spans[0])):
             if any(_side_by_side(one, other, each.content) for each in seen):
                 return [f"{one} and {other}", *spans[2:]]
     return spans
+
+
+def with_article(phrase: str, texts: Iterable[str]) -> str:
+    """Returns a phrase with the article that the first of the texts with it gives it, "the" for "a": "the exam"."""
+    for text in texts:
+        if found := re.search(rf"\b(?:(the|my|our|your|an?) )?{re.escape(phrase)}\b(?=(.{{0,20}}))", text, re.I | re.S):
+            goes_on = re.match(r"[ -]?(\w+)", found[2])
+            whole = not goes_on or not is_specific(goes_on[1])
+            article = (found[1] or "").lower() if whole else ""
+            return f"{'the' if article in ('a', 'an') else article} {phrase}".strip()
+    return phrase
 
 
 def without_lookalikes(message: str) -> str:

@@ -6,9 +6,11 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 
+from turnwise.dialogue.citing import AGAIN
+from turnwise.dialogue.intent import objection
 from turnwise.extractive.asking import ALL_ABOUT, as_typed, subject_of, wants_only_more, without_wishes
 from turnwise.extractive.choosing import candidates, choose
-from turnwise.extractive.reform import reform_last
+from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
 from turnwise.extractive.writing import dont_know, in_preferred_form, quote, tool_results, write
@@ -52,6 +54,8 @@ class ExtractiveAnswerer:
                 answered = self._add_answer(" vs ".join(prompt.sides), pool, prompt, parts)
             if not answered:
                 unanswered.append(question)
+        if prompt.said and (kind := objection(prompt.question, prompt.language)):
+            return answer_objection(kind, [part for part in parts if not part.startswith(AGAIN)], prompt)
         parts += [dont_know(question, prompt) for question in unanswered[:2]]
         return "\n\n".join(parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
@@ -39,7 +40,9 @@ def defined_topic(question: str) -> str:
 
 
 def wants_only_more(prompt: Prompt) -> bool:
-    """Whether the user names nothing and only wants to hear more."""
+    """Whether the user names nothing and only wants to hear more, or something that was not said before."""
+    if objection(prompt.question, prompt.language) == "repeated":
+        return True
     if prompt.language == "en" or prompt.language not in CODES:
         return bool(_MORE.search(prompt.question)) and not any(map(is_specific, words(prompt.question)))
     return wants_more(prompt.question, prompt.language)

@@ -54,7 +54,7 @@ PRICE_WORDS = base_stems(content_stems("cost price fee charge fare pay expensive
 MEASURE_WORDS = PRICE_WORDS | base_stems(
     content_stems("open opening close closing hours times last take start end leave")
 )
-_AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times"))
+_AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times late early soon"))
 _WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
 # Pairs of a pattern for the question and one for the sentences that answer it.
 QUANTITIES = (
@@ -70,7 +70,13 @@ QUANTITIES = (
     ),
     (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
     (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
-    (re.compile(r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b", re.I), _TIME),
+    (
+        re.compile(
+            r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b|\bhow (?:late|early|soon)\b",
+            re.I,
+        ),
+        _TIME,
+    ),
     (re.compile(rf"{_WHAT}\be-?mail(?: address(?:es)?)?(?: (?:of|for|to)\b.*)?\W*$", re.I), re.compile("@")),
     (
         re.compile(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
-from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.dialogue.citing import AGAIN, abstains, cited_points
 from turnwise.dialogue.language import courtesies, says
 from turnwise.extractive.statements import ITEM
-from turnwise.text import points
+from turnwise.text import one_line, points
 from turnwise.types import Prompt
 
 SHORT_TABLE_ROWS = 5
@@ -22,7 +23,38 @@ def reform_last(prompt: Prompt) -> str:
     last = prompt.said[-1]
     if abstains(last) or last in courtesies():
         return says(prompt.language, "nothing_to_reform")
-    return reform(last, "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form)
+    form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
+    answer = reform(last, form)
+    (asked,) = prompt.asked
+    if asked == prompt.question:
+        return answer
+    return says(prompt.language, "reforms_earlier", question=one_line(asked, 120)) + "\n\n" + answer
+
+
+def answer_objection(kind: str, new: Sequence[str], prompt: Prompt) -> str:
+    """The reply to "that's wrong", "you already said that" or "not that one", the kinds of `objection`, with what the
+    documents say that is `new`."""
+    also = "\n\n".join([says(prompt.language, "also"), *new]) if new else ""
+    if kind == "repeated":
+        opening = says(prompt.language, "already_said")
+        return f"{opening} {also or says(prompt.language, 'no_more')}"
+    if kind == "other":
+        return also or says(prompt.language, "which_other")
+    opening = _where_from(prompt) or says(prompt.language, "frustrated")
+    return "\n\n".join(filter(None, (opening, also)))
+
+
+def _where_from(prompt: Prompt) -> str:
+    """Where the last answer with a citation comes from, or an empty string if the one after it was not known."""
+    sources = {source.number: source for source in prompt.known}
+    for answer in takewhile(lambda each: not abstains(each), reversed(prompt.said)):
+        for number, quote in cited_points(answer):
+            if source := sources.get(number):
+                place = " – ".join(filter(None, (source.title, source.heading)))
+                values = {"question": prompt.asked[0], "place": place, "quote": quote}
+                short = {name: one_line(text, 200) for name, text in values.items()}
+                return says(prompt.language, "disputed", number=str(number), **short)
+    return ""
 
 
 def reform(answer: str, form: str) -> str:

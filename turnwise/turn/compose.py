@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.config import Settings
-from turnwise.dialogue.citing import Locate, abstains, cited_points, to_source, with_sources
+from turnwise.dialogue.citing import Locate, abstains, cited_points, has_no_more, to_source, with_sources
 from turnwise.dialogue.intent import read_intent
 from turnwise.dialogue.telling import PastTurn, longest_question, transcripts, turns_of
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
@@ -58,9 +58,9 @@ def compose(
     silent = any(step.tool in ("say", "library") for step in plan.steps)  # no model is asked
     visible_images = () if silent else tuple(images)
     form = next((step.input for step in plan.steps if step.tool == "reform"), "")
-    last = _answer_to_reform(history, locate) if form else None
+    last, answered = _answer_to_reform(history, locate) if form else (None, "")
     evidence = _evidence_of(last) if last else _numbered(hits, known.sources, _highest_number(history))
-    asked = tuple(step.input for step in plan.searched if not step.role) or (message,)
+    asked = tuple(step.input for step in plan.searched if not step.role) or (answered or message,)
     tool_results = tuple(result.text for result in plan.results if result and result.text)
     note = "" if form or silent else _note(asked, tool_results, understood.state)
     current = _question_and_note(known, evidence, _with_image_names(note, visible_images), budget)
@@ -160,18 +160,24 @@ def _recent_answers(history: Sequence[Message]) -> tuple[str, ...]:
     return tuple(each.content for each in history[-RECENT_MESSAGES:] if each.role == "assistant")
 
 
-def _answer_to_reform(history: Sequence[Message], locate: Locate) -> Message | None:
-    """The answer that "that" means, with its sources: the last one to a question. Replies to courtesies,
-    and answers that say nothing was found, count only if there is no other."""
-    answers: list[Message] = []
-    courtesy = False
+def _answer_to_reform(history: Sequence[Message], locate: Locate) -> tuple[Message | None, str]:
+    """The answer that "that" means, with its sources: the last one to a question. Replies to courtesies, and answers
+    that say nothing was found, count only if there is no other. If the last question had no answer, the question that
+    this one answers comes with it, because the user may mean the other."""
+    answers: list[tuple[str, Message]] = []
+    asked, courtesy = "", False
     for each in history:
         if each.role == "user":
-            courtesy = read_intent(each.content).intent in ("social", "recall")
+            asked, courtesy = each.content, read_intent(each.content).intent in ("social", "recall")
         elif each.content.strip() and (not courtesy or not answers):
-            answers.append(each)
-    answered = [each for each in answers if not abstains(each.content)]
-    return with_sources((answered or answers)[-1], locate) if answers else None
+            answers.append((asked, each))
+    if not answers:
+        return None, ""
+    answered = [each for each in answers if not abstains(each[1].content)]
+    asked, answer = (answered or answers)[-1]
+    last = answers[-1][1].content
+    unanswered = bool(answered) and abstains(last) and not has_no_more(last)
+    return with_sources(answer, locate), asked if unanswered else ""
 
 
 def _evidence_of(answer: Message) -> tuple[Evidence, ...]:

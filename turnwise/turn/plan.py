@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.dialogue.earlier import mentions, sentences_about
-from turnwise.dialogue.intent import is_courtesy, read_intent
+from turnwise.dialogue.intent import is_courtesy, objection, read_intent
 from turnwise.dialogue.language import says
+from turnwise.dialogue.listed import number_of
 from turnwise.dialogue.questions import compared_sides, questions
 from turnwise.text import one_line
 from turnwise.types import (
@@ -22,7 +23,7 @@ from turnwise.types import (
     Understanding,
 )
 
-MAX_MESSAGES_READ = 1000  # only the latest messages of the user are read again to leave out courtesies
+MAX_MESSAGES_READ = 1000  # only the latest messages of the user are read again to leave out what asks nothing
 MAX_QUESTIONS = 6  # of a message; later ones are not answered
 MAX_LISTED = 30  # questions in a list of all that the user asked
 TOOL_FOR_INTENT = {"arithmetic": "calculator", "data": "database"}
@@ -156,7 +157,7 @@ def _recall(
     reason = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
     old, recent = said_by_user[:-MAX_MESSAGES_READ], said_by_user[-MAX_MESSAGES_READ:]
-    asked = [*old, *(text for text in recent if not is_courtesy(text))]
+    asked = [*old, *(text for text in recent if not is_courtesy(text) and not objection(text))]
     if which == "said":
         said = sentences_about(about, history)
         if not said:
@@ -173,9 +174,24 @@ def _recall(
     if which in ("first", "last"):
         text = asked[0 if which == "first" else -1]
         return _say(message, says(language, which, text=one_line(text, 300)), reason)
-    before = len(asked) - MAX_LISTED
-    opening = says(language, "all") + (" " + says(language, "earlier", count=str(before)) if before > 0 else "")
-    return _say(message, _as_list(opening, asked[-MAX_LISTED:], "", max(0, before) + 1), reason)
+    opening = "all"
+    if which in ("numbered", "before"):
+        number = number_of(about) if which == "numbered" else _number_before(asked)
+        if 0 < number <= len(asked):
+            text = one_line(asked[number - 1], 300)
+            return _say(message, says(language, which, number=str(number), text=text), reason)
+        opening = "fewer"
+    unlisted = len(asked) - MAX_LISTED
+    words = says(language, opening) + (" " + says(language, "earlier", count=str(unlisted)) if unlisted > 0 else "")
+    return _say(message, _as_list(words, asked[-MAX_LISTED:], "", max(0, unlisted) + 1), reason)
+
+
+def _number_before(asked: Sequence[str]) -> int:
+    """The number of the question before the last one; that one is not itself about this conversation."""
+    last = len(asked)
+    while last and read_intent(asked[last - 1]).intent == "recall":
+        last -= 1
+    return last - 1
 
 
 def _as_list(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:

@@ -18,7 +18,7 @@ from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
 from turnwise.dialogue.window import prose_of
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_stems, escape_citations, one_line, sentences, words
+from turnwise.text import content_stems, escape_citations, is_specific, one_line, sentences, stem, words
 from turnwise.types import (
     Hit,
     Library,
@@ -43,6 +43,7 @@ MIN_RESULTS = 15  # a search asks for at least this many passages
 SPARE_RESULTS = 5  # asked for in addition, to replace duplicates
 CITED_PASSAGE_BONUS = 0.02  # score bonus in a follow-up, for a passage that the last answer cited
 CITED_DOCUMENT_BONUS = 0.05  # the same for all passages of its document
+NAMED_THERE_BONUS = 0.1  # the same for those that have all the words a follow-up names: "what about shoes?"
 RECENT_DOCUMENT_BONUS = 0.02  # the same if the message is no follow-up: people mostly stay with their subject
 MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind them is searched for
 DUPLICATE_SHARE = 0.8  # of a passage's word triples; if a better passage has this many, it may say the same
@@ -337,8 +338,8 @@ def find(
 
 def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery) -> list[Hit]:
     """The hits, with a bonus for the documents behind the last answer, unless the question names another. In a
-    follow-up, the passages behind it get another bonus, and those that were not found are added at the end, unless
-    there is a filter that they may not match."""
+    follow-up, passages there that have what it names get another bonus, and so do those behind the last answer; those
+    that were not found are added at the end, unless there is a filter that they may not match."""
     documents = {passage.document_id for passage in earlier.passages}
     if not documents:
         return hits
@@ -346,9 +347,13 @@ def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery) -> list[H
         documents = set()
     cited = {passage.id for passage in earlier.passages if earlier.follow_up}
     document_bonus = CITED_DOCUMENT_BONUS if earlier.follow_up else RECENT_DOCUMENT_BONUS
+    named = {stem(word) for word in words(query.literal) if is_specific(word)} if earlier.follow_up else set()
 
     def bonus(passage: Passage) -> float:
-        return CITED_PASSAGE_BONUS * (passage.id in cited) + document_bonus * (passage.document_id in documents)
+        if passage.document_id not in documents:
+            return CITED_PASSAGE_BONUS * (passage.id in cited)
+        has_all = bool(named) and named <= content_stems(f"{passage.heading}\n{passage.text}")
+        return CITED_PASSAGE_BONUS * (passage.id in cited) + document_bonus + NAMED_THERE_BONUS * has_all
 
     hits = [dataclasses.replace(hit, score=hit.score + bonus(hit.passage)) for hit in hits]
     if earlier.follow_up and not query.where:

@@ -24,7 +24,7 @@ from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew,
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.listed import name_listed_items
 from turnwise.dialogue.profile import OFF, Profile
-from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling
+from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling, only_english
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
@@ -82,9 +82,14 @@ def _reader(
     known = LibraryWords(lambda spellings: held(tuple(spellings)), cache(partial(_contains, library)))
 
     def read(text: str, said: Sequence[Message]) -> tuple[str, list[Slip]]:
-        if read_language(text, ()) != "en":
+        english = read_language(text) == "en"
+        before = (each.content for each in reversed(said) if each.role == "user")
+        if not english and (is_english is None or read_language("", before) != "en"):
             return text, []
-        text, slips = correct_spelling(text, known, is_english) if is_english else (text, [])
+        corrected, slips = correct_spelling(text, known, is_english) if is_english else (text, [])
+        if not english and not (slips and is_english and only_english(corrected, slips, is_english)):
+            return text, []  # a language of its own, and not English with a slip ("wat is gravity")
+        text = corrected
         text, named = name_listed_items(text, said) if settings.follow_up else (text, [])
         return text, [*slips, *named]
 
