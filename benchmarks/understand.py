@@ -173,7 +173,7 @@ class Bench:
             ("window", understand, "window"),
             ("prediction", senses.condenser, "predict"),
             ("follow-up", understand, "read_follow_up"),
-            ("follow-up", understand, "_decided"),
+            ("follow-up", understand, "_settled_by_message"),
             ("embedding", senses.embedder, "embed_query"),
             ("tracker", senses.tracker, "read"),
             ("tracker", senses.tracker, "update"),
