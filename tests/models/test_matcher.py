@@ -81,3 +81,10 @@ def test_damaged_weights_are_reported(tmp_path: Path) -> None:
     (tmp_path / "matcher.json").write_text('{"sha256": "0"}')
     with pytest.raises(WeightsError, match="not the file that its card names"):
         WordMatcher(tmp_path).scores("open?", [passage("It is open.")])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(max_codepoint=0x7F, min_codepoint=0x20), max_size=80) | st.text(max_size=40))
+def test_texts_are_divided_as_the_tokenizer_divides_them(text: str) -> None:
+    model = MATCHER._model()
+    assert model._tokens(text).tolist() == model._tokenize(text).tolist()

@@ -26,6 +26,7 @@ from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
 from turnwise.guard.pipeline import default_classifier
+from turnwise.models.matcher import WordMatcher
 from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
 from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
@@ -154,12 +155,14 @@ def _condenser(settings: Settings) -> Finding:
 
 
 def _reranker(settings: Settings) -> Finding:
-    """Whether search results can be re-ranked, and new documents embedded."""
+    """Whether search results can be re-ranked, sentences chosen, and new documents embedded."""
     try:
         with _library_or_empty(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             engine.index.embedder.embed_passages(["test"])
+            passage = Passage(1, 1, "", "", "test")
+            WordMatcher().scores("test", [passage])
             if reranker := reranker_of(settings):
-                reranker.scores("test", [Passage(1, 1, "", "", "test")])
+                reranker.scores("test", [passage])
     except TurnwiseError as error:
         return Finding("re-ranker", "fail", str(error), error.hint)
     return Finding("re-ranker", "ok", reranker.name if reranker else "off")

@@ -53,7 +53,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     by_words = _word_scores(question, pool, chances)
     word_weight = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    matches = _matches(question, likely, matcher)
+    matches = _matches(question, likely, matcher if prompt.language == "en" else None)  # it knows English only
     likely.sort(
         key=lambda each: (
             RANK_PENALTY * each.rank

@@ -79,7 +79,7 @@ class _Model:
         self._title_weight = float(stored["title_weight"])
         self._vocabulary: dict[str, int] = tokenizer.get_vocab()
         self._pieces = lru_cache(CACHED_TEXTS)(self._read_pieces)
-        self._split = lru_cache(CACHED_WORDS)(self._split_word)
+        self._split = lru_cache(CACHED_WORDS)(self._tokenize)
 
     def scores(self, question: str, sentences: Sequence[Passage]) -> list[float]:
         asked = self._tokens(question)[:MAX_QUESTION]
@@ -110,16 +110,18 @@ class _Model:
         return ids, worth
 
     def _tokens(self, text: str) -> Ids:
-        """The word pieces of a text. Most words are one piece; looking those up is quicker than the tokenizer."""
+        """The word pieces of a text. Most English words are one piece, and looking one up is quick."""
+        if not (text.isascii() and text.isprintable()):
+            return self._tokenize(text)
         found: list[int] = []
         for word in _WORD.findall(text.lower()):
             piece = self._vocabulary.get(word)
-            found += self._split(word) if piece is None else (piece,)
+            found += self._split(word).tolist() if piece is None else (piece,)
         return np.array(found, np.int32)
 
-    def _split_word(self, word: str) -> list[int]:
-        encodable = word.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
-        return list(self._tokenizer.encode(encodable, add_special_tokens=False).ids)
+    def _tokenize(self, text: str) -> Ids:
+        encodable = text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
+        return np.array(self._tokenizer.encode(encodable, add_special_tokens=False).ids, np.int32)
 
 
 def _load(folder: Path) -> _Model:

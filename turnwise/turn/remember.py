@@ -54,7 +54,7 @@ class Memory:
         self._lock = threading.Lock()
         self._open = False
         self._abandoned = False
-        self._storing: asyncio.Task[Past] | None = None  # the message being stored, which cannot be cancelled
+        self._storing: asyncio.Task[Past] | None = None  # the message being stored, by a thread that cannot be stopped
         self.conversation_id = request.conversation_id
         self.shown: tuple[Source, ...] = ()  # the evidence that a model was shown with the message
         self.note = ""  # the note it was shown
@@ -144,7 +144,7 @@ class Memory:
 
     async def abandon(self, text: str) -> None:
         """Close a turn that nobody is waiting for: the client left, or the process is shutting down. Does nothing if it
-        has ended. Once this returns, nothing more is stored, so that the conversation can be deleted."""
+        has ended. Once this returns, its message is stored or never will be: a deleted conversation stays deleted."""
         with self._lock:
             self._abandoned = True
         if self._storing is not None:
