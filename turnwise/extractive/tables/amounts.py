@@ -15,10 +15,11 @@ from turnwise.text import stem
 
 _AMOUNT = re.compile(
     r"(?P<sign>[$€£¥₹])? ?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ?(?P<unit>[^\d\s,;.()/]{1,12})?"
-    r"(?: ?(?:/ ?|(?:per|an?|each) )\w+)?\.?",
+    r"(?: ?(?:/ ?|(?:per|an?|each) )\w+)?",
     re.I,
 )
-_CURRENCIES = ("$", "€", "£", "¥", "₹", "euro", "euros", "dollar", "dollars", "pound", "pounds", "eur", "usd", "gbp")
+_SIGNS = ("$", "€", "£", "¥", "₹")
+_CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": "£", "gbp": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
 _DATE = re.compile(
     rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)"
@@ -32,32 +33,34 @@ class Amount:
     """An amount in a cell. Times are in minutes, and dates are days since the year 1."""
 
     value: Decimal
-    unit: str = ""
-    number: str = ""  # as written
-    prefixed: bool = False  # whether the unit is a currency sign before the number
+    unit: str = ""  # amounts of the same unit can be compared; for money, a currency sign
+    number: str = ""  # as written, like the next two
+    before: str = ""
+    after: str = ""
 
     @property
     def is_money(self) -> bool:
-        return self.unit in _CURRENCIES
+        return self.unit in _SIGNS
 
-    def with_unit(self, number: str) -> str:
-        """Another number, written like this amount."""
-        return f"{self.unit}{number}" if self.prefixed else f"{number} {self.unit}".rstrip()
+    def write(self, number: str) -> str:
+        """A number with the unit as it is written here."""
+        return f"{self.before}{number} {self.after}".rstrip()
 
 
 @lru_cache(maxsize=4096)
 def amount_in(cell: str) -> Amount | None:
-    """The amount that a whole cell is, or None."""
+    """The amount that a cell is, or None if it has anything else."""
+    cell = cell.rstrip(".")
     if cell.lower() in ("free", "none", "nothing"):
         return Amount(Decimal(0), number=cell)
     found = _AMOUNT.fullmatch(cell)
     if found is None:
         return _date_in(cell)
-    number, unit = found["number"], found["sign"] or (found["unit"] or "").lower()
-    value = Decimal(number.replace(",", ""))
-    if minutes := _MINUTES.get(stem(unit)):
-        return Amount(value * minutes, "time", number)
-    return Amount(value, unit, number, bool(found["sign"]))
+    number, sign, after = found["number"], found["sign"] or "", found["unit"] or ""
+    value, unit = Decimal(number.replace(",", "")), stem(after)
+    if not sign and unit in _MINUTES:
+        return Amount(value * _MINUTES[unit], "time", number, after=after)
+    return Amount(value, sign or _CURRENCIES.get(unit, unit), number, sign, after)
 
 
 def _date_in(cell: str) -> Amount | None:

@@ -21,8 +21,8 @@ class Answer:
     lead: str = ""  # "Cheapest of the 3 rows found"
     detail: str = ""  # after the lead and the name of the table: ", by price"
 
-    def text(self, with_heading: bool) -> str:
-        heading = self.table.heading if with_heading else ""
+    def text(self, heading: str) -> str:
+        """The rows, with the heading if there is one."""
         if not self.lead:
             return list_rows(self.rows, heading)
         place = f" under {heading}" if heading else ""
@@ -34,10 +34,21 @@ def write(answers: Sequence[Answer]) -> str:
     answers = [answer for answer in answers if answer.rows]
     said = {answer.table.document for answer in answers if any(row.candidate.said for row in answer.table.rows)}
     answers = [answer for answer in answers if answer.table.document in said] or answers
-    parts = [answer.text(with_heading=len(answers) > 1) for answer in answers[:MAX_TABLES]]
+    headings = _headings([answer.table for answer in answers])
+    parts = [answer.text(heading) for answer, heading in zip(answers, headings, strict=True)][:MAX_TABLES]
     if len(answers) > MAX_TABLES:
         parts.append("There are more tables like these.")
     return "\n\n".join(parts)
+
+
+def _headings(tables: Sequence[Table]) -> list[str]:
+    """A heading for each table that tells it from the others; empty if there is only one."""
+    if len(tables) == 1:
+        return [""]
+    headings = [table.heading for table in tables]
+    return [
+        f"{table.title} – {table.heading}" if headings.count(table.heading) > 1 else table.heading for table in tables
+    ]
 
 
 def list_rows(rows: Sequence[Row], opening: str = "") -> str:

@@ -45,9 +45,10 @@ _COMPARISONS: dict[str, Callable[[Decimal, Decimal], bool]] = {
     **dict.fromkeys(("up to", "at most"), operator.le),
     "at least": operator.ge,
 }
+_DECIMAL = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _PRICE_LIMIT = re.compile(
     rf"(?:costs?|are|is|for|at|costing|priced)? ?\b(?P<comparison>{'|'.join(_COMPARISONS)}) "
-    r"(?:[$€£](?P<before>\d+(?:\.\d+)?)|(?P<after>\d+(?:\.\d+)?) (?:euros?|pounds?|dollars?)\b)",
+    rf"(?P<amount>[$€£]{_DECIMAL}|{_DECIMAL} (?:euros?|pounds?|dollars?))(?![.,]?\w)",
     re.I,
 )
 _COUNTED = re.compile(
@@ -73,6 +74,7 @@ class _Request:
 
 
 def listed_rows(question: str, tables: Sequence[Table]) -> str:
+    """The rows that a question wants listed; empty if it does not want a list, or no table has it."""
     request = _request_in(question)
     if request is None:
         return ""
@@ -115,17 +117,20 @@ def _answer(request: _Request, table: Table) -> Answer:
 
 def _within_limit(rows: Sequence[Row], table: Table, limit: re.Match[str]) -> list[Row]:
     """The rows with a price on the right side of a limit: "under £4"; [] if it is not clear which price counts."""
-    if len(table.price_columns) != 1:
+    bound = amount_in(limit["amount"])
+    if bound is None or len(table.price_columns) != 1:
         return []
-    number = Decimal(limit["before"] or limit["after"])
+    amounts = comparable_amounts(rows, table.price_columns[0])
+    if any(amount.unit not in ("", bound.unit) for _, amount in amounts):
+        return []  # another currency
     fits = _COMPARISONS[limit["comparison"].lower()]
-    return [row for row, amount in comparable_amounts(rows, table.price_columns[0]) if fits(amount.value, number)]
+    return [row for row, amount in amounts if fits(amount.value, bound.value)]
 
 
 def _with_count(rows: Sequence[Row], number: int, noun: str) -> list[Row]:
     """The rows with this number of something."""
     key = stem(noun.lower())
-    return [row for row in rows for column, cell in row.cells.items() if _counts(column, cell, number, key)]
+    return [row for row in rows if any(_counts(column, cell, number, key) for column, cell in row.cells.items())]
 
 
 def _counts(column: str, cell: str, number: int, key: str) -> bool:

@@ -34,7 +34,9 @@ class Row:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        return frozenset().union(*self.cell_stems)
+        """The stems of its name and of the cells that are not amounts."""
+        others = [cell for cell in self.cells.values() if amount_in(cell) is None]
+        return frozenset().union(*map(stems_of, (self.name, *others)))
 
     @cached_property
     def kinds(self) -> list[frozenset[str]]:
@@ -51,10 +53,13 @@ class Table:
     def document(self) -> int:
         return self.rows[0].passage.document_id
 
-    @cached_property
+    @property
+    def title(self) -> str:
+        return self.rows[0].passage.title
+
+    @property
     def heading(self) -> str:
-        passage = self.rows[0].passage
-        return (self._line_above or section_of(passage) or passage.title).rstrip(": ")
+        return (self._line_above or section_of(self.rows[0].passage) or self.title).rstrip(": ")
 
     @property
     def _line_above(self) -> str:
@@ -147,9 +152,9 @@ def tables_in(pool: Sequence[Candidate]) -> list[Table]:
     groups: dict[tuple[object, ...], list[Row]] = {}
     for candidate in pool:
         cells = candidate.statement.cells or price_item_cells(candidate)
-        if len(cells) > 1:
-            (first_column, name), *others = cells
-            row = Row(candidate, name, dict(others))
+        (first_column, name), *others = cells or (("", ""),)
+        row = Row(candidate, name, dict(others))
+        if others and len(row.cells) == len(others):  # two columns of one name cannot be told apart
             above = candidate.statement.above
             key = (row.passage.document_id, row.passage.heading, above, first_column, candidate.is_item)
             groups.setdefault(key, []).append(row)
@@ -165,7 +170,7 @@ def price_item_cells(candidate: Candidate) -> tuple[tuple[str, str], ...]:
     if not candidate.is_item:
         return ()
     name, _, value = ITEM.sub("", candidate.text).partition(": ")
-    return (("", name), ("", value)) if amount_in(value.rstrip(".")) else ()
+    return (("", name), ("", value)) if amount_in(value) else ()
 
 
 def comparable_amounts(rows: Sequence[Row], column: str) -> list[tuple[Row, Amount]]:

@@ -21,8 +21,9 @@ _HEIGHTS = stems_of("height")
 _DATES = stems_of("date day year when")
 _ANY_COLUMN: frozenset[str] = frozenset()  # the question must name it
 
+# Not "at most", and not "the 2 cheapest".
 _SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
-    (re.compile(rf"\b(?:the )?({pattern})\b", re.I), is_highest, columns)
+    (re.compile(rf"(?<!\bat )(?<!\d )\b(?:the )?({pattern})\b", re.I), is_highest, columns)
     for pattern, is_highest, columns in (
         ("cheapest|least expensive|lowest[- ]priced?", False, PRICE_WORDS),
         ("most expensive|dearest|priciest|costliest|highest[- ]priced?", True, PRICE_WORDS),
@@ -39,6 +40,7 @@ _SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
         ("lowest|fewest|least", False, _ANY_COLUMN),
     )
 )
+_YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were)\b", re.I)
 _ASKS_COST = re.compile(r"\b(?:how much (?:is|does|do|are|would)|what does|costs?)\b", re.I)
 
 
@@ -58,8 +60,14 @@ class _Request:
 
 
 def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], pool: Sequence[Candidate]) -> str:
-    """Words that only the conversation added, not `typed`, may name the rows to compare but not a single one."""
-    request = None if ASKS_WHY_OR_HOW.match(question) else _request_in(question)
+    """The best rows of each table that has what is compared; empty if a sentence may tell.
+
+    Words of the question that are not `typed` come from the conversation. They may name the rows to compare, but not a
+    single one of them.
+    """
+    if ASKS_WHY_OR_HOW.match(question) or _YES_OR_NO.match(question):
+        return ""
+    request = _request_in(question)
     if request is None or _in_a_sentence(request.word, pool):
         return ""
     if not asked_stems(_ASKS_COST.sub(" ", request.rest)):  # "and the cheapest?"

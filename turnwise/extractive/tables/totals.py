@@ -15,8 +15,8 @@ from turnwise.extractive.tables.model import Row, Table
 from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, number_of
 from turnwise.text import words
 
-_COUNT = re.compile(rf"\d{{1,3}}|{NUMBER_WORD}|an?", re.I)
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|,")
+_COUNT = re.compile(rf"[1-9]\d{{0,2}}|{NUMBER_WORD}|an?", re.I)
+_WORD = re.compile(r"\d+(?:[.,:/]\d+)+|[^\W_]+(?:['’-][^\W_]+)*|,")  # 1.5 and 1/2 are one word
 # Words that end the name of what is counted.
 _SEPARATORS = frozenset(
     "and plus for of at in on to would will cost costs is are be with , come buy hire get per the my our".split()
@@ -34,6 +34,7 @@ _RATE_WORDS = {
 }
 _ASKS_PRICE = re.compile(r"\b(?:how much|costs?|prices?|pay|charged?|total)\b", re.I)
 _ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d|[a-z]+ \w+\W*$)", re.I)  # "and 5?"
+_COMPARES = re.compile(r"\b(?:or|than|more|less|cheaper|difference)\b", re.I)
 _BY_AGE = re.compile(r"(?:under|over)\b", re.I)
 _SEVERAL_IN_ONE = re.compile(r"\b(?:famil(?:y|ies)|groups?|party|pack|bundle|dozen|set|pair|up to|visits)\b", re.I)
 _PRICE_DEPENDS = re.compile(
@@ -60,10 +61,12 @@ class _Term:
 def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate]) -> str:
     """The rows with the prices, and the sum; empty unless exactly one table has them."""
     asks = _ASKS_PRICE.search(question) or _ASKS_AGAIN.match(question)
-    if not asks or ASKS_WHY_OR_HOW.match(question):
+    if not asks or ASKS_WHY_OR_HOW.match(question) or _COMPARES.search(question):
         return ""
     terms, rest = _terms_in(question)
     if all(term.count == 1 for term in terms):
+        return ""
+    if len(terms) > 1 and not all(term.noun for term in terms):  # "1 to 2 hours"
         return ""
     times = [term for term in terms if term.time]
     if times:  # "a court for 3 hours": what else is counted only names the row
@@ -114,7 +117,8 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
         prices.append(price)
     if len({price.unit for price in prices if price.value}) != 1:
         return ""
-    return f"{list_rows(rows)}\n\n{_working([term.count for term in terms], prices)}"
+    shown = [*rows, *_bundles(terms, table)]
+    return f"{list_rows(shown)}\n\n{_working([term.count for term in terms], prices)}"
 
 
 def _row_for(term: _Term, rest: str, table: Table) -> Row | None:
@@ -127,10 +131,17 @@ def _row_for(term: _Term, rest: str, table: Table) -> Row | None:
     if keys <= table.naming_stems and len(rows) == len(table.rows):
         rows = table.just_said
     rows = [row for row in rows if not _SEVERAL_IN_ONE.search(row.name)]
-    rows = [row for row in rows if not _BY_AGE.match(row.name)] or rows  # of "Child" and "Under 3", the first
+    if not _BY_AGE.match(name):  # of "Child" and "Under 3", a child is the first
+        rows = [row for row in rows if not _BY_AGE.match(row.name)] or rows
     if term.time:
         rows = [row for row in rows if any(_rate(row, column) == term.time for column in table.price_columns)]
     return rows[0] if len(rows) == 1 else None
+
+
+def _bundles(terms: Sequence[_Term], table: Table) -> list[Row]:
+    """The rows that are for several of these together, such as a family ticket, and may cost less than the sum."""
+    keys = {key for term in terms for key in asked_stems(term.noun)}
+    return [row for row in table.rows if _SEVERAL_IN_ONE.search(row.name) and keys & row.stems]
 
 
 def _rate(row: Row, column: str) -> str:
@@ -150,7 +161,7 @@ def _unit_price(row: Row, table: Table, term: _Term) -> Amount | None:
     matching = [column for column in columns if _rate(row, column) == term.time]
     if len(matching) != 1 or (not term.time and len(columns) > 1):
         return None
-    amount = amount_in(row.cells[matching[0]].rstrip("."))
+    amount = amount_in(row.cells[matching[0]])
     return amount if amount and (amount.is_money or not amount.value) else None
 
 
@@ -159,6 +170,6 @@ def _working(counts: Sequence[int], prices: Sequence[Amount]) -> str:
     terms = list(zip(counts, prices, strict=True))
     total = sum((count * price.value for count, price in terms), Decimal(0))
     number = f"{total:,.2f}" if any("." in price.number for price in prices) else f"{total:,}"
-    parts = [(f"{count} × " if count > 1 else "") + price.with_unit(price.number) for count, price in terms]
-    with_unit = next((price for price in prices if price.unit), prices[0])
-    return f"{' + '.join(parts)} is {with_unit.with_unit(number)}."
+    parts = [(f"{count} × " if count > 1 else "") + price.write(price.number) for count, price in terms]
+    highest = max(prices, key=lambda price: price.value)  # it has a unit, unlike "free"
+    return f"{' + '.join(parts)} is {highest.write(number)}."

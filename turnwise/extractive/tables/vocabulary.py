@@ -21,7 +21,7 @@ FORM_STEMS = frozenset(
 PEOPLE = {
     group: re.compile(rf"\b(?:{pattern})\b", re.I)
     for group, pattern in (
-        ("child", r"kids?|child(?:ren)?|juniors?|youths?|infants?|toddlers?|under[- ]?\d+s?"),
+        ("child", r"kids?|child(?:ren)?|juniors?|youths?|infants?|toddlers?|under[- ]?1?\ds?"),
         ("student", r"students?|pupils?"),
         ("senior", r"seniors?|pensioners?|oaps?|concessions?|retired people|retirees|over[- ]?[56]\ds?|[56]\d(?=\+)"),
         ("adult", r"adults?|grown[- ]?ups?"),
