@@ -73,6 +73,13 @@ def test_every_sentence_of_an_answer_stands_in_the_evidence_it_cites(answerer: E
         assert sentence.strip() in (BERT, GPT)[int(number) - 1]
 
 
+def test_a_row_that_two_documents_share_is_quoted_once(answerer: ExtractiveAnswerer) -> None:
+    zoo, farm = "Ticket | Price\nAdult | £14\nChild | £9", "Ticket | Price\nAdult | £15\nChild | £9"
+    asked = prompt("What is the price of a child ticket?", zoo, farm)
+    asked = dataclasses.replace(asked, asked=(*asked.asked, "Who was Ada?"))  # then the order of passages means nothing
+    assert [each.text for each in chosen(answerer, asked)] == ["Child: Price £9."]
+
+
 def test_a_definition_opens_with_what_the_thing_is(answerer: ExtractiveAnswerer) -> None:
     assert answerer.answer(prompt("What is BERT?", BERT)).startswith("BERT is a language model")
 

@@ -282,10 +282,39 @@ def test_no_number_is_taken_from_words_that_are_only_quoted() -> None:
 def test_of_several_numbers_the_user_chooses_one() -> None:
     before = ("Sizes?", "BERT base has 12 layers and 110 million parameters. [1]")
     assert talk("what is 15 % of that?", "110 million", "and times 2", before=before) == [
-        "Which number do you mean: 12, 110,000,000?",
+        "Which number do you mean: 12 or 110,000,000?",
         "15 % of 110,000,000 is 16,500,000.",
         "16,500,000 × 2 is 33,000,000.",
     ]
+
+
+def test_money_is_written_with_two_decimal_places_or_none() -> None:
+    before = ("What is it?", "The deposit is £13.40 or £12.21 a week. [1]")
+    assert talk("times 3", before=before) == ["Which number do you mean: £13.40 or £12.21?"]
+    assert talk("what is £13.40 times 3?") == ["£13.40 × 3 is £40.20."]
+    assert talk("what is £13 times 3?") == ["£13 × 3 is £39."]
+    assert talk("what is £0.125 times 8?") == ["£0.125 × 8 is £1."]
+    assert talk("what is 13.4 times 3?") == ["13.4 × 3 is 40.2."]
+
+
+def test_a_price_in_a_field_may_end_in_zeros() -> None:
+    before = ("How much is the tent?", "item: Tent; sleeps: 4; price: 13.40; weight: 3.5 [1]")
+    assert talk("times 2", before=before)[0].startswith("13.4 × 2 is 26.8.")
+    before = ("How much is the tent?", "item: Tent; sleeps: 4; price: 13.00; weight: 3.5 [1]")
+    assert talk("times 2", before=before)[0].startswith("13 × 2 is 26.")
+
+
+def test_of_several_prices_the_one_for_a_period_is_converted() -> None:
+    before = ("How much for seniors?", "Senior (60+): Monthly fee £22.50, Joining fee £10. [1]")
+    told = "£22.50 × 12 is £270. (from “Senior : Monthly fee £22.50”)"
+    assert talk("and how much is that a year?", before=before) == [told]
+
+
+def test_the_result_of_a_sum_in_an_answer_is_meant() -> None:
+    before = ("What would 2 hours cost?", "Court hire per hour: Price £8. [1]\n\n2 × £8 is £16.")
+    assert talk("what is 25 % of that?", before=before) == ["25 % of £16 is £4. (from “2 × £8 is £16.”)"]
+    before = ("And for us?", "Adult: £14.50 [1] Child: £9.00 [1]\n\n2 × £14.50 + £9.00 is £38.00.")
+    assert talk("half of that", before=before)[0].startswith("Half of £38 is £19.")
 
 
 def test_the_only_number_of_the_first_sentence_is_meant() -> None:

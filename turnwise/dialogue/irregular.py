@@ -15,7 +15,8 @@ lost, make made, meet met, pay paid, ride rode ridden, run ran, say said, seek s
 shake shook shaken, shrink shrank shrunk, sing sang sung, sink sank sunk, sit sat, sleep slept, speak spoke
 spoken, spend spent, stand stood, steal stole stolen, stick stuck, strike struck, swim swam swum, take took
 taken, teach taught, tell told, think thought, throw threw thrown, understand understood, wear wore worn,
-win won, write wrote written, child children, foot feet, man men, mouse mice, tooth teeth, woman women"""
+win won, write wrote written, child children, foot feet, loaf loaves, man men, mouse mice, tooth teeth, woman
+women"""
 
 # Maps the stem of a form to that of its word. Forms that are also other words are left out: rose, saw, left, found.
 _BASE = {stem(form): stem(word) for word, *forms in map(str.split, _FORMS.split(",")) for form in forms}

@@ -13,6 +13,7 @@ from turnwise.extractive.choosing import candidates, choose
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
+from turnwise.extractive.tables import answer_from_tables
 from turnwise.extractive.writing import dont_know, in_preferred_form, quote, tool_results, write
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
@@ -64,14 +65,17 @@ class ExtractiveAnswerer:
     ) -> bool:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
-        chosen = self.choose(question, pool, prompt)
-        if not chosen and typed:
+        from_tables = answer_from_tables(question, pool, prompt)
+        chosen = [] if from_tables else self.choose(question, pool, prompt)
+        if from_tables and from_tables not in parts:
+            parts.append(from_tables)
+        if not chosen and not from_tables and typed:
             chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
         if chosen and not any(quote(chosen[0]) in part for part in parts):
             parts.append(in_preferred_form(write(question, chosen, pool, prompt), prompt))
         for each in pool:
             each.said = each.said or any(quote(each) in part for part in parts)  # so that no other part repeats it
-        return bool(chosen)
+        return bool(chosen or from_tables)
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
         """Whether these passages answer a question with something that was not said before."""

@@ -46,15 +46,19 @@ DUPLICATE_SHARE = 0.6  # the same for two candidates
 
 
 def candidates(prompt: Prompt) -> list[Candidate]:
-    """The sentences of the documents that an answer may use, each once, and a table row once under each heading."""
+    """The sentences of the documents that an answer may use, each once; rows and list items once under each heading,
+    because a table or list without them would not be complete."""
     said, last = _EarlierAnswers(prompt.said), _EarlierAnswers(prompt.said[-1:])
-    found: dict[tuple[str, str], Candidate] = {}
+    found: dict[tuple[object, ...], Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
     best = max((each.hit.score for each in documents), default=0.0)
     for rank, evidence in enumerate(documents):
+        passage = evidence.passage
         behind = RANK_PENALTY * rank + SEARCH_SCORE_WEIGHT * (best - evidence.hit.score)
-        for position, statement in enumerate(cached_statements(evidence.passage.text)):
-            key = (_lower_words(statement.text), statement.above if statement.is_row else "")
+        for position, statement in enumerate(cached_statements(passage.text)):
+            key: tuple[object, ...] = (_lower_words(statement.text),)
+            if statement.is_row or statement.is_item:
+                key = (*key, passage.document_id, passage.heading, statement.above)
             just_said = statement.is_row and last.contains(statement)
             new = Candidate(statement, evidence, position, rank, behind, said.contains(statement), just_said)
             found.setdefault(key, new)
@@ -171,11 +175,16 @@ def _distinct(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The sentences, without those that say almost the same as a better one."""
     kept: list[Candidate] = []
     for each in ranked:
-        own = shingles(each.text)
-        is_row = each.statement.is_row  # rows may differ in a single cell
-        if is_row or not any(len(own & shingles(better.text)) > DUPLICATE_SHARE * len(own) for better in kept):
+        if not any(_says_the_same(each, better) for better in kept):
             kept.append(each)
     return kept
+
+
+def _says_the_same(candidate: Candidate, other: Candidate) -> bool:
+    statement, own = candidate.statement, shingles(candidate.text)
+    if statement.is_row:  # rows may differ in a single cell
+        return statement == other.statement
+    return len(own & shingles(other.text)) > DUPLICATE_SHARE * len(own)
 
 
 def _answer_length(question: str, prompt: Prompt) -> int:

@@ -43,6 +43,7 @@ class Statement:
     row: str = ""  # for a table row: the same, with the name of its first column
     before: str = ""  # for a sentence that may refer to the previous one: that one
     values: str = ""  # for a line "name: value; name: value": its values, because all such lines share the names
+    cells: tuple[tuple[str, str], ...] = ()  # for a table row: column names and cells
 
     @property
     def is_item(self) -> bool:
@@ -190,7 +191,8 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
         row = f"{first} ({head}): {values}." if head else f"{first}: {values}."
         text = f"{head} {first}: {values}." if head and first[:1].isdigit() else f"{first}: {values}."
-        yield Statement(text, above, row)
+        named = ((heads[0] if len(heads) > len(cells) else "", first), *zip(columns, cells, strict=False))
+        yield Statement(text, above, row, cells=named)
 
 
 def _cells_in_words(cells: Iterable[tuple[str, str]]) -> str:
@@ -237,11 +239,12 @@ def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
             pairs = _names_and_values(line)
             (head, first), *others = pairs
             row = f"{first} ({head}): {_cells_in_words(others)}".replace("_", " ").rstrip(".") + "."
-            yield Statement(line, above, row, values=" ".join(value for _, value in pairs))
+            yield Statement(line, above, row, values=" ".join(value for _, value in pairs), cells=tuple(pairs))
         elif asks(line):
             above = line
         else:
-            yield Statement(line, above, values=line)
+            name, _, value = line.partition(": ")
+            yield Statement(line, above, values=line, cells=(("", name), ("", value)))
 
 
 def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:

@@ -9,7 +9,18 @@ from dataclasses import replace
 from fractions import Fraction
 
 from turnwise.english import MONTHS
-from turnwise.sums.grammar import CURRENCIES, Node, NoSum, Number, Operation, That, nodes, parse_sum, unit_name
+from turnwise.sums.grammar import (
+    CURRENCIES,
+    MAX_SUM_CHARS,
+    Node,
+    NoSum,
+    Number,
+    Operation,
+    That,
+    nodes,
+    parse_sum,
+    unit_name,
+)
 from turnwise.sums.read import FOR_SEVERAL, Sum, number_of, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluate, symbol
@@ -83,7 +94,9 @@ class Calculator:
         earlier = self._sum(history[before].content, history[:before], left - 1) if before >= 0 and left else None
         if earlier is not None and not any(isinstance(node, That) for node in nodes(earlier[0])):
             return _substitute(found.tree, _result_node(earlier[0])), ""
-        candidates = numbers_in(history[answer].content, self._code("", history))
+        candidates = _worked_out(history[answer].content) or numbers_in(
+            history[answer].content, self._code("", history)
+        )
         if isinstance(found.tree, Operation) and found.tree.name == "to":
             candidates = [each for each in candidates if isinstance(each[0], Number) and each[0].unit]
             if not candidates:
@@ -126,20 +139,27 @@ def _per_period(question: str, history: Sequence[Message]) -> tuple[Node, str] |
     if asked is None or answer is None:
         return None
     stated_numbers = numbers_in(history[answer].content)
-    rates = [
-        (number, stated, factor)
-        for number, stated in stated_numbers
-        if isinstance(number, Number)
-        and stated == stated_numbers[0][1]
-        and (period := _PERIOD.search(stated))
-        and (factor := _PERIOD_FACTORS.get(((period[1] or period[2]).lower(), asked[1].lower())))
-    ]
-    prices = [each for each in rates if _is_price(each[0], each[1])] or rates
+    first = stated_numbers[0][1] if stated_numbers else ""
+    prices = _rates([each for each in stated_numbers if each[1] == first], asked[1])
+    if len(prices) > 1:  # "Monthly fee £22, Joining fee £10"
+        prices = [rate for part in re.split("[,;] ", first) for rate in _rates(numbers_in(part), asked[1])]
     if len(prices) != 1:
         return None
     number, stated, factor = prices[0]
     tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
     return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
+
+
+def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tuple[Number, str, Fraction]]:
+    """The numbers that are rates, each with the factor to this period; only the prices if there are any."""
+    rates = [
+        (number, stated, factor)
+        for number, stated in stated_numbers
+        if isinstance(number, Number)
+        and (found := _PERIOD.search(stated))
+        and (factor := _PERIOD_FACTORS.get(((found[1] or found[2]).lower(), period.lower())))
+    ]
+    return [each for each in rates if _is_price(each[0], each[1])] or rates
 
 
 def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
@@ -166,6 +186,7 @@ def _is_price(number: Node, stated: str) -> bool:
     if not isinstance(number, Number):
         return False
     amount = re.escape(format_sum(replace(number, unit="")))
+    amount += "0*" if "." in amount else r"(?:\.0+)?"  # written 13.40
     field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b[^:;]{{0,20}}: ?{amount}\b"
     return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
 
@@ -218,6 +239,7 @@ _QUOTED_BY_US = re.compile(r"\(from “[^”]{0,400}”\)|(?:do not answer|no an
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
 _SIGNS = {"eur": "€", "usd": "$", "gbp": "£"}
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
+_WORKED_OUT = re.compile(r"\d+ × \S[^=?!]* is (\S+(?: \w+)?)\.")
 _ABOUT_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
@@ -245,6 +267,16 @@ _DATE = re.compile(
     rf"(?:{'|'.join(MONTHS).title()})"
     r"(?: \d{1,2},)?(?: \d{4})?)\b"
 )
+
+
+def _worked_out(text: str) -> list[tuple[Node, str]]:
+    """The result of a sum at the end of an answer, "2 × £8 is £16.", with that sentence; [] if there is none."""
+    last = sentences(without_citations(text[-MAX_SUM_CHARS:]))[-1:]
+    found = _WORKED_OUT.fullmatch(last[0]) if last else None
+    try:
+        return [(parse_sum(found[1]), last[0])] if found else []
+    except NoSum:
+        return []
 
 
 def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
@@ -315,5 +347,9 @@ def _failure(error: CannotCalculate, sum_text: str, code: str) -> StepResult:
 
 
 def _which_number(note: str, code: str) -> str:
-    choices = ", ".join(format_sum(parse_sum(each), code) for each in note.split(" or ") if note)
-    return TEXTS[code]["which"].format(numbers=choices) if choices else TEXTS[code]["none"]
+    choices = [format_sum(parse_sum(each), code) for each in note.split(" or ") if note]
+    if not choices:
+        return TEXTS[code]["none"]
+    *first, last = choices
+    listed = f"{', '.join(first)} {TEXTS[code]['or']} {last}" if first else last
+    return TEXTS[code]["which"].format(numbers=listed)

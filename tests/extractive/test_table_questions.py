@@ -1,0 +1,179 @@
+"""Answers from tables, read straight from passages: what a question must not be taken for."""
+
+from __future__ import annotations
+
+import pytest
+from patience import within
+
+from turnwise.extractive.choosing import candidates
+from turnwise.extractive.tables import MAX_QUESTION_CHARS, answer_from_tables
+from turnwise.text import without_citations
+from turnwise.types import Evidence, Hit, Passage, Prompt
+
+STOCK = Passage(1, 1, "stock", "stock.csv", "item: Rope; price: £4\nitem: Nail; price: £1\nitem: Hook; price: £2")
+
+
+def answer(question: str, *passages: Passage) -> str:
+    evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate(passages, 1))
+    prompt = Prompt((), question, (question,), evidence, ())
+    return without_citations(answer_from_tables(question, candidates(prompt), prompt))
+
+
+def names(text: str) -> list[str]:
+    """The first cells of the rows in an answer."""
+    rows = [line.removeprefix("- ").removeprefix("item: ") for line in text.splitlines() if ": " in line]
+    return [row.partition(";")[0].partition(": ")[0] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("start", "piece", "end"),
+    [
+        ("", "can you please ", "x"),
+        ("which a ", "is ", "\nx"),
+        ("which a is is is is is is is is is is is is is is is is is is is is", " !", "\nx"),
+        ("list ", "! ", "\nx"),
+        ("which ", "a do you have ", "\nx"),
+        ("how much for ", "2 a and ", ""),
+        ("what is the cheapest ", "item ", ""),
+        ("which items cost ", "under £1", ""),
+        ("for 1 a", "!", "x"),
+    ],
+)
+def test_a_hostile_question_is_answered_fast(start: str, piece: str, end: str) -> None:
+    question = (start + piece * MAX_QUESTION_CHARS)[: MAX_QUESTION_CHARS - len(end)] + end
+    with within(1):
+        for _ in range(50):
+            answer(question, STOCK)
+
+
+def table(title: str, heading: str, *rows: str, number: int = 1) -> Passage:
+    return Passage(number, number, title, f"{title}.md", "\n".join(rows), heading)
+
+
+COURTS = table("Club", "Court fees", "Item | Price", "Court hire per hour | £8", "Racket hire per session | £2")
+ZOO = table("Zoo", "Tickets", "Ticket | Price", "Adult | £14.50", "Child | £9.00")
+FARM = table("Farm", "Tickets", "Ticket | Price", "Adult | £15.50", "Child | £9.00", "Senior | £11", number=2)
+KIOSK = table("Kiosk", "Kiosk prices", "Item | Price", "Tea | 1 euro", "Cake | 3 euros", "Pie | 4 EUR")
+FORT = table(
+    "Fort",
+    "Tickets",
+    "Ticket | Price",
+    "Adult | £10",
+    "Child (3 to 15) | £5",
+    "Under 3 | free",
+    "Family (2 adults and 2 children) | £25",
+    "Guidebook | £4",
+)
+ROOMS = table("Hall", "Rooms", "Room | Price | Price", "Large | £20 | £30", "Small | £10 | £25")
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("how much is court hire for 1.5 hours?", COURTS),
+        ("how much is court hire for 1/2 hour?", COURTS),
+        ("how much is court hire for 1 1/2 hours?", COURTS),
+        ("how much is court hire for 1 to 2 hours?", COURTS),
+        ("how much is court hire for one or two hours?", COURTS),
+        ("how much for 2 adults or 3 children at the zoo?", ZOO),
+        ("how much more is 2 adults than 2 children?", ZOO),
+        ("how much for 0 adults and 2 children?", ZOO),
+        ("how much are 2 small rooms?", ROOMS),
+        ("how much for 2 adults and 3 under 3s?", FORT),
+        ("how much for 3 under 5s?", FORT),
+    ],
+)
+def test_a_number_that_is_not_a_count_is_not_multiplied(question: str, passage: Passage) -> None:
+    assert "×" not in answer(question, passage)
+
+
+@pytest.mark.parametrize(
+    ("question", "working"),
+    [
+        ("how much are 3 pies?", "3 × 4 EUR is 12 EUR."),
+        ("how much are 2 teas and 3 cakes?", "2 × 1 euro + 3 × 3 euros is 11 euros."),
+    ],
+)
+def test_a_sum_has_the_unit_as_it_is_written(question: str, working: str) -> None:
+    assert answer(question, KIOSK).endswith(f"\n\n{working}")
+
+
+def test_a_row_for_several_together_is_shown_beside_the_sum() -> None:
+    text = answer("how much for 2 adults and 2 children?", FORT)
+    assert text.endswith("\n- Family (2 adults and 2 children): Price £25.\n\n2 × £10 + 2 × £5 is £30.")
+    assert "Family" not in answer("how much are 2 guidebooks?", FORT)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("which items cost at most £2?", ["Nail", "Hook"]),
+        ("which items cost at least £2?", ["Rope", "Hook"]),
+        ("which items cost less than 4 pounds?", ["Nail", "Hook"]),
+        ("which items cost less than €4?", []),
+        ("which items cost less than £1,000?", ["Rope", "Nail", "Hook"]),
+        ("which items cost less than £4k?", []),
+        ("how much are the 2 cheapest items?", []),
+        ("is rope the cheapest item?", []),
+    ],
+)
+def test_a_limit_is_not_a_superlative_and_has_a_currency(question: str, rows: list[str]) -> None:
+    assert names(answer(question, STOCK)) == rows
+
+
+def test_amounts_in_the_same_currency_are_compared_however_it_is_written() -> None:
+    assert names(answer("what is the cheapest item?", KIOSK)) == ["Tea"]
+    assert names(answer("which items cost less than €4?", KIOSK)) == ["Tea", "Cake"]
+
+
+def test_prices_in_sentences_are_compared() -> None:
+    pool = table("Pool", "Day tickets", "- Adult: £12.", "- Child: £6.", "- Infant: free.")
+    assert names(answer("which is the cheapest day ticket?", pool)) == ["Infant"]
+
+
+def test_a_table_with_two_columns_of_one_name_is_not_compared() -> None:
+    assert answer("which room is the cheapest?", ROOMS) == ""
+
+
+def test_a_row_with_the_number_in_two_columns_is_listed_once() -> None:
+    text = "item: Lake; days: 2; rest days: 2\nitem: Hill; days: 3; rest days: 1"
+    assert names(answer("which items are for 2 days?", Passage(1, 1, "trips", "trips.csv", text))) == ["Lake"]
+
+
+def test_a_row_that_two_documents_share_belongs_to_both_tables() -> None:
+    assert names(answer("list all tickets at the farm", ZOO, FARM)) == ["Adult", "Child", "Senior"]
+    assert names(answer("what is the cheapest ticket at the farm?", ZOO, FARM)) == ["Child"]
+
+
+@pytest.mark.parametrize("form", ["Day | Price\n{} | {}\n{} | {}", "- {}: {}\n- {}: {}"])
+def test_a_row_that_two_headings_share_belongs_to_both(form: str) -> None:
+    weekdays = Passage(1, 1, "Pool", "pool.md", form.format("Adult", "£8", "Infant", "£2"), "Weekday swims")
+    weekends = Passage(
+        2, 1, "Pool", "pool.md", form.format("Adult", "£9", "Infant", "£2"), "Weekend lessons", position=1
+    )
+    assert names(answer("what is the cheapest lesson?", weekdays, weekends)) == ["Infant"]
+
+
+def test_tables_under_the_same_heading_are_told_apart_by_their_documents() -> None:
+    assert answer("which ticket is the cheapest?", ZOO, FARM) == (
+        "Cheapest of the 2 rows found under Zoo – Tickets, by price:\n\n- Child: Price £9.00.\n\n"
+        "Cheapest of the 3 rows found under Farm – Tickets, by price:\n\n- Child: Price £9.00."
+    )
+
+
+def test_how_many_there_are_is_told_for_each_table() -> None:
+    shops = (
+        Passage(number, number, title, f"{title}.csv", f"item: {a}; kind: bread\nitem: {b}; kind: cake")
+        for number, title, a, b in ((1, "North", "Rye", "Brownie"), (2, "South", "Baguette", "Muffin"))
+    )
+    assert answer("how many breads are there?", *shops) == (
+        "1 row found under North:\n\n- item: Rye; kind: bread\n\n"
+        "1 row found under South:\n\n- item: Baguette; kind: bread"
+    )
+
+
+def test_only_a_low_age_means_children() -> None:
+    insurance = table("Insurance", "Insurance", "Member | Price", "Under 65 | £90", "Over 65 | £50")
+    assert answer("how much is insurance for kids?", insurance) == ""
+    assert answer("how much is a zoo ticket for under 25s?", ZOO) == ""
+    assert names(answer("how much is a zoo ticket for under 12s?", ZOO)) == ["Child"]

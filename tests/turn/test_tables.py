@@ -1,0 +1,341 @@
+"""Questions about tables in documents: all rows of a kind, the cheapest, two side by side, the price for several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+from turnwise.text import without_citations
+
+BAKERY = """product,category,price,allergens
+Sourdough loaf,bread,£4.20,gluten
+Rye loaf,bread,£3.90,gluten
+Baguette,bread,£2.10,gluten
+Croissant,pastry,£1.80,"gluten, milk, egg"
+Cinnamon bun,pastry,£2.50,"gluten, milk"
+Carrot cake slice,cake,£3.50,"gluten, egg, nuts"
+Chocolate brownie,cake,£2.80,"egg, milk"
+"""
+GYM = """# Riverside Gym
+
+The gym has a weights room, a studio and a small pool.
+
+## Membership fees
+
+| Membership | Monthly fee | Joining fee |
+|---|---|---|
+| Adult | £32.00 | £20 |
+| Student | £24.50 | £10 |
+| Junior (under 16) | £15.00 | free |
+| Senior (60+) | £22.00 | £10 |
+
+Members can freeze their membership for up to three months a year.
+"""
+TENNIS = """# Hillside Tennis Club
+
+## Court fees
+
+| Item | Price |
+|---|---|
+| Court hire per hour | £8 |
+| Floodlights per hour | £3.50 |
+| Racket hire per session | £2 |
+
+Courts can be booked up to seven days ahead.
+
+## Day tickets
+
+- Adult: £12
+- Child: £6
+"""
+ZOO = """# Northfield Zoo
+
+## Tickets
+
+| Ticket | Price |
+|---|---|
+| Adult | £14.50 |
+| Child (3 to 15) | £9.00 |
+| Under 3 | free |
+| Concession | £10.50 |
+
+Parking costs £4 for the day.
+"""
+TRIPS = """trip,class,days,cost,date
+Science Museum,Year 5,1,£18.50,2025-03-12
+Lake camp,Year 6,4,£165,2025-05-19
+Farm visit,Year 2,1,£9,2025-04-02
+Castle and coast,Year 4,2,£72.50,2025-06-11
+"""
+LIBRARY = """# Town Library
+
+## Charges
+
+| Service | Price |
+|---|---|
+| Photocopy | 10 cents |
+| Meeting room per hour | €15 |
+| Lost card | €5 |
+
+The cheapest service is the public computer, which costs nothing. Groups of ten or more get a discount.
+"""
+DOCUMENTS = {"bakery.csv": BAKERY, "gym.md": GYM, "tennis.md": TENNIS, "zoo.md": ZOO, "trips.csv": TRIPS}
+
+
+def library(folder: Path, documents: dict[str, str]) -> Engine:
+    engine = build(Settings(library=str(folder / "library")), create=True)
+    engine.add(contents={name: text.encode() for name, text in documents.items()})
+    return engine
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with library(tmp_path_factory.mktemp("town"), DOCUMENTS) as engine:
+        yield engine
+
+
+def answer(engine: Engine, *messages: str) -> str:
+    chat = engine.chat()
+    return [without_citations(chat.ask(message).text) for message in messages][-1]
+
+
+def names(text: str) -> list[str]:
+    """The first cells of the rows in an answer."""
+    rows = [line.removeprefix("- ") for line in text.splitlines() if ": " in line]
+    return [row.removeprefix("product: ").removeprefix("trip: ").partition(";")[0].partition(": ")[0] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("what pastries are there?", ["Croissant", "Cinnamon bun"]),
+        ("which breads do you have?", ["Sourdough loaf", "Rye loaf", "Baguette"]),
+        ("do you have any cakes?", ["Carrot cake slice", "Chocolate brownie"]),
+        ("which products contain nuts?", ["Carrot cake slice"]),
+        ("which breads cost less than £4?", ["Rye loaf", "Baguette"]),
+        ("list all trips", ["Science Museum", "Lake camp", "Farm visit", "Castle and coast"]),
+        ("which trips last one day?", ["Science Museum", "Farm visit"]),
+        ("which trips are for Year 5?", ["Science Museum"]),
+        ("what memberships are there?", ["Adult", "Student", "Junior (under 16)", "Senior (60+)"]),
+        ("show me the membership fees", ["Adult", "Student", "Junior (under 16)", "Senior (60+)"]),
+    ],
+)
+def test_all_rows_of_a_kind_are_listed(town: Engine, question: str, rows: list[str]) -> None:
+    assert names(answer(town, question)) == rows
+
+
+@pytest.mark.parametrize("name", ["bakery.csv", "bakery.md"])
+@pytest.mark.parametrize("question", ["list all prices", "show me all the prices", "what are your prices?"])
+def test_all_prices_are_the_whole_table(tmp_path: Path, name: str, question: str) -> None:
+    rows = [line.replace('"', "").split(",", 3) for line in BAKERY.splitlines()]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], ["---"] * 4, *rows[1:]))
+    text = BAKERY if name.endswith("csv") else f"# Corner Bakery\n\n## Price list\n\n{table}\n\nWe open at 7 am.\n"
+    with library(tmp_path, {name: text}) as engine:
+        assert names(answer(engine, question)) == [row[0] for row in rows[1:]]
+
+
+def test_a_list_cites_each_row(town: Engine) -> None:
+    reply = town.chat().ask("what pastries are there?")
+    assert reply.text.count("[1]") == 2
+    assert all(claim.supported for claim in reply.claims)
+
+
+@pytest.mark.parametrize(
+    ("question", "opening", "row"),
+    [
+        ("what is the cheapest bread?", "Cheapest of the 3 rows found, by price", "product: Baguette; category: bread"),
+        (
+            "what does the most expensive cake cost?",
+            "Most expensive of the 2 rows found, by price",
+            "Carrot cake slice",
+        ),
+        ("which membership is the cheapest?", "Cheapest of the 4 rows found, by monthly fee", "Junior (under 16): "),
+        ("what is the highest joining fee?", "Highest of the 4 rows found, by joining fee", "Adult: Monthly fee £32"),
+        ("which trip is the longest?", "Longest of the 4 rows found, by days", "Lake camp; class: Year 6; days: 4"),
+        ("which trip is the earliest?", "Earliest of the 4 rows found, by date", "Science Museum"),
+        ("what is the cheapest ticket at the zoo?", "Cheapest of the 4 rows found, by price", "Under 3: Price free."),
+    ],
+)
+def test_the_rows_of_a_kind_are_compared_by_the_right_column(
+    town: Engine, question: str, opening: str, row: str
+) -> None:
+    text = answer(town, question)
+    assert text.startswith(f"{opening}:\n\n- ")
+    assert row in text
+    assert len(names(text)) == 1
+
+
+def test_rows_that_share_the_extreme_are_all_told(town: Engine) -> None:
+    assert names(answer(town, "which trip is the shortest?")) == ["Science Museum", "Farm visit"]
+
+
+def test_the_other_extreme_is_asked_for_in_a_few_words(town: Engine) -> None:
+    text = answer(town, "what is the most expensive bread?", "and the cheapest?")
+    assert "Baguette" in text
+    assert "Sourdough" not in text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what is the most popular bread?",
+        "what is the biggest cake?",
+        "which club is the cheapest?",
+        "why is tea so cheap?",
+    ],
+)
+def test_what_no_column_says_is_not_compared(town: Engine, question: str) -> None:
+    assert "rows found" not in answer(town, question)
+
+
+def test_a_sentence_that_says_it_wins_over_a_comparison(tmp_path: Path) -> None:
+    with library(tmp_path, {"library.md": LIBRARY}) as engine:
+        assert answer(engine, "What is the cheapest service?").startswith("The cheapest service is the public computer")
+
+
+def test_amounts_in_different_units_are_not_compared(tmp_path: Path) -> None:
+    text = LIBRARY.replace("The cheapest service is the public computer, which costs nothing. ", "")
+    with library(tmp_path, {"library.md": text}) as engine:
+        assert "rows found" not in answer(engine, "What is the cheapest service?")
+
+
+def test_the_lowest_of_a_file_is_not_told_if_its_first_rows_were_not_found() -> None:
+    from turnwise.extractive.choosing import candidates
+    from turnwise.extractive.tables import answer_from_tables
+    from turnwise.types import Evidence, Hit, Passage, Prompt
+
+    def told(position: int) -> str:
+        text = "item: Rope; price: £4\nitem: Nail; price: £1\nitem: Hook; price: £2"
+        passage = Passage(1, 1, "stock", "stock.csv", text, position=position)
+        question = "which item is the cheapest?"
+        prompt = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), ())
+        return answer_from_tables(question, candidates(prompt), prompt)
+
+    assert "Nail" in told(0)
+    assert told(3) == ""
+
+
+@pytest.mark.parametrize(
+    ("messages", "working"),
+    [
+        (["how much does court hire cost?", "what would 2 hours cost?"], "2 × £8 is £16."),
+        (["what would 2 hours of court hire cost?"], "2 × £8 is £16."),
+        (["how much is a court for three hours?"], "3 × £8 is £24."),
+        (["how much are floodlights for 3 hours?"], "3 × £3.50 is £10.50."),
+        (["how much is it for 2 adults and 3 children at the zoo?"], "2 × £14.50 + 3 × £9.00 is £56.00."),
+        (["how much for 2 adults and a child at the zoo?"], "2 × £14.50 + £9.00 is £38.00."),
+        (["how much are 3 croissants?"], "3 × £1.80 is £5.40."),
+        (["how much would 2 sourdough loaves cost?"], "2 × £4.20 is £8.40."),
+        (["how much is a rye loaf?", "how much for 3?", "and 5?"], "5 × £3.90 is £19.50."),
+        (["how much is adult membership for 3 months?"], "3 × £32.00 is £96.00."),
+    ],
+)
+def test_a_price_for_several_is_worked_out(town: Engine, messages: list[str], working: str) -> None:
+    *rows, last = answer(town, *messages).split("\n\n")
+    assert rows
+    assert last == working
+
+
+def test_the_rows_behind_a_sum_are_cited_and_the_sum_is_no_claim_about_them(town: Engine) -> None:
+    reply = town.chat().ask("how much is it for 2 adults and 3 children at the zoo?")
+    assert "- Adult: Price £14.50. [1]\n- Child (3 to 15): Price £9.00. [1]" in reply.text
+    assert all(claim.supported for claim in reply.claims)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        ["how much is racket hire for 2 hours?"],  # it is for a session
+        ["how much for 2 rackets?"],
+        ["how much for 2 adult memberships?"],  # two prices in a row
+        ["how much for 12 adults?"],  # of two places
+        ["what would 2 hours cost?"],  # of which of two
+        ["how much is parking for 2 days?"],
+        ["how much would the Lake camp cost for 3 children?"],  # the row does not say for whom it is
+    ],
+)
+def test_there_is_no_sum_where_the_price_is_not_clear(town: Engine, messages: list[str]) -> None:
+    assert "×" not in answer(town, *messages)
+
+
+def test_there_is_no_sum_where_the_price_depends_on_how_many(tmp_path: Path) -> None:
+    with library(tmp_path, {"library.md": LIBRARY}) as engine:
+        assert "×" not in answer(engine, "How much are 12 lost cards?")
+
+
+def test_the_result_of_a_sum_is_what_the_next_one_means(town: Engine) -> None:
+    text = answer(town, "how much does court hire cost?", "what would 2 hours cost?", "what is 10% of that?")
+    assert text == "10 % of £16 is £1.60. (from “2 × £8 is £16.”)"
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("compare the adult and student membership fees", ["Adult", "Student"]),
+        ("what is the difference between a student and a senior membership?", ["Student", "Senior (60+)"]),
+        ("compare adult and child tickets at the zoo", ["Adult", "Child (3 to 15)"]),
+    ],
+)
+def test_both_rows_of_a_comparison_are_told(town: Engine, question: str, rows: list[str]) -> None:
+    assert names(answer(town, question)) == rows
+
+
+def test_a_difference_that_is_not_in_the_table_is_read_from_the_text(tmp_path: Path) -> None:
+    text = """# Elm House
+
+## Fees
+
+| Kind of care | Price |
+|---|---|
+| Residential care | £900 |
+| Nursing care | £1,200 |
+
+## Care
+
+Unlike residential care, nursing care includes a nurse on duty day and night.
+"""
+    with library(tmp_path, {"house.md": text}) as engine:
+        assert "a nurse on duty" in answer(engine, "What is the difference between residential and nursing care?")
+        prices = answer(engine, "Compare the prices of residential and nursing care")
+        assert names(prices) == ["Residential care", "Nursing care"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "rows"),
+    [
+        (["what does adult membership cost?", "and for kids?"], ["Junior (under 16)"]),
+        (["how much is a student membership?", "and for OAPs?"], ["Senior (60+)"]),
+        (["how much is an adult ticket at the zoo?", "and for kids?"], ["Child (3 to 15)", "Under 3"]),
+        (["how much is gym membership for pensioners?"], ["Senior (60+)"]),
+        (["how much is a zoo ticket for a grown-up?"], ["Adult"]),
+        (["what do pensioners pay at the zoo?"], ["Concession"]),
+    ],
+)
+def test_a_group_of_people_is_found_by_another_name(town: Engine, messages: list[str], rows: list[str]) -> None:
+    assert names(answer(town, *messages)) == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("how long can members freeze their membership?", "Members can freeze their membership for up to three months"),
+        ("how far ahead can I book courts?", "Courts can be booked up to seven days ahead."),
+        ("how much is parking?", "Parking costs £4 for the day."),
+        (
+            "how much is a croissant?",
+            "product: Croissant; category: pastry; price: £1.80; allergens: gluten, milk, egg",
+        ),
+        ("list all trips in May", "I don’t know"),
+        ("which breads are without gluten?", "product: "),
+        ("show me everything", "I don’t know"),
+    ],
+)
+def test_other_questions_are_answered_as_before(town: Engine, question: str, told: str) -> None:
+    text = answer(town, question)
+    assert text.startswith(told), text
+    assert "\n- " not in text

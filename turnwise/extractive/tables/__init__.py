@@ -1,0 +1,51 @@
+"""Questions about a table as a whole: all rows of a kind, the cheapest or longest one, two rows side by side, the price
+for several.
+
+Every word of a question must be part of its form, or name a column, a heading, a cell or a group of people. With any
+other word, the question is left to the judge, who compares it with each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnwise.extractive.statements import Candidate, asked_stems
+from turnwise.extractive.tables.comparison import compared_rows
+from turnwise.extractive.tables.lists import listed_rows
+from turnwise.extractive.tables.model import tables_in
+from turnwise.extractive.tables.people import rows_for_group
+from turnwise.extractive.tables.superlatives import superlative_rows
+from turnwise.extractive.tables.totals import total_price
+from turnwise.extractive.tables.vocabulary import NEGATION
+from turnwise.types import Prompt
+
+MAX_QUESTION_CHARS = 200
+
+__all__ = ["answer_from_tables"]
+
+
+def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt) -> str:
+    """The answer to a question about the tables in the pool, with citations; empty if they do not answer it.
+
+    `question` may have words from the conversation. If it has no answer, the question as typed is tried.
+    """
+    if prompt.language != "en" or len(question) > MAX_QUESTION_CHARS or NEGATION.search(question):
+        return ""
+    tables = tables_in(pool)
+    if not tables:
+        return ""
+    if prompt.sides:
+        return compared_rows(question, prompt.sides, tables, pool)
+    typed = question
+    if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS:
+        typed = prompt.question
+    typed_stems = asked_stems(prompt.question)
+    for text in dict.fromkeys((question, typed)):
+        answer = (
+            total_price(text, tables, pool)
+            or superlative_rows(text, typed_stems, tables, pool)
+            or listed_rows(text, tables)
+        )
+        if answer:
+            return answer
+    return rows_for_group(typed, tables, pool)

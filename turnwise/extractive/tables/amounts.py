@@ -1,0 +1,82 @@
+"""Amounts in the cells of a table: money, times, dates, plain numbers."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+from turnwise.english import MONTHS
+from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.tables.vocabulary import column_stems
+from turnwise.text import stem
+
+_AMOUNT = re.compile(
+    r"(?P<sign>[$€£¥₹])? ?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ?(?P<unit>[^\d\s,;.()/]{1,12})?"
+    r"(?: ?(?:/ ?|(?:per|an?|each) )\w+)?",
+    re.I,
+)
+_SIGNS = ("$", "€", "£", "¥", "₹")
+_CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": "£", "gbp": "£"}  # by the stem of a word
+_MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
+_DATE = re.compile(
+    rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)"
+    rf"|(?P<day_of_month>\d{{1,2}}) (?P<month_name>{'|'.join(MONTHS)})(?: (?P<year_after>\d{{4}}))?",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """An amount in a cell. Times are in minutes, and dates are days since the year 1."""
+
+    value: Decimal
+    unit: str = ""  # amounts of the same unit can be compared; for money, a currency sign
+    number: str = ""  # as written, like the next two
+    before: str = ""
+    after: str = ""
+
+    @property
+    def is_money(self) -> bool:
+        return self.unit in _SIGNS
+
+    def write(self, number: str) -> str:
+        """A number with the unit as it is written here."""
+        return f"{self.before}{number} {self.after}".rstrip()
+
+
+@lru_cache(maxsize=4096)
+def amount_in(cell: str) -> Amount | None:
+    """The amount that a cell is, or None if it has anything else."""
+    cell = cell.rstrip(".")
+    if cell.lower() in ("free", "none", "nothing"):
+        return Amount(Decimal(0), number=cell)
+    found = _AMOUNT.fullmatch(cell)
+    if found is None:
+        return _date_in(cell)
+    number, sign, after = found["number"], found["sign"] or "", found["unit"] or ""
+    value, unit = Decimal(number.replace(",", "")), stem(after)
+    if not sign and unit in _MINUTES:
+        return Amount(value * _MINUTES[unit], "time", number, after=after)
+    return Amount(value, sign or _CURRENCIES.get(unit, unit), number, sign, after)
+
+
+def _date_in(cell: str) -> Amount | None:
+    found = _DATE.fullmatch(cell)
+    if found is None:
+        return None
+    year = found["year"] or found["year_after"]
+    month = int(found["month"]) if found["month"] else MONTHS.index(found["month_name"].lower()) + 1
+    try:
+        date = datetime.date(int(year or 1), month, int(found["day"] or found["day_of_month"]))
+    except ValueError:
+        return None
+    return Amount(Decimal(date.toordinal()), "day" if year else "day of the year")
+
+
+def is_price(column: str, cell: str) -> bool:
+    """Whether a cell is an amount of money, by its unit or by the name of its column."""
+    amount = amount_in(cell)
+    return amount is not None and (amount.is_money or not PRICE_WORDS.isdisjoint(column_stems(column)))

@@ -1,0 +1,140 @@
+"""All rows of a kind: "what pastries are there?", "which breads cost less than £4?", "list all prices"."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from turnwise.extractive.statements import asked_stems, stems_of
+from turnwise.extractive.tables.amounts import amount_in
+from turnwise.extractive.tables.answers import Answer, write
+from turnwise.extractive.tables.model import Row, Table, comparable_amounts
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, NUMBER_WORD, number_of
+from turnwise.text import stem
+
+_KIND = r"(?:(?:kinds?|types?|sorts?) of )?(?P<what>.+?)"
+_PROVIDE = r"(?:have|sell|offer|do|stock|serve|make|bake|get|buy|order|choose(?: from)?|got|hire|rent|book|run)"
+_OPENING = re.compile(r"(?:(?:and|so|ok|okay|hi|hello|please),? |(?:can|could|would) you )*", re.I)
+_END = re.compile(r"\W+\Z")
+_LISTS = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        r"(?:list|show|give|print|name|tell)(?: me| us)? (?:a list of )?(?:all(?: of)? )?(?:the |your |our )?"
+        r"(?P<what>.+?)(?: (?:you (?:have|sell|offer)|there (?:is|are)))?(?:,? please)?",
+        rf"(?:what|which) {_KIND} (?:is|are) (?:there|available|on offer|offered|sold|served|on the menu|listed)",
+        rf"(?:what|which) {_KIND} (?:do|does|can|could|have|has) (?:you|they|we|i|one|the \w+|it) {_PROVIDE}",
+        rf"(?:do|does) (?:you|they|we|the \w+|it) {_PROVIDE} any {_KIND}",
+        rf"(?:are there|have you got) any {_KIND}",
+        r"what (?:is|are) (?:all )?(?:the|your) "
+        r"(?P<what>(?:\w+ )?(?:prices|fees|costs|charges|fares|rates|price list))",
+        r"what(?:['’]s| is) on the (?P<what>menu)",
+    )
+)
+_HOW_MANY = re.compile(rf"how many {_KIND} (?:are there|(?:do|does|can) (?:you|they|we|i|the \w+|it) {_PROVIDE})", re.I)
+_HOW_MUCH_IS_EVERYTHING = re.compile(r"how much (?:is|does) (?P<what>everything)(?: cost)?", re.I)
+_WHICH = re.compile(r"which (?P<what>.+? (?:contains?|includes?|ha(?:ve|s)|are|is|for) .+)", re.I)
+# Without its condition, "which breads cost less than £4?" is "which breads?".
+_WHICH_OF_ALL = re.compile(r"(?:which|what|list|show)\b(?P<what>.+)", re.I)
+_PRICE_LIST = re.compile(r"(?:full |whole |entire )?(?:price list|menu)", re.I)
+_COMPARISONS: dict[str, Callable[[Decimal, Decimal], bool]] = {
+    **dict.fromkeys(("under", "below", "less than", "cheaper than"), operator.lt),
+    **dict.fromkeys(("over", "above", "more than"), operator.gt),
+    **dict.fromkeys(("up to", "at most"), operator.le),
+    "at least": operator.ge,
+}
+_DECIMAL = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_PRICE_LIMIT = re.compile(
+    rf"(?:costs?|are|is|for|at|costing|priced)? ?\b(?P<comparison>{'|'.join(_COMPARISONS)}) "
+    rf"(?P<amount>[$€£]{_DECIMAL}|{_DECIMAL} (?:euros?|pounds?|dollars?))(?![.,]?\w)",
+    re.I,
+)
+_COUNTED = re.compile(
+    rf"(?:lasts?|takes?|are|is|for) (?P<number>\d+|{NUMBER_WORD}) (?P<noun>[a-z]+)(?= long\b|\W*$)", re.I
+)
+_RELATION = re.compile(  # to something that no cell shows
+    r"\b(?:than|before|after|between|until|others?|above|below|over|under(?![- ]?\d)|(?-i:May))\b", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a question asks to list."""
+
+    what: str  # the words that say which rows
+    pattern: re.Pattern[str]  # of the question
+    limit: re.Match[str] | None
+    counted: re.Match[str] | None
+
+    @property
+    def wants_all_prices(self) -> bool:
+        return self.pattern is _HOW_MUCH_IS_EVERYTHING or bool(_PRICE_LIST.fullmatch(self.what))
+
+
+def listed_rows(question: str, tables: Sequence[Table]) -> str:
+    """The rows that a question wants listed; empty if it does not want a list, or no table has it."""
+    request = _request_in(question)
+    if request is None:
+        return ""
+    if request.wants_all_prices:
+        asked = asked_stems(request.what)
+        tables = [table for table in tables if table.price_columns and asked & table.place_stems] or tables
+    return write([_answer(request, table) for table in tables])
+
+
+def _request_in(question: str) -> _Request | None:
+    limit, counted = _PRICE_LIMIT.search(question), _COUNTED.search(question)
+    condition = limit or counted
+    plain = " ".join(question.replace(condition[0], " ").split()) if condition else question
+    if _RELATION.search(plain):
+        return None
+    plain = _END.sub("", _OPENING.sub("", plain, count=1))
+    for pattern in (*_LISTS, _HOW_MANY, _HOW_MUCH_IS_EVERYTHING, _WHICH_OF_ALL if condition else _WHICH):
+        if found := pattern.fullmatch(plain):
+            request = _Request(found["what"], pattern, limit, None if limit else counted)
+            names_rows = bool(asked_stems(request.what) - FORM_STEMS)
+            return request if names_rows or request.wants_all_prices else None
+    return None
+
+
+def _answer(request: _Request, table: Table) -> Answer:
+    whole = request.wants_all_prices and table.price_columns
+    rows = table.rows if whole else table.select_subject(request.what)
+    if request.limit:
+        rows = _within_limit(rows, table, request.limit)
+    elif request.counted:
+        rows = _with_count(rows, number_of(request.counted["number"]), request.counted["noun"])
+    if request.pattern is _WHICH and len(rows) == len(table.rows):
+        rows = []  # the question wants some of the rows
+    if request.pattern is not _HOW_MANY:
+        return Answer(table, rows)
+    if not all(map(table.has_kind, asked_stems(request.what))):
+        rows = []  # a row may not be one of what is counted
+    return Answer(table, rows, f"{len(rows)} row{'s' * (len(rows) > 1)} found")
+
+
+def _within_limit(rows: Sequence[Row], table: Table, limit: re.Match[str]) -> list[Row]:
+    """The rows with a price on the right side of a limit: "under £4"; [] if it is not clear which price counts."""
+    bound = amount_in(limit["amount"])
+    if bound is None or len(table.price_columns) != 1:
+        return []
+    amounts = comparable_amounts(rows, table.price_columns[0])
+    if any(amount.unit not in ("", bound.unit) for _, amount in amounts):
+        return []  # another currency
+    fits = _COMPARISONS[limit["comparison"].lower()]
+    return [row for row, amount in amounts if fits(amount.value, bound.value)]
+
+
+def _with_count(rows: Sequence[Row], number: int, noun: str) -> list[Row]:
+    """The rows with this number of something."""
+    key = stem(noun.lower())
+    return [row for row in rows if any(_counts(column, cell, number, key) for column, cell in row.cells.items())]
+
+
+def _counts(column: str, cell: str, number: int, key: str) -> bool:
+    """Whether a cell is this number of something: "2 days", or "2" in the column "days"."""
+    amount = amount_in(cell)
+    is_number = amount is not None and amount.number == str(number)
+    return is_number and key in stems_of(f"{column} {cell}".replace("_", " "))

@@ -1,0 +1,188 @@
+"""Tables, put together from the rows among the candidates, and which of their rows a question means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.statements import ITEM, Candidate, asked_stems, section_of, stems_of
+from turnwise.extractive.tables.amounts import Amount, amount_in, is_price
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, PEOPLE, column_stems
+from turnwise.text import words
+from turnwise.types import Passage
+
+_MISSING = re.compile(r"|[-–—?]|n/?a|tbc|tba", re.I)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    candidate: Candidate
+    name: str  # its first cell
+    cells: dict[str, str]  # the others, by column
+
+    @property
+    def passage(self) -> Passage:
+        return self.candidate.evidence.passage
+
+    @cached_property
+    def cell_stems(self) -> list[frozenset[str]]:
+        """The stems of each cell, the name first."""
+        return [stems_of(cell) for cell in (self.name, *self.cells.values())]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of its name and of the cells that are not amounts."""
+        others = [cell for cell in self.cells.values() if amount_in(cell) is None]
+        return frozenset().union(*map(stems_of, (self.name, *others)))
+
+    @cached_property
+    def kinds(self) -> list[frozenset[str]]:
+        """The stems of each cell besides the name, and of each part of a cell that is a list."""
+        parts = [part for cell in self.cells.values() if ", " in cell for part in cell.split(", ")]
+        return [*self.cell_stems[1:], *map(stems_of, parts)]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    rows: list[Row]  # in their order, at least two
+
+    @property
+    def document(self) -> int:
+        return self.rows[0].passage.document_id
+
+    @property
+    def title(self) -> str:
+        return self.rows[0].passage.title
+
+    @property
+    def heading(self) -> str:
+        return (self._line_above or section_of(self.rows[0].passage) or self.title).rstrip(": ")
+
+    @property
+    def _line_above(self) -> str:
+        return self.rows[0].candidate.statement.above
+
+    @cached_property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(column for row in self.rows for column in row.cells))
+
+    @cached_property
+    def price_columns(self) -> list[str]:
+        priced = {column for row in self.rows for column, cell in row.cells.items() if is_price(column, cell)}
+        return [column for column in self.columns if column in priced]
+
+    @cached_property
+    def place_stems(self) -> frozenset[str]:
+        """The stems of its headings and of the title of its document."""
+        passage = self.rows[0].passage
+        return stems_of(f"{self._line_above} {passage.called} {passage.heading}")
+
+    @cached_property
+    def subject_stems(self) -> frozenset[str]:
+        """The stems that say what its rows are or tell: the last word of its heading, and its columns."""
+        heading = words(self._line_above or section_of(self.rows[0].passage))
+        first_column = [column for column, _ in self.rows[0].candidate.statement.cells[:1]]
+        stems = frozenset().union(*map(column_stems, (*heading[-1:], *first_column, *self.columns)))
+        return stems | PRICE_WORDS if self.price_columns else stems
+
+    @cached_property
+    def naming_stems(self) -> frozenset[str]:
+        """The stems that name the table or a column, rather than a row."""
+        return self.place_stems | self.subject_stems
+
+    @property
+    def just_said(self) -> list[Row]:
+        return [row for row in self.rows if row.candidate.just_said]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether passages with other rows are evidently missing."""
+        first, last = self.rows[0].passage, self.rows[-1].passage
+        has_gap = len({row.passage.position for row in self.rows}) <= last.position - first.position
+        is_file = first.source.lower().endswith((".csv", ".tsv"))  # it begins with the first passage
+        return has_gap or (is_file and first.position > 0)
+
+    def has_kind(self, key: str) -> bool:
+        """Whether a stem is a whole cell, or a whole part of one, besides the names of rows."""
+        return any(kind == {key} for row in self.rows for kind in row.kinds)
+
+    def select(self, question: str) -> list[Row]:
+        """The rows that a question means: all of them if it only names the table, none if it has another word."""
+        rest, groups = self._groups_in(question)
+        rows = [row for row in self.rows if all(PEOPLE[group].search(row.name) for group in groups)]
+        for stems in _stems_by_word(rest):
+            keys = {key for key in stems - FORM_STEMS if key not in self.naming_stems or self.has_kind(key)}
+            rows = [row for row in rows if not keys or any(keys <= cell for cell in row.cell_stems)]
+        return rows
+
+    def select_subject(self, question: str) -> list[Row]:
+        """The same, but all rows only if the question says what they are: the title of the document does not."""
+        rows = self.select(question)
+        is_all = len(rows) == len(self.rows)
+        return [] if is_all and self.subject_stems.isdisjoint(asked_stems(question)) else rows
+
+    def _groups_in(self, question: str) -> tuple[str, list[str]]:
+        """The question without the groups of people that rows name by other words, and these groups."""
+        groups = []
+        for group, pattern in PEOPLE.items():
+            found = pattern.search(question)
+            if found and not any(stems_of(found[0]) & row.stems for row in self.rows):
+                question = pattern.sub(" ", question)
+                groups.append(group)
+        return question, groups
+
+
+def _stems_by_word(question: str) -> list[frozenset[str]]:
+    """The stems of each word, but a number counts with the word before it: "Year 5" is one thing."""
+    stems: list[frozenset[str]] = []
+    for word in words(question):
+        keys = frozenset(asked_stems(word))
+        if word.isdigit() and stems and stems[-1]:
+            stems[-1] |= keys
+        else:
+            stems.append(keys)
+    return stems
+
+
+def tables_in(pool: Sequence[Candidate]) -> list[Table]:
+    """The tables of at least two rows, the best-ranked first. One that was split over passages is put together."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for candidate in pool:
+        cells = candidate.statement.cells or price_item_cells(candidate)
+        (first_column, name), *others = cells or (("", ""),)
+        row = Row(candidate, name, dict(others))
+        if others and len(row.cells) == len(others):  # two columns of one name cannot be told apart
+            above = candidate.statement.above
+            key = (row.passage.document_id, row.passage.heading, above, first_column, candidate.is_item)
+            groups.setdefault(key, []).append(row)
+    return [Table(sorted(rows, key=_position)) for rows in groups.values() if len(rows) > 1]
+
+
+def _position(row: Row) -> tuple[int, int]:
+    return row.passage.position, row.candidate.position
+
+
+def price_item_cells(candidate: Candidate) -> tuple[tuple[str, str], ...]:
+    """The name and the price of a list item such as "- Adult: £12"; empty for any other candidate."""
+    if not candidate.is_item:
+        return ()
+    name, _, value = ITEM.sub("", candidate.text).partition(": ")
+    return (("", name), ("", value)) if amount_in(value) else ()
+
+
+def comparable_amounts(rows: Sequence[Row], column: str) -> list[tuple[Row, Amount]]:
+    """The amounts in a column, without empty cells; [] if a cell is no amount or the units differ."""
+    amounts: list[tuple[Row, Amount]] = []
+    for row in rows:
+        cell = row.cells.get(column, "")
+        if _MISSING.fullmatch(cell):
+            continue
+        amount = amount_in(cell)
+        if amount is None:
+            return []
+        amounts.append((row, amount))
+    units = {amount.unit for _, amount in amounts if amount.value}
+    return amounts if len(units) <= 1 else []

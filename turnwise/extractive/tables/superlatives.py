@@ -1,0 +1,138 @@
+"""The row with the lowest or highest amount: "what is the cheapest bread?", "which trip is the longest?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.statements import Candidate, asked_stems, stems_of
+from turnwise.extractive.tables.answers import Answer, write
+from turnwise.extractive.tables.model import Table, comparable_amounts
+from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, column_stems
+from turnwise.text import stem, words
+
+# The stems of columns that are compared, unless the question names another one.
+_LENGTHS = stems_of("day days night hour minute duration length time week weeks months years distance km miles")
+_SIZES = stems_of("size area capacity seats people guests persons places")
+_WEIGHTS = stems_of("weight kg")
+_HEIGHTS = stems_of("height")
+_DATES = stems_of("date day year when")
+_ANY_COLUMN: frozenset[str] = frozenset()  # the question must name it
+
+# Not "at most", and not "the 2 cheapest".
+_SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
+    (re.compile(rf"(?<!\bat )(?<!\d )\b(?:the )?({pattern})\b", re.I), is_highest, columns)
+    for pattern, is_highest, columns in (
+        ("cheapest|least expensive|lowest[- ]priced?", False, PRICE_WORDS),
+        ("most expensive|dearest|priciest|costliest|highest[- ]priced?", True, PRICE_WORDS),
+        ("longest", True, _LENGTHS),
+        ("shortest", False, _LENGTHS),
+        ("largest|biggest", True, _SIZES),
+        ("smallest", False, _SIZES),
+        ("heaviest", True, _WEIGHTS),
+        ("lightest", False, _WEIGHTS),
+        ("tallest", True, _HEIGHTS),
+        ("earliest|soonest", False, _DATES),
+        ("latest", True, _DATES),
+        ("highest|most", True, _ANY_COLUMN),
+        ("lowest|fewest|least", False, _ANY_COLUMN),
+    )
+)
+_YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were)\b", re.I)
+_ASKS_COST = re.compile(r"\b(?:how much (?:is|does|do|are|would)|what does|costs?)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a question compares."""
+
+    word: str  # "cheapest"
+    is_highest: bool
+    columns: Set[str]  # stems of columns that it may mean
+    rest: str  # the question without the word
+
+    @property
+    def subject(self) -> str:
+        """The words that may say which rows are compared."""
+        return _ASKS_COST.sub(" ", self.rest) if self.columns == PRICE_WORDS else self.rest
+
+
+def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], pool: Sequence[Candidate]) -> str:
+    """The best rows of each table that has what is compared; empty if a sentence may tell.
+
+    Words of the question that are not `typed` come from the conversation. They may name the rows to compare, but not a
+    single one of them.
+    """
+    if ASKS_WHY_OR_HOW.match(question) or _YES_OR_NO.match(question):
+        return ""
+    request = _request_in(question)
+    if request is None or _in_a_sentence(request.word, pool):
+        return ""
+    if not asked_stems(_ASKS_COST.sub(" ", request.rest)):  # "and the cheapest?"
+        tables = [table for table in tables if table.just_said]
+    return write([_answer(request, typed, table) for table in tables if not table.is_cut])
+
+
+def _request_in(question: str) -> _Request | None:
+    """What a question with exactly one superlative compares."""
+    for pattern, is_highest, columns in _SUPERLATIVES:
+        if found := pattern.search(question):
+            rest = f"{question[: found.start()]} {question[found.end() :]}"
+            has_another = any(other.search(rest) for other, *_ in _SUPERLATIVES)
+            return None if has_another else _Request(found[1].lower(), is_highest, columns, rest)
+    return None
+
+
+def _in_a_sentence(word: str, pool: Sequence[Candidate]) -> bool:
+    """Whether a sentence has the superlative, and so may answer the question."""
+    keys = asked_stems(word) or {stem(word)}
+    return any(keys <= stems_of(each.text) for each in pool if not each.statement.is_row)
+
+
+def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
+    subject = " ".join(word for word in words(request.subject) if _may_name_rows(word, typed, table))
+    rows = table.select_subject(subject) if asked_stems(subject) else table.rows
+    column = _column_to_compare(table, asked_stems(request.rest), request.columns)
+    amounts = [] if column is None else comparable_amounts(rows, column)
+    if not amounts:
+        return Answer(table, [])
+    pick = max if request.is_highest else min
+    best = pick(amount.value for _, amount in amounts)
+    best_rows = [row for row, amount in amounts if amount.value == best]
+    if len(amounts) == 1:
+        return Answer(table, best_rows)
+    by = f", by {column.replace('_', ' ').lower()}" if column else ""
+    return Answer(table, best_rows, f"{request.word.capitalize()} of the {len(amounts)} rows found", by)
+
+
+def _may_name_rows(word: str, typed: Set[str], table: Table) -> bool:
+    keys = asked_stems(word)
+    return keys <= typed | table.naming_stems or any(map(table.has_kind, keys))
+
+
+def _column_to_compare(table: Table, asked: Set[str], fitting: Set[str]) -> str | None:
+    """The column with the amounts: the one that the question names, else the first with prices if they are meant, else
+    the only one that fits."""
+    numeric = [column for column in table.columns if comparable_amounts(table.rows, column)]
+    shared = {column: len(column_stems(column) & asked) for column in numeric}
+    most = max(shared.values(), default=0)
+    if most:
+        best, *others = [column for column in numeric if shared[column] == most]
+        return best if not others or best in table.price_columns else None
+    if fitting == PRICE_WORDS or (not fitting and asked & PRICE_WORDS):
+        return next((column for column in numeric if column in table.price_columns), None)
+    columns = _columns_that_fit(table, numeric, fitting)
+    return columns[0] if len(columns) == 1 else None
+
+
+def _columns_that_fit(table: Table, numeric: Sequence[str], fitting: Set[str]) -> list[str]:
+    """The columns for a kind of amount: by their names, or by their units if these are times or dates."""
+    units = {column: {amount.unit for _, amount in comparable_amounts(table.rows, column)} for column in numeric}
+    by_name = [column for column in numeric if column_stems(column) & fitting]
+    if fitting == _DATES:
+        return [column for column in numeric if any("day" in unit for unit in units[column])] or by_name
+    if fitting == _LENGTHS:
+        return by_name or [column for column in numeric if "time" in units[column]]
+    return by_name

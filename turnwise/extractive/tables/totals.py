@@ -1,0 +1,175 @@
+"""The price for several, with the working: "how much for 3 adults and 2 children?", "what would 2 hours cost?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.statements import Candidate, asked_stems
+from turnwise.extractive.tables.amounts import Amount, amount_in
+from turnwise.extractive.tables.answers import list_rows
+from turnwise.extractive.tables.model import Row, Table
+from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, number_of
+from turnwise.text import words
+
+_COUNT = re.compile(rf"[1-9]\d{{0,2}}|{NUMBER_WORD}|an?", re.I)
+_WORD = re.compile(r"\d+(?:[.,:/]\d+)+|[^\W_]+(?:['’-][^\W_]+)*|,")  # 1.5 and 1/2 are one word
+# Words that end the name of what is counted.
+_SEPARATORS = frozenset(
+    "and plus for of at in on to would will cost costs is are be with , come buy hire get per the my our".split()
+)
+_TIMES = "minute hour day night week month year session lesson".split()
+_RATE = re.compile(rf"(?:\b(?:per|an?|each|every) |/ ?)({'|'.join(_TIMES)})\b", re.I)
+_RATE_WORDS = {
+    "hourly": "hour",
+    "daily": "day",
+    "nightly": "night",
+    "weekly": "week",
+    "monthly": "month",
+    "yearly": "year",
+    "annual": "year",
+}
+_ASKS_PRICE = re.compile(r"\b(?:how much|costs?|prices?|pay|charged?|total)\b", re.I)
+_ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d|[a-z]+ \w+\W*$)", re.I)  # "and 5?"
+_COMPARES = re.compile(r"\b(?:or|than|more|less|cheaper|difference)\b", re.I)
+_BY_AGE = re.compile(r"(?:under|over)\b", re.I)
+_SEVERAL_IN_ONE = re.compile(r"\b(?:famil(?:y|ies)|groups?|party|pack|bundle|dozen|set|pair|up to|visits)\b", re.I)
+_PRICE_DEPENDS = re.compile(
+    r"\bdiscount|\breduc(?:ed|tion)|% (?:off|less)|per cent off|\bhalf price\b|\bgroups? of\b|\bdeals?\b"
+    r"|\b(?:second|third|next|additional|extra|further) (?:hour|day|night|week|child|person|guest)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A number of something, such as "3 adults"."""
+
+    count: int
+    noun: str
+
+    @property
+    def time(self) -> str:
+        """The unit, if it is a number of hours or the like; otherwise empty."""
+        last = self.noun.lower().rpartition(" ")[2].removesuffix("s")
+        return last if last in _TIMES else ""
+
+
+def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate]) -> str:
+    """The rows with the prices, and the sum; empty unless exactly one table has them."""
+    asks = _ASKS_PRICE.search(question) or _ASKS_AGAIN.match(question)
+    if not asks or ASKS_WHY_OR_HOW.match(question) or _COMPARES.search(question):
+        return ""
+    terms, rest = _terms_in(question)
+    if all(term.count == 1 for term in terms):
+        return ""
+    if len(terms) > 1 and not all(term.noun for term in terms):  # "1 to 2 hours"
+        return ""
+    times = [term for term in terms if term.time]
+    if times:  # "a court for 3 hours": what else is counted only names the row
+        things = [term for term in terms if not term.time]
+        if len(times) > 1 or any(term.count > 1 for term in things):
+            return ""
+        terms, rest = times, " ".join((rest, *(term.noun for term in things)))
+    answers = [_sum(terms, rest, table) for table in tables if not _price_depends(table, pool)]
+    answers = [answer for answer in answers if answer]
+    return answers[0] if len(answers) == 1 else ""
+
+
+def _terms_in(question: str) -> tuple[list[_Term], str]:
+    """The counted things in a question, "3 adults and a child", and its other words."""
+    terms: list[_Term] = []
+    rest: list[str] = []
+    noun: list[str] | None = None
+    count = 0
+    for word in [*_WORD.findall(question), ","]:
+        is_count = bool(_COUNT.fullmatch(word))
+        if noun is not None and (is_count or word.lower() in _SEPARATORS):
+            terms.append(_Term(count, " ".join(noun)))
+            noun = None
+        if is_count:
+            noun, count = [], 1 if word.lower() in ("a", "an") else number_of(word)
+        elif noun is not None:
+            noun.append(word)
+        else:
+            rest.append(word)
+    return terms, " ".join(rest)
+
+
+def _price_depends(table: Table, pool: Sequence[Candidate]) -> bool:
+    """Whether the document says that the price depends on the number."""
+    return any(_PRICE_DEPENDS.search(each.text) for each in pool if each.evidence.passage.document_id == table.document)
+
+
+def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
+    """The rows with the prices and the working; empty if a price is missing or two are in different currencies."""
+    rows: list[Row] = []
+    prices: list[Amount] = []
+    for term in terms:
+        row = _row_for(term, rest, table)
+        price = _unit_price(row, table, term) if row else None
+        if row is None or price is None or row in rows:
+            return ""
+        rows.append(row)
+        prices.append(price)
+    if len({price.unit for price in prices if price.value}) != 1:
+        return ""
+    shown = [*rows, *_bundles(terms, table)]
+    return f"{list_rows(shown)}\n\n{_working([term.count for term in terms], prices)}"
+
+
+def _row_for(term: _Term, rest: str, table: Table) -> Row | None:
+    """The only row that a term means: by its noun, or for a time by the other words, or because it was just quoted."""
+    if not term.time and asked_stems(rest) - table.naming_stems - FORM_STEMS:
+        return None
+    name = rest if term.time else term.noun
+    keys = asked_stems(name) - PRICE_WORDS - FORM_STEMS
+    rows = [row for row in table.rows if keys and keys <= row.stems] or table.select(name)
+    if keys <= table.naming_stems and len(rows) == len(table.rows):
+        rows = table.just_said
+    rows = [row for row in rows if not _SEVERAL_IN_ONE.search(row.name)]
+    if not _BY_AGE.match(name):  # of "Child" and "Under 3", a child is the first
+        rows = [row for row in rows if not _BY_AGE.match(row.name)] or rows
+    if term.time:
+        rows = [row for row in rows if any(_rate(row, column) == term.time for column in table.price_columns)]
+    return rows[0] if len(rows) == 1 else None
+
+
+def _bundles(terms: Sequence[_Term], table: Table) -> list[Row]:
+    """The rows that are for several of these together, such as a family ticket, and may cost less than the sum."""
+    keys = {key for term in terms for key in asked_stems(term.noun)}
+    return [row for row in table.rows if _SEVERAL_IN_ONE.search(row.name) and keys & row.stems]
+
+
+def _rate(row: Row, column: str) -> str:
+    """The time that a price is for: "hour" in "Court hire per hour", "month" in "Monthly fee"; empty if none."""
+    for text in (row.cells.get(column, ""), column.replace("_", " "), row.name):
+        if found := _RATE.search(text):
+            return found[1].lower()
+        for word in words(text.lower()):
+            if word in _RATE_WORDS:
+                return _RATE_WORDS[word]
+    return ""
+
+
+def _unit_price(row: Row, table: Table, term: _Term) -> Amount | None:
+    """The price of one; None if the row has several, or if it is for a time that was not asked for."""
+    columns = [column for column in table.price_columns if column in row.cells]
+    matching = [column for column in columns if _rate(row, column) == term.time]
+    if len(matching) != 1 or (not term.time and len(columns) > 1):
+        return None
+    amount = amount_in(row.cells[matching[0]])
+    return amount if amount and (amount.is_money or not amount.value) else None
+
+
+def _working(counts: Sequence[int], prices: Sequence[Amount]) -> str:
+    """A sum and its result: "3 × £14.50 + 2 × £9.00 is £61.50."."""
+    terms = list(zip(counts, prices, strict=True))
+    total = sum((count * price.value for count, price in terms), Decimal(0))
+    number = f"{total:,.2f}" if any("." in price.number for price in prices) else f"{total:,}"
+    parts = [(f"{count} × " if count > 1 else "") + price.write(price.number) for count, price in terms]
+    highest = max(prices, key=lambda price: price.value)  # it has a unit, unlike "free"
+    return f"{' + '.join(parts)} is {highest.write(number)}."
