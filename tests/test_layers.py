@@ -82,6 +82,7 @@ LAYERS: dict[str, set[str]] = {
         "store",
         "guard",
         "tools",
+        "citations",
         "dialogue",
         "turn.run",
         "turn.understand",

@@ -122,9 +122,7 @@ def engine_over(
 ) -> Engine:
     """An engine over an index and a store that are open."""
     data = data or DatabaseTool()
-    ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
-    judge = ours or OnnxReranker(threads=settings.threads)  # weights are read once for both
-    extractive = ExtractiveAnswerer(judge, WordMatcher())
+    extractive = answerer_of(settings, reranker)
     models = (*models, extractive) if models else chat_models(settings, extractive, breaker)
     parts = Parts(
         settings,
@@ -194,6 +192,13 @@ def reranker_of(settings: Settings) -> OnnxReranker | None:
     if settings.rerank == "off":
         return None
     return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
+
+
+def answerer_of(settings: Settings, reranker: Reranker | None = None) -> ExtractiveAnswerer:
+    """What answers without a language model. If the re-ranker is the quick one, it is the judge too: its weights are
+    loaded once for both."""
+    ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
+    return ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads), WordMatcher())
 
 
 def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:

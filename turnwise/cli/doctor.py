@@ -20,16 +20,15 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from turnwise import __version__
-from turnwise.app import build, data_tool, guard_of, library_folder, library_place, reranker_of
+from turnwise.app import answerer_of, build, data_tool, guard_of, library_folder, library_place, reranker_of
 from turnwise.citations import find_style
 from turnwise.config import Origin, Settings
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFound, TurnwiseError
 from turnwise.guard.pipeline import default_classifier
-from turnwise.models.matcher import WordMatcher
 from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
-from turnwise.types import ChatModel, Message, Passage, Prompt, TurnRequest
+from turnwise.types import ChatModel, Hit, Message, Passage, Prompt, TurnRequest
 
 FALLBACK = "Until then, answers are sentences from your documents."
 ENDPOINT_TIMEOUT_SECONDS = 10.0
@@ -155,14 +154,15 @@ def _condenser(settings: Settings) -> Finding:
 
 
 def _reranker(settings: Settings) -> Finding:
-    """Whether search results can be re-ranked, sentences chosen, and new documents embedded."""
+    """Whether search results can be re-ranked, sentences chosen from them, and new documents embedded."""
     try:
         with _library_or_empty(dataclasses.replace(settings, model="", base_url="", embedder="")) as engine:
             engine.index.embedder.embed_passages(["test"])
-            passage = Passage(1, 1, "", "", "test")
-            WordMatcher().scores("test", [passage])
-            if reranker := reranker_of(settings):
+            passage = Passage(1, 1, "", "", "This is a test.")
+            reranker = reranker_of(settings)
+            if reranker is not None:
                 reranker.scores("test", [passage])
+            answerer_of(settings, reranker).answers("test", [Hit(passage, 1.0)], ())
     except TurnwiseError as error:
         return Finding("re-ranker", "fail", str(error), error.hint)
     return Finding("re-ranker", "ok", reranker.name if reranker else "off")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic, wants_several
-from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives, is_about_another
+from turnwise.extractive.kinds import QUANTITIES, SURE_KINDS, UNSURE_KINDS, gives, is_about_another
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
@@ -31,6 +31,7 @@ NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a r
 JUDGED_FIRST = 5  # sentences that the judge reads, those that match the question best
 MAX_JUDGED = 8  # sentences, if none of the first ones answers
 MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
+GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
@@ -59,6 +60,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             RANK_PENALTY * each.rank
             - by_words[id(each)]
             - MATCH_WEIGHT * matches[id(each)]
+            - GIVES_BONUS * gives(each, question, QUANTITIES)
             + REPEATED_PENALTY * each.said
         )
     )
