@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.config import Settings
 from turnwise.dialogue.language import CODES, FOLDER, language, named_subject, read_language, says
-from turnwise.turn.condense import condense
+from turnwise.turn.condense import condense, search_query
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
 from turnwise.types import Message
@@ -197,7 +198,8 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "ja": "違います",
     },
     ("clarify", "repeated"): {
-        "de": "das hast du schon gesagt | du hast das schon gesagt | Das sagtest du bereits | Sie haben mir das schon erklärt",
+        "de": "das hast du schon gesagt | du hast das schon gesagt | Das sagtest du bereits"
+        "| Sie haben mir das schon erklärt",
         "fr": "tu l'as déjà dit | ça, tu l'as déjà dit | tu m'as déjà dit ça",
         "es": "ya me lo dijiste | ya me dijiste eso | eso ya lo has dicho",
         "pt": "você já disse isso | isso você já disse",
@@ -314,6 +316,15 @@ def test_a_question_is_recalled_by_its_number_in_its_language(message: str, code
     second = "GPT-2?"
     history = (*BERT[code], *said(second, "GPT-2."))
     assert spoken(message, history) == says(code, "numbered", number="2", text=second)
+
+
+def test_an_objection_in_another_language_is_no_topic() -> None:
+    history = (*BERT["de"], *said("falsch", "Das tut mir leid."))
+    understood = understand("und warum?", history)
+    assert understood.follow_up.previous_topic == "BERT"
+    assert [each.content for each in understood.seen if each.role == "user"] == ["Was ist BERT?"]
+    condensed = condense("und warum?", history, understood)
+    assert "falsch" not in search_query("und warum?", history, understood, condensed, Settings()).talk
 
 
 @pytest.mark.parametrize("code", CODES)

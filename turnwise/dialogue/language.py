@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from turnwise.text import HAN, KANA, subject
+from turnwise.types import Message
 
 FOLDER = Path(__file__).parent / "languages"
 CODES = ("en", "de", "fr", "es", "pt", "zh", "ja")  # languages with patterns
@@ -97,6 +98,11 @@ def read_language(message: str, before: Iterable[str] = (), default: str = "en")
     previous = next((found for text in before if (found := _detected(text[:MAX_MESSAGE_CHARS])) is not None), default)
     found = _detected(message[:MAX_MESSAGE_CHARS], previous)
     return previous if found is None else found
+
+
+def conversation_language(history: Sequence[Message]) -> str:
+    """Returns the language of the latest of the user's messages that shows one, or else English."""
+    return read_language("", (each.content for each in reversed(history) if each.role == "user"))
 
 
 def read_languages(messages: Iterable[str]) -> list[str]:
