@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from turnwise.config import Settings
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language
+from turnwise.dialogue.listed import number_of
 from turnwise.turn.condense import condense
 from turnwise.turn.plan import MAX_LISTED
 from turnwise.turn.planner import QueryPlanner
@@ -389,6 +390,18 @@ def test_a_question_is_recalled_by_its_number() -> None:
     few = spoken("what was my ninth question?", history).splitlines()
     assert few[-3:] == ["1. What is BERT?", "2. What is GPT?", "3. And T5?"]
     assert spoken("what was the question before that?", said("What is BERT?", "A model.")).endswith("1. What is BERT?")
+
+
+@pytest.mark.parametrize("ordinal", ["", "nth", "zweite", "²"])
+def test_an_unknown_ordinal_is_no_number(ordinal: str) -> None:
+    assert number_of(ordinal) == 0
+
+
+def test_an_objection_is_read_in_the_language_of_the_conversation() -> None:
+    assert asks_documents("falsch")
+    assert not asks_documents("falsch", "de")
+    assert not asks_documents("that's wrong", "de")
+    assert asks_documents("Was ist BERT?", "de")
 
 
 def test_a_long_conversation_is_remembered_within_bounds() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.config import Settings
 from turnwise.dialogue.language import CODES, FOLDER, language, named_subject, read_language, says
-from turnwise.turn.condense import condense
+from turnwise.turn.condense import condense, search_query
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.understand import understand
 from turnwise.types import Message
@@ -148,6 +149,22 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "zh": "我最先问了什么？",
         "ja": "最初の質問は何でしたか",
     },
+    ("recall", "numbered"): {
+        "de": "Was war meine zweite Frage? | was war meine 3. Frage? | Was habe ich als zweites gefragt?",
+        "fr": "Quelle était ma deuxième question ? | quelle était ma 3e question ?",
+        "es": "¿cuál fue mi segunda pregunta? | ¿cuál fue mi 3ª pregunta?",
+        "pt": "qual foi minha segunda pergunta? | qual foi a minha 3ª pergunta?",
+        "zh": "我的第二个问题是什么？ | 我第3个问题是什么？",
+        "ja": "二番目の質問は何でしたか | 私の2つ目の質問は何でしたっけ",
+    },
+    ("recall", "before"): {
+        "de": "Was war die Frage davor? | was war meine vorletzte Frage?",
+        "fr": "Quelle était la question d'avant ? | quelle était mon avant-dernière question ?",
+        "es": "¿cuál fue la pregunta antes de esa? | ¿cuál fue mi penúltima pregunta?",
+        "pt": "qual foi a pergunta antes dessa? | qual foi minha penúltima pergunta?",
+        "zh": "那之前的问题是什么？ | 我的倒数第二个问题是什么？",
+        "ja": "その前の質問は何でしたか | 最後から二番目の質問は何でしたか",
+    },
     ("recall", "all"): {
         "de": "Fasse zusammen, worüber wir gesprochen haben | fass unser Gespräch zusammen",
         "fr": "Résume ce dont nous avons parlé | résume notre conversation",
@@ -179,6 +196,15 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "pt": "isso está errado",
         "zh": "不对",
         "ja": "違います",
+    },
+    ("clarify", "repeated"): {
+        "de": "das hast du schon gesagt | du hast das schon gesagt | Das sagtest du bereits"
+        "| Sie haben mir das schon erklärt",
+        "fr": "tu l'as déjà dit | ça, tu l'as déjà dit | tu m'as déjà dit ça",
+        "es": "ya me lo dijiste | ya me dijiste eso | eso ya lo has dicho",
+        "pt": "você já disse isso | isso você já disse",
+        "zh": "你已经说过了",
+        "ja": "もう聞きました | それはもう聞きました",
     },
     ("follow_up", ""): {
         "de": "und was ist mit GPT? | erzähl mir mehr | Wie wird es trainiert? | warum? | mehr dazu | Und GPT?",
@@ -271,6 +297,34 @@ def test_what_a_question_names_is_found_without_the_small_words() -> None:
     assert named_subject("Et la descente stochastique de gradient ?") == "descente stochastique"
     assert named_subject("What is gradient descent?") == "gradient descent"
     assert understand("und warum?", BERT["de"]).follow_up.previous_topic == "BERT"
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Was war meine zweite Frage?", "de"),
+        ("Was war meine 2. Frage?", "de"),
+        ("Quelle était ma seconde question ?", "fr"),
+        ("Quelle était ma 2ème question ?", "fr"),
+        ("¿cuál fue mi segunda pregunta?", "es"),
+        ("qual foi minha segunda pergunta?", "pt"),
+        ("我的第二个问题是什么？", "zh"),
+        ("二番目の質問は何でしたか", "ja"),
+    ],
+)
+def test_a_question_is_recalled_by_its_number_in_its_language(message: str, code: str) -> None:
+    second = "GPT-2?"
+    history = (*BERT[code], *said(second, "GPT-2."))
+    assert spoken(message, history) == says(code, "numbered", number="2", text=second)
+
+
+def test_an_objection_in_another_language_is_no_topic() -> None:
+    history = (*BERT["de"], *said("falsch", "Das tut mir leid."))
+    understood = understand("und warum?", history)
+    assert understood.follow_up.previous_topic == "BERT"
+    assert [each.content for each in understood.seen if each.role == "user"] == ["Was ist BERT?"]
+    condensed = condense("und warum?", history, understood)
+    assert "falsch" not in search_query("und warum?", history, understood, condensed, Settings()).talk
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -40,6 +40,10 @@ def mended(message: str) -> str:
         ("why does backpropogation work", "why does backpropagation work"),
         ("when did Michelangleo paint", "when did Michelangelo paint"),
         ("and teh droppout?", "and the dropout?"),
+        ("wat is dropout", "what is dropout"),
+        ("Wat is dropout", "What is dropout"),
+        ("wen is the festival", "when is the festival"),
+        ("wich are the festival tickets", "which are the festival tickets"),
     ],
 )
 def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str) -> None:
@@ -51,6 +55,9 @@ def test_a_slip_is_mended_where_the_library_has_the_word(typed: str, meant: str)
     [
         "specs of the login, aswell as pointers",  # English with an ending, or two words in one
         "how do I allocate memory?",  # "allowate" would have the stem of "allowed"
+        "Wheat is allowed in the pool area?",
+        "wheat is a grain?",
+        "Wen is a surname?",
         "who invented latex",
         "what is a json schema",
         "what is adamw",

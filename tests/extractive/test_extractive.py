@@ -20,7 +20,7 @@ from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
 from turnwise.extractive.statements import Candidate, statements
 from turnwise.text import content_stems
-from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Term
+from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
 
 BERT = (
     "BERT is a language model that reads text in both directions. Researchers at Google published BERT in 2018. "
@@ -290,6 +290,32 @@ def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer
     assert listed("number them") == "1. BERT reads both ways. [1]\n2. It hides words. [1]\n3. GPT writes text. [2]"
     assert listed("as an ordered list") == listed("als durchnummerierte Liste") == listed("number them")
     assert listed("als nummerierte Liste") == listed("number them") != listed("as a list")
+
+
+def test_a_form_does_not_depend_on_what_is_asked(answerer: ExtractiveAnswerer) -> None:
+    for asked in ((), ("What is BERT?",), ("What is BERT?", "What is GPT?")):
+        listed = answerer.answer(Prompt((), "as a list", asked, (), ("BERT reads both ways. [1]",), form="list"))
+        assert listed == "- BERT reads both ways. [1]"
+
+
+def test_a_form_without_an_answer_says_so(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(Prompt((), "as a list", (), (), (), form="list")).startswith("There is no answer to rewrite")
+
+
+def test_an_earlier_answer_in_another_form_names_its_question(answerer: ExtractiveAnswerer) -> None:
+    said, question = ("BERT reads both ways. [1]",), "What is BERT?"
+    reply = answerer.answer(Prompt((), "as a list", ("as a list",), (), said, form="list", reforms=question))
+    opening, listed = reply.split("\n\n")
+    assert opening == f"I found no answer to your last question. This is the one to “{question}”:"
+    assert listed == "- BERT reads both ways. [1]"
+
+
+def test_a_disputed_answer_is_quoted_where_it_answers(answerer: ExtractiveAnswerer) -> None:
+    said = "The desk opens at noon. [1]\n\nLost property is kept for 28 days. [2]"
+    known = tuple(Source(number, number, title, "", "", None, "", "") for number, title in ((1, "Desk"), (2, "Finds")))
+    question = "How long is lost property kept?"
+    reply = answerer.answer(Prompt((), "that's wrong", (question,), (), (said,), known=known))
+    assert "from Finds: “Lost property is kept for 28 days.” [2]" in reply
 
 
 def test_an_answer_as_a_table_keeps_its_citations_and_cannot_break_out_of_it() -> None:

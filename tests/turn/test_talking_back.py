@@ -38,6 +38,12 @@ Subduction is the process in which one plate sinks beneath another.
 
 The exam is on 12 June in room B14 and lasts two hours.
 """
+BATH = """# Hallenbad
+
+## Fundsachen
+
+Fundsachen werden 28 Tage aufbewahrt.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +51,14 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("talking_back")
     with build(Settings(library=str(folder / "library")), create=True) as engine:
         engine.add(contents={"centre.md": CENTRE.encode(), "course.md": COURSE.encode()})
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def german_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("talking_back_german")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={"bad.md": BATH.encode()})
         yield engine
 
 
@@ -108,6 +122,65 @@ def test_a_list_after_what_is_not_known_says_which_answer_it_is(desk: Engine) ->
 def test_a_list_after_there_is_no_more_is_the_answer_before(desk: Engine) -> None:
     *_, reply = held(desk, "How long is lost property kept?", "tell me more", "give me that as a list")
     assert reply.text == "- Lost property is kept for 28 days. [1]"
+
+
+@pytest.mark.parametrize("objection", ["not that one", "that's wrong", "you already said that"])
+def test_an_objection_leaves_the_answer_to_reform(desk: Engine, objection: str) -> None:
+    question = "How long is lost property kept?"
+    *_, listed = held(desk, question, objection, "as a list")
+    assert listed.text == "- Lost property is kept for 28 days. [1]"
+    *_, shorter = held(desk, question, objection, "make it shorter")
+    assert shorter.text == "Lost property is kept for 28 days. [1]"
+
+
+@pytest.mark.parametrize("objection", ["falsch", "das hast du schon gesagt", "das andere"])
+def test_an_objection_in_german_leaves_the_answer_to_reform(german_desk: Engine, objection: str) -> None:
+    *_, reply = held(german_desk, "Wie lange werden Fundsachen aufbewahrt?", objection, "als Liste")
+    assert reply.text == "- Fundsachen werden 28 Tage aufbewahrt. [1]"
+
+
+def test_what_an_objection_brought_to_light_can_be_reformed(desk: Engine) -> None:
+    *_, more, listed = held(desk, "How far ahead can I book a court?", "you already said that", "as a list")
+    assert listed.text.startswith("- ")
+    assert "24 hours before" in listed.text
+    assert "You are right" in more.text
+    assert "You are right" not in listed.text
+    assert "The documents also say" not in listed.text
+
+
+def test_an_objection_repeated_is_met_with_the_same_place(desk: Engine) -> None:
+    *_, first, second = held(desk, "How long is lost property kept?", "that's wrong", "that's wrong")
+    assert first.text == second.text
+
+
+def test_a_german_objection_is_no_question_to_return_to(german_desk: Engine) -> None:
+    question = "Wie lange werden Fundsachen aufbewahrt?"
+    *_, reply = held(german_desk, question, "falsch", "Das stimmt nicht")
+    assert f"„{question}“" in reply.text
+    *_, recalled = held(german_desk, question, "falsch", "Was war meine letzte Frage?")
+    assert recalled.text == f"Ihre letzte Frage war: „{question}“"
+
+
+def test_only_questions_are_numbered(desk: Engine) -> None:
+    first, second = "What is subduction?", "When is the exam?"
+    between = ("as a list", "what was my first question?", "that's wrong", "thanks")
+    *_, reply = held(desk, first, *between, second, "what was my second question?")
+    assert reply.text == f"Question 2 was: “{second}”"
+    *_, reply = held(desk, first, *between, second, "make it shorter", "what was the question before that?")
+    assert reply.text == f"Before that you asked: “{first}”"
+    *_, reply = held(desk, "2 + 2", first, "what was my first question?")
+    assert reply.text == "Your first question was: “2 + 2”"
+
+
+def test_a_question_is_found_by_its_number_in_german(german_desk: Engine) -> None:
+    first, second = "Wie lange werden Fundsachen aufbewahrt?", "Wo ist das Hallenbad?"
+    *_, numbered, before, fewer = held(
+        german_desk, first, second, "Was war meine zweite Frage?", "Was war die Frage davor?", "Was war meine 9. Frage?"
+    )
+    assert numbered.text == f"Frage 2 war: „{second}“"
+    assert before.text == f"Davor haben Sie gefragt: „{first}“"
+    assert fewer.text == f"Bisher haben Sie nur gefragt:\n\n1. {first}\n2. {second}"
+    assert searches(numbered) == []
 
 
 def test_a_question_is_found_by_its_number(desk: Engine) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.intent import IntentReading, asks_documents, is_question, read_intent
-from turnwise.dialogue.language import read_language
+from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.rules import by_rules
 from turnwise.dialogue.writing import (
     adverbial,
@@ -117,10 +117,9 @@ def corrected_question(
         return None
     last, before = history[index].content.strip(), history[:index]
     if (phrase := adverbial(last)) and before:
-        asked = [each for each in history[: index + 1] if each.role != "user" or asks_documents(each.content)]
-        last = question_so_far(asked)
+        last = question_so_far(_without_courtesies(history[: index + 1]))
     if reading.operation == "repeated":
-        about = [each for each in history if each.role != "user" or asks_documents(each.content)]
+        about = _without_courtesies(history)
         return by_rules("tell me more", about, follow_up)
     if not reading.about:
         return _last_question_again(last, before, follow_up)
@@ -240,10 +239,18 @@ def _own_question(question: str, history: Sequence[Message], follow_up: FollowUp
 
 def _questions(history: Sequence[Message]) -> Iterator[int]:
     """Yields the indices of the user's questions to the documents, newest first; corrections do not count."""
+    language = conversation_language(history)
     for index in range(len(history) - 1, -1, -1):
         each = history[index]
-        if each.role == "user" and asks_documents(each.content) and read_intent(each.content).intent != "clarify":
+        asks = each.role == "user" and asks_documents(each.content, language)
+        if asks and read_intent(each.content).intent != "clarify":
             yield index
+
+
+def _without_courtesies(history: Sequence[Message]) -> list[Message]:
+    """Returns the history without the user's messages that ask the documents nothing."""
+    language = conversation_language(history)
+    return [each for each in history if each.role != "user" or asks_documents(each.content, language)]
 
 
 def _replaced_span(correction: _Correction) -> tuple[int, int]:

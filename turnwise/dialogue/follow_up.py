@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
-from turnwise.dialogue.language import named_subject
+from turnwise.dialogue.language import conversation_language, named_subject
 from turnwise.dialogue.signs import asks_for_more, by_pattern
 from turnwise.dialogue.topics import plain_text
 from turnwise.text import content_stems, is_specific, phrases, stem, words
@@ -114,7 +114,8 @@ def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | 
     """Returns how likely a message belongs to the conversation by its meaning, 0.3 to 0.9, or None if it is too short
     or there is nothing to compare it with."""
     questions = [each.content[:MAX_MESSAGE_CHARS] for each in recent if each.role == "user"]
-    asked = [without_courtesy(text) for text in questions if _has_subject(text)]
+    language = conversation_language(recent)
+    asked = [without_courtesy(text) for text in questions if _has_subject(text, language)]
     if len(message.strip()) < MIN_MESSAGE_CHARS or not asked:
         return None
     vector = embed(message[:MAX_MESSAGE_CHARS])
@@ -125,11 +126,11 @@ def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | 
     return _interpolated(nearest + SHARED_WORD_BONUS * min(2, len(shared)))
 
 
-def _has_subject(question: str) -> bool:
+def _has_subject(question: str, language: str) -> bool:
     """Whether a question to the documents has a subject of its own, unlike a correction, a reference to something
     earlier and "tell me more"."""
     about_the_talk = read_intent(question).intent in ("clarify", "refer_back")
-    return asks_documents(question) and not about_the_talk and not asks_for_more(without_courtesy(question))
+    return asks_documents(question, language) and not about_the_talk and not asks_for_more(without_courtesy(question))
 
 
 def _interpolated(cosine: float) -> float:
@@ -164,7 +165,8 @@ def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float
 
 def previous_topic(recent: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     """Returns the topic before this message, and its keywords."""
-    asked = [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
+    language = conversation_language(recent)
+    asked = [each.content for each in recent if each.role == "user" and asks_documents(each.content, language)]
     topic = next((found for text in reversed(asked) if (found := named_subject(plain_text(text)))), "")
     answer = next((each.content for each in reversed(recent) if each.role == "assistant"), "")
     answer_phrases = phrases(plain_text(answer)[:ANSWER_OPENING_CHARS])

@@ -79,10 +79,10 @@ def read_intent(message: str, code: str | None = None) -> IntentReading:
     return _read_in_language(message, read_language(message) if code is None else code)
 
 
-def asks_documents(message: str) -> bool:
+def asks_documents(message: str, language: str = "en") -> bool:
     """Whether a message asks the documents something, unlike a courtesy, a request to rephrase, a recall, a sum or a
-    bare "that's wrong"."""
-    reading = read_intent(message)
+    bare "that's wrong". `language` is that of the conversation, for a message that does not show its own."""
+    reading = read_intent(message, read_language(message, default=language))
     return reading.intent not in ("social", "reform", "recall") and not _objects(reading) and not is_sum(reading)
 
 
@@ -91,6 +91,15 @@ def objection(message: str, code: str | None = None) -> str:
     one was meant. Returns "" for any other message."""
     reading = read_intent(message, code)
     return reading.operation if _objects(reading) else ""
+
+
+def is_answerable(message: str, code: str | None = None) -> bool:
+    """Whether a message is a question or a sum, unlike a courtesy, an objection, a request to rephrase, or a question
+    about this conversation."""
+    reading = read_intent(message, code)
+    if reading.operation in ("capabilities", "documents"):
+        return True
+    return reading.intent not in ("social", "reform", "recall") and not _objects(reading)
 
 
 def _objects(reading: IntentReading) -> bool:

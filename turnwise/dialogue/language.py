@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from turnwise.text import HAN, KANA, subject
+from turnwise.types import Message
 
 FOLDER = Path(__file__).parent / "languages"
 CODES = ("en", "de", "fr", "es", "pt", "zh", "ja")  # languages with patterns
@@ -49,6 +50,7 @@ class Language:
     pronouns: re.Pattern[str] | None
     says: dict[str, str]
     suggests: dict[str, str]
+    ordinals: dict[str, int]  # empty for English: see `number_of`
 
 
 def tidy(message: str) -> str:
@@ -60,7 +62,10 @@ def tidy(message: str) -> str:
 def language(code: str) -> Language:
     """Returns the phrases of one of `CODES`."""
     table = _table(code)
-    parts: dict[str, str] = table["parts"]
+    ordinals = {
+        word: number for number, words in enumerate(table.get("ordinals", "").split(), 1) for word in words.split("/")
+    }
+    parts: dict[str, str] = {"ordinal": f"(?:{'|'.join(ordinals)})", **table["parts"]}
 
     def pattern(text: str) -> re.Pattern[str]:
         for name, part in parts.items():
@@ -80,18 +85,33 @@ def language(code: str) -> Language:
         pattern(follow_up["pronouns"]) if follow_up else None,
         table["says"],
         table["suggests"],
+        ordinals,
     )
 
 
-def read_language(message: str, before: Iterable[str] = ()) -> str:
+def read_language(message: str, before: Iterable[str] = (), default: str = "en") -> str:
     """Returns the ISO code of a message's language, or "" if we do not know it.
 
     If the message does not show its language, that of the user's earlier messages (`before`, newest first) is used, or
-    else English.
+    else the default.
     """
-    previous = next((found for text in before if (found := _detected(text[:MAX_MESSAGE_CHARS])) is not None), "en")
+    previous = next((found for text in before if (found := _detected(text[:MAX_MESSAGE_CHARS])) is not None), default)
     found = _detected(message[:MAX_MESSAGE_CHARS], previous)
     return previous if found is None else found
+
+
+def conversation_language(history: Sequence[Message]) -> str:
+    """Returns the language of the latest of the user's messages that shows one, or else English."""
+    return read_language("", (each.content for each in reversed(history) if each.role == "user"))
+
+
+def read_languages(messages: Iterable[str]) -> list[str]:
+    """Returns the language of each of a user's messages, oldest first. One that does not show its language is in that
+    of the message before it."""
+    codes: list[str] = []
+    for message in messages:
+        codes.append(read_language(message, default=codes[-1] if codes else "en"))
+    return codes
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from turnwise.dialogue.citing import AGAIN
+from turnwise.dialogue.language import CODES, language
 from turnwise.dialogue.spelling import Slip
 from turnwise.english import NUMBER_WORDS
 from turnwise.text import content_stems, is_content, one_line, sentences, stem, without_citations
@@ -75,9 +76,11 @@ def listed_items(answer: str) -> dict[int, str]:
     return dict(enumerate((each for each in named if _item_name(each)), 1))
 
 
-def number_of(ordinal: str) -> int:
-    """Returns the number that a word such as "second", "2nd" or "2" stands for; -1 for "last"."""
-    return _NUMBERS_BY_WORD.get(ordinal.lower()) or int(re.sub(r"\D", "", ordinal))
+def number_of(ordinal: str, code: str = "en") -> int:
+    """Returns the number that a word such as "second", "2nd" or "2" stands for in a language; -1 for "last", and 0 for
+    any other word."""
+    numbers = (language(code).ordinals if code in CODES else {}) or _NUMBERS_BY_WORD
+    return numbers.get(ordinal.lower()) or int(re.sub(r"\D", "", ordinal) or 0)
 
 
 def _item_at(listed: dict[int, str], ordinal: str) -> str:

@@ -23,11 +23,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Words without digits, underscores, marks of an address or other letters around them.
 _WORD = re.compile(r"(?<![\w@/\\.'’&-])[A-Za-z][a-z]{2,23}(?![\w@/\\'’&(=\[{-]|\.\w)", re.A)
 _ENDING = re.compile(r"(?:(?<=..)(?:ie)?s|(?:er|or)s?|i?ed|ing|l?y)$")
-# "wat is", "wich are": the first word is a mistyped question word, even if English has it too.
+# "wat is", "wen are": rare English words that are mistyped question words here. "Wen" is a name.
 _OPENING = re.compile(
-    r"\W*([a-z]{3,6})(?= (?:is|are|was|were|do|does|did|can|could|will|would|should|must|has|have)\b)", re.I
+    r"\W*((?i:wat)|wen)(?= (?i:is|are|was|were|do|does|did|can|could|will|would|should|must|has|have)\b)"
 )
-_QUESTION_WORDS = frozenset("what when where which who whose why how".split())
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")
 
 IsWord = Callable[[str], bool]
@@ -50,11 +49,11 @@ def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) ->
     if len(message) > MAX_MESSAGE_CHARS:
         return message, []
     quoted = [found.span() for found in _QUOTED.finditer(message)]
-    opening = _mistyped_opening(message)
+    opening = _OPENING.match(message)
     strange = {
         found: found[0].lower()
         for found in _WORD.finditer(message)
-        if (found.start() == opening or not _is_word(found[0].lower(), is_english))
+        if ((opening and found.start() == opening.start(1)) or not _is_word(found[0].lower(), is_english))
         and not any(start <= found.start() < end for start, end in quoted)
     }
     unknown = dict.fromkeys(strange.values())
@@ -77,13 +76,6 @@ def only_english(message: str, slips: Sequence[Slip], is_english: IsWord) -> boo
     """Whether a corrected message has only English words and what its typos were meant to be."""
     meant = {slip.meant.lower() for slip in slips}
     return all(word in meant or _is_word(word, is_english) for word in map(str.lower, words(message)))
-
-
-def _mistyped_opening(message: str) -> int:
-    """Returns where a mistyped question word begins a message, or -1 if none does."""
-    found = _OPENING.match(message)
-    word = found[1].lower() if found else ""
-    return found.start(1) if found and word not in STOP_WORDS and _function_word(word) in _QUESTION_WORDS else -1
 
 
 def _function_word(word: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
-from turnwise.dialogue.language import courtesies
+from turnwise.dialogue.language import conversation_language, courtesies
 from turnwise.dialogue.signs import opens_subject
 from turnwise.dialogue.topics import plain_text
 from turnwise.text import is_specific, message_stems, stem, words, words_like
@@ -40,13 +40,13 @@ _ACROSS = re.compile(
 def window(message: str, history: Sequence[Message], since: int = 0) -> list[Message]:
     """Returns at most 25 messages in order: the recent ones from index `since` on, the first question, and older turns
     that share a specific word with the message, if no recent message has that word."""
-    start = max(0, len(history) - RECENT_MESSAGES)
+    start, language = max(0, len(history) - RECENT_MESSAGES), conversation_language(history)
     kept = _recalled_indices(message, history, start) if start else set()
-    first = next((index for index in range(start) if _asks(history[index])), None)
+    first = next((index for index in range(start) if _asks(history[index], language)), None)
     if first is not None and not since:
         kept.add(first)
     recent = range(max(start, since), len(history))
-    kept.update(index for index in recent if history[index].role != "user" or _asks(history[index]))
+    kept.update(index for index in recent if history[index].role != "user" or _asks(history[index], language))
     return [prose for index in sorted(kept) if (prose := _as_prose(history[index])).content]
 
 
@@ -55,7 +55,8 @@ def last_change(message: str, history: Sequence[Message], embed: Embed | None = 
     if `embed` is given, is far from them in meaning. Returns 0 if there is none or if the message spans topics."""
     if _ACROSS.search(message):
         return 0
-    asked = [index for index in range(max(0, len(history) - RECENT_MESSAGES), len(history)) if _asks(history[index])]
+    start, language = max(0, len(history) - RECENT_MESSAGES), conversation_language(history)
+    asked = [index for index in range(start, len(history)) if _asks(history[index], language)]
     for number in range(len(asked) - 1, 0, -1):
         question, *before = (
             without_courtesy(history[index].content[:MAX_MESSAGE_CHARS]) for index in (asked[number], *asked[:number])
@@ -86,9 +87,9 @@ def prose_of(answer: str) -> str:
     return plain_text("\n\n".join(kept))
 
 
-def _asks(message: Message) -> bool:
+def _asks(message: Message, language: str) -> bool:
     """Whether the message asks the documents something; "thanks" and "no, that's wrong" leave nothing to refer to."""
-    return message.role == "user" and asks_documents(message.content)
+    return message.role == "user" and asks_documents(message.content, language)
 
 
 def _recalled_indices(message: str, history: Sequence[Message], start: int) -> set[int]:

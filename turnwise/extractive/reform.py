@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains, cited_points
-from turnwise.dialogue.language import courtesies, says
+from turnwise.dialogue.language import CODES, courtesies, says
 from turnwise.extractive.statements import ITEM
-from turnwise.text import one_line, points
+from turnwise.text import content_stems, one_line, points
 from turnwise.types import Prompt
 
 SHORT_TABLE_ROWS = 5
@@ -20,15 +20,20 @@ TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its head
 
 def reform_last(prompt: Prompt) -> str:
     """The last answer in the form that the user asks for."""
-    last = prompt.said[-1]
-    if abstains(last) or last in courtesies():
+    last = _without_opening(prompt.said[-1]) if prompt.said else ""
+    if not last or abstains(last) or last in courtesies():
         return says(prompt.language, "nothing_to_reform")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
     answer = reform(last, form)
-    (asked,) = prompt.asked
-    if asked == prompt.question:
+    if not prompt.reforms:
         return answer
-    return says(prompt.language, "reforms_earlier", question=one_line(asked, 120)) + "\n\n" + answer
+    return says(prompt.language, "reforms_earlier", question=one_line(prompt.reforms, 120)) + "\n\n" + answer
+
+
+def _without_opening(answer: str) -> str:
+    """What a reply to an objection tells, without "You are right, I said that before. The documents also say:"."""
+    opening, _, rest = answer.partition("\n\n")
+    return rest if opening.endswith(tuple(says(code, "also") for code in CODES)) else answer
 
 
 def answer_objection(kind: str, new: Sequence[str], prompt: Prompt) -> str:
@@ -45,15 +50,22 @@ def answer_objection(kind: str, new: Sequence[str], prompt: Prompt) -> str:
 
 
 def _where_from(prompt: Prompt) -> str:
-    """Where the last answer with a citation comes from, or an empty string if the one after it was not known."""
+    """Where the last answer with a citation comes from, or an empty string if the one after it was not known. The point
+    with most words of the question is quoted."""
     sources = {source.number: source for source in prompt.known}
-    for answer in takewhile(lambda each: not abstains(each), reversed(prompt.said)):
-        for number, quote in cited_points(answer):
-            if source := sources.get(number):
-                place = " – ".join(filter(None, (source.title, source.heading)))
-                values = {"question": prompt.asked[0], "place": place, "quote": quote}
-                short = {name: one_line(text, 200) for name, text in values.items()}
-                return says(prompt.language, "disputed", number=str(number), **short)
+    question = prompt.asked[0] if prompt.asked else prompt.question
+    wanted = content_stems(question)
+    template = says(prompt.language, "disputed", question="", place="", quote="", number="")
+    ending = template.rpartition("]")[2]  # of an earlier reply to an objection, which is no answer
+    answers = (each for each in reversed(prompt.said) if ending not in each)
+    for answer in takewhile(lambda each: not abstains(each), answers):
+        cited = [(number, quote) for number, quote in cited_points(answer) if number in sources]
+        if cited:
+            number, quote = max(cited, key=lambda each: len(wanted & content_stems(each[1])))
+            place = " – ".join(filter(None, (sources[number].title, sources[number].heading)))
+            values = {"question": question, "place": place, "quote": quote}
+            short = {name: one_line(text, 200) for name, text in values.items()}
+            return says(prompt.language, "disputed", number=str(number), **short)
     return ""
 
 

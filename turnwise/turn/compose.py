@@ -13,7 +13,8 @@ from typing import Any
 
 from turnwise.config import Settings
 from turnwise.dialogue.citing import Locate, abstains, cited_points, has_no_more, to_source, with_sources
-from turnwise.dialogue.intent import read_intent
+from turnwise.dialogue.intent import objection, read_intent
+from turnwise.dialogue.language import read_language
 from turnwise.dialogue.telling import PastTurn, longest_question, transcripts, turns_of
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
 from turnwise.text import CITATION
@@ -60,7 +61,7 @@ def compose(
     form = next((step.input for step in plan.steps if step.tool == "reform"), "")
     last, answered = _answer_to_reform(history, locate) if form else (None, "")
     evidence = _evidence_of(last) if last else _numbered(hits, known.sources, _highest_number(history))
-    asked = tuple(step.input for step in plan.searched if not step.role) or (answered or message,)
+    asked = tuple(step.input for step in plan.searched if not step.role) or (message,)
     tool_results = tuple(result.text for result in plan.results if result and result.text)
     note = "" if form or silent else _note(asked, tool_results, understood.state)
     current = _question_and_note(known, evidence, _with_image_names(note, visible_images), budget)
@@ -90,6 +91,7 @@ def compose(
             "turns_in_short": known.shortened_turns,
             **_reused(messages, known, budget),
         },
+        reforms=answered,
     )
 
 
@@ -161,15 +163,15 @@ def _recent_answers(history: Sequence[Message]) -> tuple[str, ...]:
 
 
 def _answer_to_reform(history: Sequence[Message], locate: Locate) -> tuple[Message | None, str]:
-    """The answer that "that" means, with its sources: the last one to a question. Replies to courtesies, and answers
-    that say nothing was found, count only if there is no other. If the last question had no answer, the question that
-    this one answers comes with it, because the user may mean the other."""
+    """The answer that "that" means, with its sources: the last one to a question. Replies to courtesies and objections,
+    and answers that say nothing was found, count only if there is no other. If the last question had no answer, the
+    question that this one answers comes with it, because the user may mean the other."""
     answers: list[tuple[str, Message]] = []
-    asked, courtesy = "", False
+    asked, language = "", "en"
     for each in history:
         if each.role == "user":
-            asked, courtesy = each.content, read_intent(each.content).intent in ("social", "recall")
-        elif each.content.strip() and (not courtesy or not answers):
+            asked, language = each.content, read_language(each.content, default=language)
+        elif each.content.strip() and (not answers or _replies_to_question(each.content, asked, language)):
             answers.append((asked, each))
     if not answers:
         return None, ""
@@ -178,6 +180,15 @@ def _answer_to_reform(history: Sequence[Message], locate: Locate) -> tuple[Messa
     last = answers[-1][1].content
     unanswered = bool(answered) and abstains(last) and not has_no_more(last)
     return with_sources(answer, locate), asked if unanswered else ""
+
+
+def _replies_to_question(reply: str, asked: str, language: str) -> bool:
+    """Whether a reply is more than one to a courtesy or an objection. "You already said that" and "not that one" may be
+    met with something new, which has a citation; "that's wrong" is met with a citation of what was said before."""
+    if read_intent(asked, language).intent in ("social", "recall"):
+        return False
+    kind = objection(asked, language)
+    return not kind or (kind != "wrong" and bool(CITATION.search(reply)))
 
 
 def _evidence_of(answer: Message) -> tuple[Evidence, ...]:

@@ -170,7 +170,7 @@ def search_query(
         return SearchQuery(condensed.query, where=where)
     added = tuple(Term(term.text, min(1.0, term.weight * settings.added_weight)) for term in condensed.added)
     recent = [each.content for each in history[-RECENT_MESSAGES:] if each.role == "user"]
-    asked = [text for text in recent if asks_documents(text)][-MAX_EARLIER_QUESTIONS:]
+    asked = [text for text in recent if asks_documents(text, understanding.language)][-MAX_EARLIER_QUESTIONS:]
     sureness = understanding.follow_up.confidence - TALK_LOW_CONFIDENCE
     share = min(1.0, max(TALK_MIN_SHARE, sureness / (TALK_FULL_CONFIDENCE - TALK_LOW_CONFIDENCE)))
     weight = settings.talk_weight * share if understanding.intent != "clarify" else 0.0

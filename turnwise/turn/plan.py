@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.dialogue.earlier import mentions, sentences_about
-from turnwise.dialogue.intent import is_courtesy, objection, read_intent
-from turnwise.dialogue.language import says
+from turnwise.dialogue.intent import is_answerable, read_intent
+from turnwise.dialogue.language import read_languages, says
 from turnwise.dialogue.listed import number_of
 from turnwise.dialogue.questions import compared_sides, questions
 from turnwise.text import one_line
@@ -157,7 +157,8 @@ def _recall(
     reason = "the conversation itself answers"
     said_by_user = [each.content for each in history if each.role == "user"]
     old, recent = said_by_user[:-MAX_MESSAGES_READ], said_by_user[-MAX_MESSAGES_READ:]
-    asked = [*old, *(text for text in recent if not is_courtesy(text) and not objection(text))]
+    languages = read_languages(recent)
+    asked = [*old, *(text for text, code in zip(recent, languages, strict=True) if is_answerable(text, code))]
     if which == "said":
         said = sentences_about(about, history)
         if not said:
@@ -176,7 +177,7 @@ def _recall(
         return _say(message, says(language, which, text=one_line(text, 300)), reason)
     opening = "all"
     if which in ("numbered", "before"):
-        number = number_of(about) if which == "numbered" else _number_before(asked)
+        number = number_of(about, language) if which == "numbered" else len(asked) - 1
         if 0 < number <= len(asked):
             text = one_line(asked[number - 1], 300)
             return _say(message, says(language, which, number=str(number), text=text), reason)
@@ -184,14 +185,6 @@ def _recall(
     unlisted = len(asked) - MAX_LISTED
     words = says(language, opening) + (" " + says(language, "earlier", count=str(unlisted)) if unlisted > 0 else "")
     return _say(message, _as_list(words, asked[-MAX_LISTED:], "", max(0, unlisted) + 1), reason)
-
-
-def _number_before(asked: Sequence[str]) -> int:
-    """The number of the question before the last one; that one is not itself about this conversation."""
-    last = len(asked)
-    while last and read_intent(asked[last - 1]).intent == "recall":
-        last -= 1
-    return last - 1
 
 
 def _as_list(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:

@@ -21,7 +21,7 @@ from turnwise.dialogue.follow_up import (
     read_follow_up,
 )
 from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
-from turnwise.dialogue.language import read_language
+from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.listed import name_listed_items
 from turnwise.dialogue.profile import OFF, Profile
 from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling, only_english
@@ -211,7 +211,7 @@ def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OF
         rules.read_ahead(said)
         if senses.condenser:
             senses.condenser.predict("", said)  # without a message, it only reads the history
-        if senses.embedder and asks_documents(message):
+        if senses.embedder and asks_documents(message, conversation_language(history)):
             senses.embedder.embed_query(without_courtesy(message[:MAX_MESSAGE_CHARS]))
     except Exception:  # the next turn reads it again, and reports what is wrong
         log.warning("a turn could not be read ahead", exc_info=True)

@@ -158,6 +158,7 @@ class Prompt:
     language: str = "en"
     images: tuple[Image, ...] = ()  # shown with the question, to models that can see images
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
+    reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
 
     @property
     def citable(self) -> set[int]:
