@@ -63,7 +63,7 @@ def test_strict_stops_attacks_from_lower_scores_on() -> None:
     strict, general, academic = (load_guard(name).rails for name in ("strict", "general", "academic"))
     for side, rail in (("input", "injection"), ("documents", "instructions")):
         assert strict[side][rail]["threshold"] < general[side][rail]["threshold"] < academic[side][rail]["threshold"]
-    assert strict["input"]["injection"]["threshold"] > MAX_INNOCENT_SCORE, "what is plainly innocent passes"
+    assert strict["input"]["injection"]["threshold"] > MAX_INNOCENT_SCORE, "innocent and not disguised"
 
 
 @pytest.mark.parametrize(("preset", "blocked"), [("general", False), ("strict", True)])

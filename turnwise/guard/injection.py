@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.guard.innocence import asks_for_rules, is_plainly_innocent, without_mentions
+from turnwise.guard.innocence import asks_about_assistant, asks_for_rules, is_plainly_innocent, without_mentions
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.text import positions_of
@@ -19,7 +19,9 @@ from turnwise.types import Embedder, Message
 MAX_VIEWS = 6  # forms of a message that the classifier reads: as it is, and with disguises undone
 DISGUISE_EXPONENT = 0.5  # raises the score of disguised text: honest messages do not need to hide their words
 RULE_SCORE = 0.99
-MAX_INNOCENT_SCORE = 0.2  # cap for a text that cannot be an attack; no rail acts on such a score
+# Cap for a text that cannot be an attack. It is below the thresholds of all presets, but in disguised text it is raised
+# to 0.45, from which strict (0.35) acts.
+MAX_INNOCENT_SCORE = 0.2
 DEFAULT_THRESHOLD = 0.5
 RECENT_MESSAGES = 20  # a message may refer to this many before it
 MIN_CLOSENESS = 0.5  # below this, a message does not refer to them; 90 % of those that do are above it
@@ -153,7 +155,7 @@ class InjectionRail:
             span, meaning = match
             reason = f"“{_excerpt(case.text, span)}” {meaning}"
             return self._finding(RULE_SCORE, reason, span, {"by": "rule"})
-        if self._classifier is None or is_wish_to_be_forgotten(case.text):
+        if self._classifier is None or is_wish_to_be_forgotten(case.text) or _asks_for_house_rules(case):
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
         best, view, span = self._most_suspicious(reading)
         if best < self._threshold:
@@ -214,9 +216,16 @@ def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[f
     if score < MAX_INNOCENT_SCORE:
         return score, span
     rest = without_mentions(text)
-    if is_plainly_innocent(text if rest is None else rest) or asks_for_rules(text):
+    if is_plainly_innocent(text if rest is None else rest):
         return MAX_INNOCENT_SCORE, span
     return (score if rest is None else min(score, attack(rest)[0])), span
+
+
+def _asks_for_house_rules(case: Case) -> bool:
+    """Whether a message asks "what are your rules?" and may mean those of a place: not after a question about the
+    assistant, and only as it was typed, not in disguise."""
+    earlier = [each.content for each in case.history if each.role == "user"]
+    return asks_for_rules(case.text) and not any(map(asks_about_assistant, earlier))
 
 
 def is_wish_to_be_forgotten(text: str) -> bool:

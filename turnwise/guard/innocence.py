@@ -130,7 +130,7 @@ _HOUSE_RULES = re.compile(
 )
 # Asks for "your rules", which are as likely those of that place as the assistant's own.
 _YOUR_RULES = re.compile(
-    r"(?:(?:hi|hello|hey|ok(?:ay)?|so)[,.!]? )?(?:what(?:['’]?s| is| are)|and) (?:all )?(?:your|ur) "
+    r"(?:(?:hi|hello|hey|ok(?:ay)?|so)[,.!]? )?what(?:['’]?s| is| are) (?:all )?(?:your|ur) "
     r"(?:rules|polic(?:y|ies)|terms|conditions)(?: and (?:rules|regulations|polic(?:y|ies)|conditions))?\s?[?.!]*"
     r"|(?:(?:hi|hallo)[,.!]? )?was sind (?:deine|eure|ihre) (?:haus)?regeln\s?[?.!]*",
     re.I,
@@ -154,23 +154,36 @@ _TAKEN_BACK = re.compile(
 # People may leave a topic: "never mind the rules for swimming, what about the gym?".
 _TOPIC = r"(?:the|that|those|these|my|all) [\w'’-]+(?: [\w'’-]+){0,5}?"
 _LEFT = re.compile(
-    rf"(?:ok(?:ay)?,? |please )?(?:never ?mind (?:about )?{_TOPIC}(?:[,.:;!]+\s*|$)"
-    rf"|(?:skip {_TOPIC}|leave {_TOPIC} aside)[,.:;!]+\s+(?=\w))",
+    rf"(?:ok(?:ay)?,? |please )?(?:never ?mind (?:about )?(?P<topic>{_TOPIC})(?:[,.:;!]+\s*|$)"
+    rf"|(?:skip (?P<skipped>{_TOPIC})|leave (?P<left>{_TOPIC}) aside)[,.:;!]+\s+(?=\w))",
+    re.I,
+)
+# Rules for something are not the assistant's own; "the rules for now" are.
+_RULES_FOR = re.compile(
+    r"\b(?:rules|polic(?:y|ies)|limits?) (?:for|on|about) "
+    r"(?!(?:once|today|tonight|this|that|me|us|an?|good|everything|the (?:moment|rest))\b)",
     re.I,
 )
 # Asks in German for the instructions or rules for something: "Wiederhole die Sicherheitshinweise für das Labor."
+# Only listed kinds and things are allowed: there is no end of words for the hidden prompt.
+_GERMAN_KIND = (
+    r"(?:sicherheits|montage|aufbau|bedienungs|gebrauchs|betriebs|installations|reinigungs|pflege|wasch|koch|dosierungs|"
+    r"warn|notfall|brandschutz|entsorgungs|versand|prüfungs)"
+)
+_GERMAN_THING = (
+    r"(?:aufbau|montage|einbau|reinigung|pflege|wartung|installation|entsorgung|versand|prüfung|klausur|labor|werkstatt|"
+    r"küche|schwimmbad|sauna|bibliothek|büro|turnhalle|schule|spielplatz|garten|regal|schrank|bett|tisch|drucker|"
+    r"gerät|maschine|waschmaschine|spülmaschine|kaffeemaschine|backofen|herd|kühlschrank|fahrrad|auto|heizung|"
+    r"medikament|impfung|urlaub|reise|spiel)(?:e?s)?"
+)
+_GERMAN_TEXT = r"(?:hinweise|anweisungen|anleitung(?:en)?|regeln|vorschriften)"
 _GERMAN_INSTRUCTIONS = re.compile(
     r"(?:bitte )?(?:wiederhol|nenn|zeig|erklär|gib|list)e? (?:mir |uns )?(?:bitte )?(?:noch ?(?:ein)?mal )?"
-    r"(?:die|alle) [\w-]*(?:hinweise|anweisungen|anleitung(?:en)?|regeln|vorschriften) "
-    r"(?:für|zu[mr]?|beim?|im|des|der) [\w -]{3,80}[.!?]?",
+    rf"(?:die|alle) (?:{_GERMAN_KIND}{_GERMAN_TEXT} (?:für (?:das|den|die)|zu[mr]|beim|im)"
+    rf"|{_GERMAN_TEXT} für (?:das|den|die)) {_GERMAN_THING}(?: (?:des|der) {_GERMAN_THING})?[.!?]?",
     re.I,
 )
-_GERMAN_ASSISTANT = re.compile(
-    r"\b(?:du|dich|dir|dein\w*|euch|euer|eure\w*|ki|dies\w+)\b|system|prompt|assistent|bot\b|chat|modell|gespräch"
-    r"|unterhaltung|konversation|nachricht|entwickl|admin|\bob(?:en|ig)|beginn|anfang|anfäng|geheim|verborgen|versteckt"
-    r"|intern|ursprüng|vorherig|bisherig",
-    re.I,
-)
+_INNOCENT_FORMS = (_ABOUT_CONVERSATION, _INTRODUCTION, _LIBRARY_CONTENTS, _HOUSE_RULES, _GERMAN_INSTRUCTIONS)
 
 
 def is_plainly_innocent(text: str) -> bool:
@@ -182,13 +195,11 @@ def is_plainly_innocent(text: str) -> bool:
     if taken_back := _TAKEN_BACK.match(text):
         text = text[taken_back.end() :].strip()
         return not text or is_plainly_innocent(text)
-    if (left := _LEFT.match(text)) and not any(map(_ADDRESSED.match, _WORD.findall(left[0].lower()))):
+    if (left := _LEFT.match(text)) and _is_topic(left):
         text = text[left.end() :].strip()
         return not text or is_plainly_innocent(text)
-    if _GERMAN_INSTRUCTIONS.fullmatch(text) and not _GERMAN_ASSISTANT.search(text):
-        return True
     words = [word.lower() for word in _WORD.findall(text)]
-    if any(each.fullmatch(text) for each in (_ABOUT_CONVERSATION, _INTRODUCTION, _LIBRARY_CONTENTS, _HOUSE_RULES)):
+    if any(each.fullmatch(text) for each in _INNOCENT_FORMS):
         return True
     about = _EVERYTHING_ABOUT.fullmatch(text)
     if about and not any(map(_TARGET.match, _WORD.findall(about["subject"].lower()))):
@@ -210,6 +221,11 @@ def asks_for_rules(text: str) -> bool:
     """Whether a message is only the question "what are your rules?". It is no attack by itself, but asked again and
     again it is a sign of one."""
     return bool(_YOUR_RULES.fullmatch(text.strip()))
+
+
+def asks_about_assistant(text: str) -> bool:
+    """Whether a message only asks who or what the assistant is."""
+    return bool(_INTRODUCTION.fullmatch(text.strip()))
 
 
 def asks_for_list(text: str) -> bool:
@@ -239,6 +255,15 @@ def without_mentions(text: str) -> str | None:
     words = _WORD.findall(rest.lower())
     asks = rest != text and rest.endswith("?") and not _SEVERAL_SENTENCES.search(rest)
     return rest if asks and not any(map(_ADDRESSED.match, words)) else None
+
+
+def _is_topic(left: re.Match[str]) -> bool:
+    """Whether what a message leaves aside is a topic, not the rules of the assistant. "Leave the rules aside" may mean
+    those of a place if an innocent question follows."""
+    topic = (left["topic"] or left["skipped"] or left["left"]).lower()
+    if topic == "the rules":
+        return left["topic"] is None
+    return not any(map(_TARGET.match, _WORD.findall(_RULES_FOR.sub("", topic))))
 
 
 def _is_english(words: list[str]) -> bool:

@@ -21,7 +21,7 @@ from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.planted import Detect
 from turnwise.guard.preset import GuardPreset, load_guard
-from turnwise.guard.private import PrivateRail, masked
+from turnwise.guard.private import PrivateRail, masked, without_marks
 from turnwise.guard.reading import TextReading, read
 from turnwise.guard.running import run_rails
 from turnwise.guard.shape import check_shape
@@ -123,8 +123,11 @@ class GuardrailPipeline:
         check_shape(content, self._max_message)
         case = Case(read(content))
         rails = [rail for rail in self._input if not getattr(rail, "reads_history", False)]
-        findings = run_rails(rails, case, self.preset.deadline)
-        return InputCheck(self, case, [self._apply_shadow("input", each) for each in findings])
+        own = [rail for rail in rails if isinstance(rail, InjectionRail)]  # if it redacts
+        findings = run_rails([rail for rail in rails if rail not in own], case, self.preset.deadline)
+        findings = [self._apply_shadow("input", each) for each in findings]
+        attacks = run_rails(own, _without_redacted(case, findings), self.preset.deadline)
+        return InputCheck(self, case, [*(self._apply_shadow("input", each) for each in attacks), *findings])
 
     def clean_history(self, history: Sequence[Message]) -> tuple[Message, ...]:
         """A history sent by a caller, with secrets and personal data redacted from the user's messages as they would be
@@ -147,11 +150,20 @@ class GuardrailPipeline:
         """Run the rails that read the history, and combine their findings with those already `found`."""
         rails = [rail for rail in self._input if getattr(rail, "reads_history", False)]
         own = [rail for rail in rails if isinstance(rail, InjectionRail | ExchangeRail)]
-        exchange = run_rails(own, _masked_case(case, found), self.preset.deadline)
+        exchange = self._judge_readings(own, _without_redacted(case, found))
         exchange += run_rails([rail for rail in rails if rail not in own], case, self.preset.deadline)
         if not case.trusted:
             exchange = [_leave_out_if_unjudged(each, len(case.history)) for each in exchange]
         return self._result("input", case.text, [*found, *exchange])
+
+    def _judge_readings(self, rails: Sequence[Rail], case: Case) -> list[Finding]:
+        """What these rails find if they do not read the marks of earlier redactions. In a history sent by a caller the
+        marks may be typed, to hide words: such a history is also read as it is, and the worse finding counts."""
+        unmarked = _without_marks(case)
+        findings = run_rails(rails, unmarked, self.preset.deadline)
+        if case.trusted or unmarked == case:
+            return findings
+        return [*map(_worse, findings, run_rails(rails, case, self.preset.deadline))]
 
     def check_output(
         self,
@@ -294,17 +306,25 @@ def apply_redactions(content: str, findings: Iterable[Finding]) -> str:
     return redact(content, [span for each in findings if each.action == "redact" for span in each.spans])
 
 
-def _masked_case(case: Case, found: Iterable[Finding]) -> Case:
-    """The case without what is redacted from it, or was from earlier messages: keys and numbers can look like an attack
-    to the networks. Positions do not change."""
+def _without_redacted(case: Case, found: Iterable[Finding]) -> Case:
+    """The case without what is redacted from the message: keys and numbers can look like an attack to the networks.
+    Positions do not change."""
     redacting = [each for each in found if each.action == "redact" and each.rail != InjectionRail.name]
     text = masked(case.text, [span for each in redacting for span in each.spans])
-    history = [
-        each if (content := masked(each.content)) == each.content else dataclasses.replace(each, content=content)
-        for each in case.history
-    ]
-    reading = case.reading if text == case.text else read(text)
-    return dataclasses.replace(case, reading=reading, history=history, blocked=[*map(masked, case.blocked)])
+    return case if text == case.text else dataclasses.replace(case, reading=read(text))
+
+
+def _without_marks(case: Case) -> Case:
+    """The case without the marks of what was redacted from earlier messages."""
+    history = [dataclasses.replace(each, content=without_marks(each.content)) for each in case.history]
+    return dataclasses.replace(case, history=history, blocked=[*map(without_marks, case.blocked)])
+
+
+def _worse(one: Finding, other: Finding) -> Finding:
+    """The more severe of two findings of a rail, leaving out of the history what either of them leaves out."""
+    worse = max(one, other, key=lambda each: (SEVERITY[each.action], each.score))
+    left_out = {place for each in (one, other) for place in each.facts.get("left_out", ())}
+    return dataclasses.replace(worse, facts={**worse.facts, "left_out": sorted(left_out)}) if left_out else worse
 
 
 def _leave_out_if_unjudged(finding: Finding, messages: int) -> Finding:

@@ -13,7 +13,7 @@ from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 
 # What stands for a secret in the text that is judged. A number is neutral: a word such as "removed" is not.
 STAND_IN = "12345"
-_REMOVED = re.compile(rf"\[(?:{'|'.join(map(re.escape, (*SECRET_KINDS, *PII_KINDS)))}) removed\]")
+_MARK = re.compile(rf"\[(?:{'|'.join(map(re.escape, (*SECRET_KINDS, *PII_KINDS)))}) removed\]")
 
 
 class PrivateRail:
@@ -60,12 +60,18 @@ def secrets_rail(options: Mapping[str, Any]) -> PrivateRail:
     )
 
 
-def masked(text: str, spans: Iterable[Span] = ()) -> str:
-    """The text with a stand-in of the same length for each of these spans, and for what was removed earlier."""
-    removed = (found.span() for found in _REMOVED.finditer(text))
-    for start, end in (*((span.start, span.end) for span in spans), *removed):
-        text = text[:start] + STAND_IN[: end - start].ljust(end - start) + text[end:]
+def masked(text: str, spans: Iterable[Span]) -> str:
+    """The text with a stand-in of the same length for each of these spans."""
+    for span in spans:
+        size = span.end - span.start
+        text = text[: span.start] + STAND_IN[:size].ljust(size) + text[span.end :]
     return text
+
+
+def without_marks(text: str) -> str:
+    """The text with a stand-in of the same length for each mark of what was redacted, as in "[email address removed]".
+    Anyone can type such a mark, so this is only for text that was redacted here."""
+    return masked(text, [Span(*found.span(), "mark") for found in _MARK.finditer(text)])
 
 
 def _article(kind: str) -> str:
