@@ -75,8 +75,15 @@ _BEFORE_VERB = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|ma
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?([^?,]{2,60}?)\?$|(?<=[a-z] )([A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
-# A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
 _PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
+# What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
+_MEASURED = re.compile(
+    r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where) (?:is|are|was|were|does|do|did) "
+    rf"((?:(?!\b(?:{_PREPOSITION}|there|i|you|we|he|she|they|one)\b)[a-z][\w’'-]*\s?){{1,4}}?)"
+    rf"(?: (?:costs?|open|close|start|begin|end|finish|take|last|run|leave|due|closed|{_PREPOSITION})\b.*)?\s*[?.!]*",
+    re.I,
+)
+# A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
 _ADVERBIAL = re.compile(
     rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{_PREPOSITION})\s"
     r"(?:(?!\b(?:wh\w+|how|it|its|they|them|their|this|that|these|those|he|him|his|she|her|i|we|you|is|are|was|were|do|"
@@ -256,8 +263,34 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
 
 def _of_another_thing(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And the fence?" after "How high can the shed be?"."""
+    last = question_so_far(seen)
+    changed = _with_another_thing(message, last)
+    return _asked_again(changed, last, 0.5) if changed else None
+
+
+def _of_another_subject(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And GPT?" after "How is BERT trained?"."""
+    last = question_so_far(seen)
+    changed = _with_another_subject(message, last)
+    return _asked_again(changed, last, 0.5) if changed else None
+
+
+class _Changed(NamedTuple):
+    """A question asked again about another thing."""
+
+    query: str
+    thing: str
+    replaced: str
+
+
+def _asked_again(changed: _Changed, last: str, weight: float) -> Condensed:
+    reason = f"it asks the last question again, about “{changed.thing}” instead of “{changed.replaced}”"
+    kept = _content_terms(last, weight, without=f"{changed.thing} {changed.replaced}")
+    return Condensed(changed.query, kept, "rules", reason)
+
+
+def _with_another_thing(message: str, last: str) -> _Changed | None:
     found = _AND_THE.fullmatch(message)
-    last = last_question(seen).strip()
     things = list(_ONE_THING.finditer(last))
     if not found or len(things) != 1 or len(last) > MAX_QUESTION_CHARS:
         return None
@@ -268,23 +301,19 @@ def _of_another_thing(message: str, seen: Sequence[Message]) -> Condensed | None
     replaced = _PREDICATE.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
     if not replaced or points_back(last) or _ATTRIBUTE.search(thing):
         return None
-    query = last[:start] + thing + last[end + len(replaced) :]
-    reason = f"it asks the last question again, about “{thing}” instead of “{replaced}”"
-    return Condensed(query, _content_terms(last, 0.3, without=thing), "rules", reason)
+    return _Changed(last[:start] + thing + last[end + len(replaced) :], thing, replaced)
 
 
-def _of_another_subject(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "And GPT?" after "How is BERT trained?"."""
-    found = _ELLIPSIS.fullmatch(message)
-    last = last_question(seen).strip()
+def _with_another_subject(message: str, last: str) -> _Changed | None:
+    bare, with_article = _ELLIPSIS.fullmatch(message), _AND_THE.fullmatch(message)
+    found = bare or with_article
     if not found or _ELLIPSIS.fullmatch(last) or _CONDITION.match(last) or len(last) > MAX_QUESTION_CHARS:
         return None
     ellipsis = _Ellipsis(message, found[1], last)
-    for rule in _REPLACEMENT_RULES:
+    for rule in _REPLACEMENT_RULES if bare else (_replace_measured,):
         if replacement := rule(ellipsis):
             replaced, query = replacement
-            reason = f"it asks the last question again, about “{ellipsis.thing}” instead of “{replaced}”"
-            return Condensed(query, _content_terms(last, 0.5, without=f"{message} {replaced}"), "rules", reason)
+            return _Changed(query, ellipsis.thing, replaced)
     return None
 
 
@@ -351,6 +380,14 @@ def _extend_attribute(ellipsis: _Ellipsis) -> tuple[str, str] | None:
     return "everything", f"{ellipsis.last[: asked.end(1)]} for {ellipsis.thing}{ellipsis.last[asked.end(1) :]}"
 
 
+def _replace_measured(ellipsis: _Ellipsis) -> tuple[str, str] | None:
+    """ "And climbing?" after "How much is swimming?"."""
+    asked = _MEASURED.fullmatch(ellipsis.last)
+    if not asked or points_back(ellipsis.last) or _ATTRIBUTE.search(ellipsis.thing):
+        return None
+    return ellipsis.replacing(*asked.span(1))
+
+
 def _replace_subject(ellipsis: _Ellipsis) -> tuple[str, str] | None:
     """ "And GPT?" after "What is BERT?"."""
     asked = _SUBJECT.search(ellipsis.last)
@@ -369,6 +406,7 @@ _REPLACEMENT_RULES: tuple[Callable[[_Ellipsis], tuple[str, str] | None], ...] = 
     _replace_pronoun,
     _replace_object,
     _extend_attribute,
+    _replace_measured,
     _replace_subject,
 )
 
@@ -394,12 +432,20 @@ def with_adverbial(question: str, phrase: str) -> str:
 
 
 def question_so_far(seen: Sequence[Message]) -> str:
-    """Returns the user's last full question, changed by the short ones after it, such as "and on Fridays?"."""
+    """Returns the user's last full question, changed by the short ones after it, such as "and on Fridays?" or "and the
+    gym?"."""
     last = ""
     for text in (each.content.strip() for each in seen if each.role == "user"):
-        phrase = adverbial(text)
-        last = with_adverbial(last, phrase) if last and phrase else text
+        last = (_changed(last, text) if last else "") or text
     return last
+
+
+def _changed(last: str, message: str) -> str:
+    """Returns the question as a short message changes it, or "" if it does not."""
+    if phrase := adverbial(message):
+        return with_adverbial(last, phrase)
+    changed = _with_another_thing(message, last) or _with_another_subject(message, last)
+    return changed.query if changed else ""
 
 
 def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | None:
