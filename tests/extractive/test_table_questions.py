@@ -177,3 +177,46 @@ def test_only_a_low_age_means_children() -> None:
     assert answer("how much is insurance for kids?", insurance) == ""
     assert answer("how much is a zoo ticket for under 25s?", ZOO) == ""
     assert names(answer("how much is a zoo ticket for under 12s?", ZOO)) == ["Child"]
+
+
+SHOP = Passage(
+    1,
+    1,
+    "garden shop",
+    "garden shop.csv",
+    "item: Red rose; category: shrub; price_eur: 9.50; contains_thorns: yes; hardy: yes\n"
+    "item: Tea rose; category: shrub; price_eur: 8.00; contains_thorns: yes; hardy: no\n"
+    "item: Lavender; category: shrub; price_eur: 4.25; contains_thorns: no; hardy: yes\n"
+    "item: Basil; category: herb; price_eur: 2.00; contains_thorns: no; hardy: no\n"
+    "item: Thyme; category: herb; price_eur: 3.10; contains_thorns: no; hardy: yes",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("what herbs are hardy?", ["Thyme"]),
+        ("which shrubs are hardy?", ["Red rose", "Lavender"]),
+        ("which shrub has thorns?", ["Red rose", "Tea rose"]),
+        ("which herbs contain thorns?", []),
+        ("what is the cheapest hardy shrub?", ["Lavender"]),
+        ("what is the price of basil?", []),
+    ],
+)
+def test_a_column_of_yes_and_no_says_which_rows_are_meant(question: str, rows: list[str]) -> None:
+    found = [name for name in names(answer(question, SHOP)) if not name.startswith("Cheapest")]
+    assert found == rows
+
+
+def test_the_dearest_thing_is_the_dearest_row_of_the_place_that_is_named() -> None:
+    text = answer("what's the most expensive thing the garden shop sells?", COURTS, SHOP)
+    assert text.startswith("Most expensive of the 5 rows found, by price eur:\n\n- item: Red rose;")
+    assert answer("what's the most expensive thing at the museum?", COURTS, SHOP) == ""
+    assert "Court" not in answer("what is the most expensive item?", ZOO, SHOP)
+
+
+def test_a_superlative_is_not_read_from_a_table_that_the_conversation_does_not_name() -> None:
+    question, search = "and the cheapest?", "and the cheapest (garden shop)?"
+    evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate((ZOO, SHOP), 1))
+    prompt = Prompt((), question, (search,), evidence, ())
+    assert answer_from_tables(search, candidates(prompt), prompt) == ""

@@ -10,7 +10,7 @@ from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Table, comparable_amounts
-from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, column_stems
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, ASKS_WHY_OR_HOW, column_stems
 from turnwise.text import stem, words
 
 # The stems of columns that are compared, unless the question names another one.
@@ -70,9 +70,17 @@ def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], po
     request = _request_in(question)
     if request is None or _in_a_sentence(request.word, pool):
         return ""
-    if not asked_stems(_ASKS_COST.sub(" ", request.rest)):  # "and the cheapest?"
-        tables = [table for table in tables if table.just_said]
-    return write([_answer(request, typed, table) for table in tables if not table.is_cut])
+    fitting = _tables_meant(asked_stems(_ASKS_COST.sub(" ", request.rest)), typed, tables)
+    return write([_answer(request, typed, table) for table in fitting if not table.is_cut])
+
+
+def _tables_meant(asked: Set[str], typed: Set[str], tables: Sequence[Table]) -> Sequence[Table]:
+    """The tables to look in. "And the cheapest?" means one that was just quoted, or else one that the words from the
+    conversation name; "the cheapest item" one with items, if there is one."""
+    if asked.isdisjoint(typed):
+        said = [table for table in tables if table.just_said]
+        return said or [table for table in tables if asked & table.naming_stems or any(map(table.has_kind, asked))]
+    return [table for table in tables if asked & ANY_ROW_STEMS & table.subject_stems] or tables
 
 
 def _request_in(question: str) -> _Request | None:
@@ -93,7 +101,8 @@ def _in_a_sentence(word: str, pool: Sequence[Candidate]) -> bool:
 
 def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     subject = " ".join(word for word in words(request.subject) if _may_name_rows(word, typed, table))
-    rows = table.select_subject(subject) if asked_stems(subject) else table.rows
+    select = table.select_subject if asked_stems(subject).isdisjoint(ANY_ROW_STEMS) else table.select
+    rows = select(subject) if asked_stems(subject) else table.rows
     column = _column_to_compare(table, asked_stems(request.rest), request.columns)
     amounts = [] if column is None else comparable_amounts(rows, column)
     if not amounts:
