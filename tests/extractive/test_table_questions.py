@@ -220,3 +220,54 @@ def test_a_superlative_is_not_read_from_a_table_that_the_conversation_does_not_n
     evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate((ZOO, SHOP), 1))
     prompt = Prompt((), question, (search,), evidence, ())
     assert answer_from_tables(search, candidates(prompt), prompt) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "working"),
+    [
+        ("how much are 3 lavenders and a basil?", "3 × €4.25 + €2.00 is €14.75."),
+        ("2 thymes and 3 tea roses", "2 × €3.10 + 3 × €8.00 is €30.20."),
+    ],
+)
+def test_the_currency_of_a_sum_may_be_in_the_name_of_the_column(question: str, working: str) -> None:
+    assert answer(question, SHOP).endswith(f"\n\n{working}")
+
+
+@pytest.mark.parametrize("column", ["price per 100 g", "price_per_kg", "weight"])
+def test_a_number_that_is_not_the_price_of_one_is_not_multiplied(column: str) -> None:
+    text = f"item: Brie; {column}: 2.00\nitem: Feta; {column}: 3.00"
+    assert answer("how much are 3 bries?", Passage(1, 1, "cheese", "cheese.csv", text)) == ""
+
+
+def test_of_several_rows_that_a_number_may_mean_none_is_guessed() -> None:
+    text = answer("how much are 3 roses and a basil?", SHOP)
+    assert names(text) == ["Red rose", "Tea rose", "Basil"]
+    assert text.endswith("\n\nThe sum depends on which roses you mean.")
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "lead"),
+    [
+        ("what's cheaper, lavender or basil?", "Basil", "Cheaper of the two rows, by price eur"),
+        ("which is more expensive, the red rose or the tea rose?", "Red rose", "More expensive of the two rows"),
+        ("is thyme or basil cheaper?", "Basil", "Cheaper of the two rows"),
+        ("which costs more, thyme or lavender?", "Lavender", "More expensive of the two rows"),
+    ],
+)
+def test_the_cheaper_of_two_rows_is_told(question: str, row: str, lead: str) -> None:
+    text = answer(question, ZOO, SHOP)
+    assert text.startswith(lead)
+    assert names(text)[-1:] == [row]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "which is heavier, thyme or basil?",  # no column
+        "which is cheaper, rose or basil?",  # two roses
+        "which is cheaper, mint or basil?",
+        "which one is cheaper?",
+    ],
+)
+def test_rows_that_are_not_clear_are_not_compared(question: str) -> None:
+    assert answer(question, SHOP) == ""

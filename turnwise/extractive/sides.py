@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.statements import Candidate, neighbours, section_of, stems_of
@@ -36,7 +36,7 @@ def _opening_beside(
         if not each.said
         and not each.statement.is_row
         and side_of(each, own) == place
-        and own[place] <= stems_of(" ".join(words(each.text)[: len(own[place]) + 1]))  # it may have an article
+        and opens_with(each, own[place])
         and any(neighbours(each, other) for other in found)
     ]
     return [max(beside, key=lambda each: each.score)] if beside else []
@@ -50,9 +50,14 @@ def side_stems(sides: Sequence[str]) -> list[set[str]]:
     return [each - shared or each for each in stems]
 
 
-def is_about_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
+def is_about_all(candidate: Candidate, own: Sequence[Set[str]]) -> bool:
     said = stems_of(candidate.text)
     return all(stems <= said for stems in own)
+
+
+def opens_with(candidate: Candidate, side: Set[str]) -> bool:
+    """Whether a sentence begins with a side, or an article and the side."""
+    return side <= stems_of(" ".join(words(candidate.text)[: len(side) + 1]))
 
 
 def side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:

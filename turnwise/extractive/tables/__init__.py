@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.extractive.statements import Candidate, asked_stems
+from turnwise.extractive.tables.comparatives import comparative_row
 from turnwise.extractive.tables.comparison import compared_rows
 from turnwise.extractive.tables.lists import listed_rows
 from turnwise.extractive.tables.model import tables_in
@@ -42,7 +43,8 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     typed_stems = asked_stems(prompt.question)
     for text in dict.fromkeys((question, typed)):
         answer = (
-            total_price(text, tables, pool)
+            comparative_row(text, tables, pool, prompt)
+            or total_price(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)
             or listed_rows(text, tables)
         )
