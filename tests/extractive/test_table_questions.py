@@ -37,6 +37,8 @@ def names(text: str) -> list[str]:
         ("what is the cheapest ", "item ", ""),
         ("which items cost ", "under £1", ""),
         ("for 1 a", "!", "x"),
+        ("which is cheaper, ", "a or ", ""),
+        ("do you have ", "any a without ", "\nx"),
     ],
 )
 def test_a_hostile_question_is_answered_fast(start: str, piece: str, end: str) -> None:
@@ -271,3 +273,34 @@ def test_the_cheaper_of_two_rows_is_told(question: str, row: str, lead: str) -> 
 )
 def test_rows_that_are_not_clear_are_not_compared(question: str) -> None:
     assert answer(question, SHOP) == ""
+
+
+DELI = Passage(
+    3,
+    3,
+    "deli",
+    "deli.csv",
+    "item: Pesto; allergens: nuts, milk\nitem: Muesli; allergens: walnuts\nitem: Hummus; allergens: sesame\n"
+    "item: Walnut oil; allergens: none\nitem: Olives; allergens: -",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "rows"),
+    [
+        ("do you have anything without thorns", SHOP, ["Lavender", "Basil", "Thyme"]),
+        ("which shrubs have no thorns?", SHOP, ["Lavender"]),
+        ("which herbs are not hardy?", SHOP, ["Basil"]),
+        ("do you have any shrubs that don't have thorns?", SHOP, ["Lavender"]),
+        ("is there anything without nuts?", DELI, ["Hummus"]),
+        ("is there anything without gluten?", DELI, []),  # it may be that nobody looked
+        ("do you have anything without leaves?", SHOP, []),
+        ("do you have a shed without thorns?", SHOP, []),
+    ],
+)
+def test_rows_without_something_are_those_that_a_column_says_are(
+    question: str, passage: Passage, rows: list[str]
+) -> None:
+    text = answer(question, passage)
+    assert names(text) == rows
+    assert not rows or text.startswith("Rows found with")
