@@ -185,6 +185,19 @@ def test_a_sentence_stands_under_the_side_that_it_is_about_whatever_its_document
     assert "**GPT**: It is a language model that writes text. [2]" in answer
 
 
+def test_a_side_is_told_by_the_sentence_that_opens_with_it_beside_the_other_side(answerer: ExtractiveAnswerer) -> None:
+    oak, pine = "The oak drops every leaf in November.", "A pine keeps its needles in winter."
+    question = "What is the difference between an oak and a pine keeping needles in winter?"
+    answer = answerer.answer(prompt(question, f"{oak} {pine}", "Nobody sits under an oak.", sides=("an oak", "a pine")))
+    assert answer == f"**Oak**: {oak} [1]\n\n**Pine**: {pine} [1]"
+
+
+def test_a_side_is_not_told_by_a_sentence_that_only_mentions_it(answerer: ExtractiveAnswerer) -> None:
+    text = "Squirrels like an oak. A pine keeps its needles in winter."
+    question = "What is the difference between an oak and a pine keeping needles in winter?"
+    assert "Squirrels" not in answerer.answer(prompt(question, text, sides=("an oak", "a pine")))
+
+
 def test_the_word_that_both_sides_share_tells_them_not_apart(answerer: ExtractiveAnswerer) -> None:
     one, other = "L1 regularisation makes weights sparse.", "L2 regularisation makes weights small."
     sides = ("L1 regularisation", "L2 regularisation")

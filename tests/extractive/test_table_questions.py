@@ -37,6 +37,8 @@ def names(text: str) -> list[str]:
         ("what is the cheapest ", "item ", ""),
         ("which items cost ", "under £1", ""),
         ("for 1 a", "!", "x"),
+        ("which is cheaper, ", "a or ", ""),
+        ("do you have ", "any a without ", "\nx"),
     ],
 )
 def test_a_hostile_question_is_answered_fast(start: str, piece: str, end: str) -> None:
@@ -177,3 +179,128 @@ def test_only_a_low_age_means_children() -> None:
     assert answer("how much is insurance for kids?", insurance) == ""
     assert answer("how much is a zoo ticket for under 25s?", ZOO) == ""
     assert names(answer("how much is a zoo ticket for under 12s?", ZOO)) == ["Child"]
+
+
+SHOP = Passage(
+    1,
+    1,
+    "garden shop",
+    "garden shop.csv",
+    "item: Red rose; category: shrub; price_eur: 9.50; contains_thorns: yes; hardy: yes\n"
+    "item: Tea rose; category: shrub; price_eur: 8.00; contains_thorns: yes; hardy: no\n"
+    "item: Lavender; category: shrub; price_eur: 4.25; contains_thorns: no; hardy: yes\n"
+    "item: Basil; category: herb; price_eur: 2.00; contains_thorns: no; hardy: no\n"
+    "item: Thyme; category: herb; price_eur: 3.10; contains_thorns: no; hardy: yes",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("what herbs are hardy?", ["Thyme"]),
+        ("which shrubs are hardy?", ["Red rose", "Lavender"]),
+        ("which shrub has thorns?", ["Red rose", "Tea rose"]),
+        ("which herbs contain thorns?", []),
+        ("what is the cheapest hardy shrub?", ["Lavender"]),
+        ("what is the price of basil?", []),
+    ],
+)
+def test_a_column_of_yes_and_no_says_which_rows_are_meant(question: str, rows: list[str]) -> None:
+    found = [name for name in names(answer(question, SHOP)) if not name.startswith("Cheapest")]
+    assert found == rows
+
+
+def test_the_dearest_thing_is_the_dearest_row_of_the_place_that_is_named() -> None:
+    text = answer("what's the most expensive thing the garden shop sells?", COURTS, SHOP)
+    assert text.startswith("Most expensive of the 5 rows found, by price eur:\n\n- item: Red rose;")
+    assert answer("what's the most expensive thing at the museum?", COURTS, SHOP) == ""
+    assert "Court" not in answer("what is the most expensive item?", ZOO, SHOP)
+
+
+def test_a_superlative_is_not_read_from_a_table_that_the_conversation_does_not_name() -> None:
+    question, search = "and the cheapest?", "and the cheapest (garden shop)?"
+    evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate((ZOO, SHOP), 1))
+    prompt = Prompt((), question, (search,), evidence, ())
+    assert answer_from_tables(search, candidates(prompt), prompt) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "working"),
+    [
+        ("how much are 3 lavenders and a basil?", "3 × €4.25 + €2.00 is €14.75."),
+        ("2 thymes and 3 tea roses", "2 × €3.10 + 3 × €8.00 is €30.20."),
+    ],
+)
+def test_the_currency_of_a_sum_may_be_in_the_name_of_the_column(question: str, working: str) -> None:
+    assert answer(question, SHOP).endswith(f"\n\n{working}")
+
+
+@pytest.mark.parametrize("column", ["price per 100 g", "price_per_kg", "weight"])
+def test_a_number_that_is_not_the_price_of_one_is_not_multiplied(column: str) -> None:
+    text = f"item: Brie; {column}: 2.00\nitem: Feta; {column}: 3.00"
+    assert answer("how much are 3 bries?", Passage(1, 1, "cheese", "cheese.csv", text)) == ""
+
+
+def test_of_several_rows_that_a_number_may_mean_none_is_guessed() -> None:
+    text = answer("how much are 3 roses and a basil?", SHOP)
+    assert names(text) == ["Red rose", "Tea rose", "Basil"]
+    assert text.endswith("\n\nThe sum depends on which roses you mean.")
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "lead"),
+    [
+        ("what's cheaper, lavender or basil?", "Basil", "Cheaper of the two rows, by price eur"),
+        ("which is more expensive, the red rose or the tea rose?", "Red rose", "More expensive of the two rows"),
+        ("is thyme or basil cheaper?", "Basil", "Cheaper of the two rows"),
+        ("which costs more, thyme or lavender?", "Lavender", "More expensive of the two rows"),
+    ],
+)
+def test_the_cheaper_of_two_rows_is_told(question: str, row: str, lead: str) -> None:
+    text = answer(question, ZOO, SHOP)
+    assert text.startswith(lead)
+    assert names(text)[-1:] == [row]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "which is heavier, thyme or basil?",  # no column
+        "which is cheaper, rose or basil?",  # two roses
+        "which is cheaper, mint or basil?",
+        "which one is cheaper?",
+    ],
+)
+def test_rows_that_are_not_clear_are_not_compared(question: str) -> None:
+    assert answer(question, SHOP) == ""
+
+
+DELI = Passage(
+    3,
+    3,
+    "deli",
+    "deli.csv",
+    "item: Pesto; allergens: nuts, milk\nitem: Muesli; allergens: walnuts\nitem: Hummus; allergens: sesame\n"
+    "item: Walnut oil; allergens: none\nitem: Olives; allergens: -",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "rows"),
+    [
+        ("do you have anything without thorns", SHOP, ["Lavender", "Basil", "Thyme"]),
+        ("which shrubs have no thorns?", SHOP, ["Lavender"]),
+        ("which herbs are not hardy?", SHOP, ["Basil"]),
+        ("do you have any shrubs that don't have thorns?", SHOP, ["Lavender"]),
+        ("is there anything without nuts?", DELI, ["Hummus"]),
+        ("is there anything without gluten?", DELI, []),  # it may be that nobody looked
+        ("do you have anything without leaves?", SHOP, []),
+        ("do you have a shed without thorns?", SHOP, []),
+    ],
+)
+def test_rows_without_something_are_those_that_a_column_says_are(
+    question: str, passage: Passage, rows: list[str]
+) -> None:
+    text = answer(question, passage)
+    assert names(text) == rows
+    assert not rows or text.startswith("Rows found with")

@@ -305,6 +305,47 @@ Unlike residential care, nursing care includes a nurse on duty day and night.
         assert names(prices) == ["Residential care", "Nursing care"]
 
 
+EDITIONS = """# Sketchpad
+
+## Editions
+
+| Edition | Price | Canvases |
+|---|---|---|
+| Free | $0 | 3 |
+| Pro | $29 | unlimited |
+| Team | $90 | unlimited |
+
+Check that there is free space on the disk.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("difference between free and pro", ["Free", "Pro"]),
+        ("compare the free, pro and team editions", ["Free", "Pro", "Team"]),
+    ],
+)
+def test_rows_are_compared_though_a_sentence_has_the_word_of_a_side(
+    tmp_path: Path, question: str, rows: list[str]
+) -> None:
+    with library(tmp_path, {"sketchpad.md": EDITIONS, "pool.md": "# Pool\n\nChildren swim free on Sundays."}) as engine:
+        assert names(answer(engine, question)) == rows
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        ["how much is the sourdough loaf?", "and the rye loaf?", "which one is cheaper"],
+        ["compare sourdough and rye", "which one is cheaper?"],
+    ],
+)
+def test_the_cheaper_of_the_rows_told_before_is_told(town: Engine, messages: list[str]) -> None:
+    text = answer(town, *messages)
+    assert text.startswith("Cheaper of the two rows, by price:")
+    assert names(text)[-1:] == ["Rye loaf"]
+
+
 @pytest.mark.parametrize(
     ("messages", "rows"),
     [

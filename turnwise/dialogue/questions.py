@@ -49,6 +49,7 @@ _WHO_DID = re.compile(r"^(who (?!is\b|are\b|was\b|were\b)[^?]{3,80}?)\s*\??$", r
 _SIDE = r"([^,.?!]{2,60}?)"
 _ENDS = rf"\s*(?:[,.?!(]|$|\band (?={_QUESTION_WORD}))"
 _COMPARISONS = (
+    re.compile(rf"\b(?:compare|between) {_SIDE}, {_SIDE},? and {_SIDE}{_ENDS}", re.I),
     re.compile(rf"\bbetween {_SIDE} and {_SIDE}{_ENDS}", re.I),
     re.compile(rf"\bcompare[ds]? (?!to\b|with\b){_SIDE} (?:and|with|to|against) {_SIDE}{_ENDS}", re.I),
     re.compile(
@@ -72,13 +73,13 @@ _ADJECTIVE = re.compile(r"[\w-]+(?:al|ic|ive|ed|ous|ary|ory|less|able|ible|ful|e
 
 
 def compared_sides(question: str) -> tuple[str, ...]:
-    """Returns the two subjects that a question compares, or () if it compares nothing."""
+    """Returns the two or three subjects that a question compares, or () if it compares nothing."""
     question = _FORM.sub("", question)
     for pattern in _COMPARISONS:
         found = pattern.search(question)
         if found:
-            first, second = found[1].strip(), found[2].strip()
-            return f"{first}{_shared_noun(first, second)}", second
+            *others, last = (side.strip() for side in found.groups())
+            return *(f"{side}{_shared_noun(side, last)}" for side in others), last
     return ()
 
 

@@ -108,7 +108,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED_PENALTY):
         return old[:1]
     if prompt.sides:
-        return best_of_each_side(new, prompt.sides)
+        return best_of_each_side(new, prompt.sides, pool)
     if more and not new:
         return _unjudged(pool)[: _answer_length(question, prompt)]
     max_gap = MAX_GAP, MAX_GAP if more else MAX_GAP_ELSEWHERE  # in the passage of the best one, and in others

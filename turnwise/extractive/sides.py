@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.statements import Candidate, section_of, stems_of
+from turnwise.extractive.statements import Candidate, neighbours, section_of, stems_of
 from turnwise.text import content_stems, is_specific, stem, words
 
 SIDE_SENTENCES = 2  # for each side, and for both together
 
 
-def best_of_each_side(ranked: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
-    """The best sentences about both sides of a comparison, and the best about each side alone."""
+def best_of_each_side(
+    ranked: Sequence[Candidate], sides: Sequence[str], pool: Sequence[Candidate] = ()
+) -> list[Candidate]:
+    """The best sentences about both sides of a comparison, and the best about each side alone. A side without any gets
+    one from the pool: "Granite cools slowly", next to "Basalt cools quickly"."""
     own = side_stems(sides)
     best = [each for each in ranked if is_about_all(each, own)][:SIDE_SENTENCES]
     alone = [each for each in ranked if not is_about_all(each, own)]
-    for place in range(len(own)):
-        best += [each for each in alone if side_of(each, own) == place][:SIDE_SENTENCES]
+    by_side = [[each for each in alone if side_of(each, own) == place][:SIDE_SENTENCES] for place in range(len(own))]
+    found = [each for sentences in by_side for each in sentences]
+    for place, sentences in enumerate(by_side):
+        best += sentences or _opening_beside(place, own, found, pool)
     return best
+
+
+def _opening_beside(
+    place: int, own: Sequence[set[str]], found: Sequence[Candidate], pool: Sequence[Candidate]
+) -> list[Candidate]:
+    """The best new sentence that begins with a side, in the same section as a sentence about another side."""
+    beside = [
+        each
+        for each in pool
+        if not each.said
+        and not each.statement.is_row
+        and side_of(each, own) == place
+        and opens_with(each, own[place])
+        and any(neighbours(each, other) for other in found)
+    ]
+    return [max(beside, key=lambda each: each.score)] if beside else []
 
 
 def side_stems(sides: Sequence[str]) -> list[set[str]]:
@@ -29,9 +50,14 @@ def side_stems(sides: Sequence[str]) -> list[set[str]]:
     return [each - shared or each for each in stems]
 
 
-def is_about_all(candidate: Candidate, own: Sequence[set[str]]) -> bool:
+def is_about_all(candidate: Candidate, own: Sequence[Set[str]]) -> bool:
     said = stems_of(candidate.text)
     return all(stems <= said for stems in own)
+
+
+def opens_with(candidate: Candidate, side: Set[str]) -> bool:
+    """Whether a sentence begins with a side, or an article and the side."""
+    return side <= stems_of(" ".join(words(candidate.text)[: len(side) + 1]))
 
 
 def side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:

@@ -22,6 +22,7 @@ MAX_STEPS = 8
 _SAYS_WHAT = re.compile(
     r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
 )
+_ARTICLE = re.compile(r"^(?:an?|the) (?=\S)", re.I)
 
 
 def tool_results(prompt: Prompt) -> str:
@@ -90,7 +91,8 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
     parts = [_paragraphs(both)] if both else []
     for side, name in enumerate(prompt.sides):
         if mine := [each for place, each in placed if place == side]:
-            parts.append(f"**{name[:1].upper()}{name[1:]}**: {_paragraphs(mine)}")
+            label = _ARTICLE.sub("", name)
+            parts.append(f"**{label[:1].upper()}{label[1:]}**: {_paragraphs(mine)}")
         elif not any(own[side] <= stems_with_headings(each) for each in pool):
             parts.append(says(prompt.language, "no_side", about=one_line(name, 80)))
     return "\n\n".join(parts)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.extractive.statements import Candidate, asked_stems
+from turnwise.extractive.tables.comparatives import comparative_row
 from turnwise.extractive.tables.comparison import compared_rows
+from turnwise.extractive.tables.exclusions import rows_without
 from turnwise.extractive.tables.lists import listed_rows
 from turnwise.extractive.tables.model import tables_in
 from turnwise.extractive.tables.people import rows_for_group
@@ -29,11 +31,13 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
 
     `question` may have words from the conversation. If it has no answer, the question as typed is tried.
     """
-    if prompt.language != "en" or len(question) > MAX_QUESTION_CHARS or NEGATION.search(question):
+    if prompt.language != "en" or len(question) > MAX_QUESTION_CHARS:
         return ""
     tables = tables_in(pool)
     if not tables:
         return ""
+    if NEGATION.search(question):
+        return rows_without(question, tables)
     if prompt.sides:
         return compared_rows(question, prompt.sides, tables, pool)
     typed = question
@@ -42,7 +46,8 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     typed_stems = asked_stems(prompt.question)
     for text in dict.fromkeys((question, typed)):
         answer = (
-            total_price(text, tables, pool)
+            comparative_row(text, tables, pool, prompt)
+            or total_price(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)
             or listed_rows(text, tables)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ _AMOUNT = re.compile(
 _SIGNS = ("$", "€", "£", "¥", "₹")
 _CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": "£", "gbp": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
+_PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)
 _DATE = re.compile(
     rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)"
     rf"|(?P<day_of_month>\d{{1,2}}) (?P<month_name>{'|'.join(MONTHS)})(?: (?P<year_after>\d{{4}}))?",
@@ -74,6 +75,18 @@ def _date_in(cell: str) -> Amount | None:
     except ValueError:
         return None
     return Amount(Decimal(date.toordinal()), "day" if year else "day of the year")
+
+
+def price_in(column: str, cell: str) -> Amount | None:
+    """The amount of money that a cell is. A number without a unit has the currency that the column names, if any; it is
+    not a price if the column says for how much it is: "price_per_100_g"."""
+    amount = amount_in(cell)
+    if amount is None or amount.is_money or not amount.value:
+        return amount
+    if amount.unit or _PER.search(column.replace("_", " ")) or PRICE_WORDS.isdisjoint(column_stems(column)):
+        return None
+    sign = next((sign for word, sign in _CURRENCIES.items() if word in column_stems(column)), "")
+    return replace(amount, unit=sign, before=sign)
 
 
 def is_price(column: str, cell: str) -> bool:

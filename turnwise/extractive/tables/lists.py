@@ -35,7 +35,11 @@ _LISTS = tuple(
 )
 _HOW_MANY = re.compile(rf"how many {_KIND} (?:are there|(?:do|does|can) (?:you|they|we|i|the \w+|it) {_PROVIDE})", re.I)
 _HOW_MUCH_IS_EVERYTHING = re.compile(r"how much (?:is|does) (?P<what>everything)(?: cost)?", re.I)
-_WHICH = re.compile(r"which (?P<what>.+? (?:contains?|includes?|ha(?:ve|s)|are|is|for) .+)", re.I)
+_WHICH = re.compile(
+    r"(?:which|what(?! (?:is|are|was|were|do|does|can|would)\b)) "
+    r"(?P<what>.+? (?:contains?|includes?|ha(?:ve|s)|are|is|for) .+)",
+    re.I,
+)
 # Without its condition, "which breads cost less than £4?" is "which breads?".
 _WHICH_OF_ALL = re.compile(r"(?:which|what|list|show)\b(?P<what>.+)", re.I)
 _PRICE_LIST = re.compile(r"(?:full |whole |entire )?(?:price list|menu)", re.I)

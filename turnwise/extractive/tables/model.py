@@ -10,11 +10,12 @@ from functools import cached_property
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import ITEM, Candidate, asked_stems, section_of, stems_of
 from turnwise.extractive.tables.amounts import Amount, amount_in, is_price
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, PEOPLE, column_stems
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEOPLE, column_stems
 from turnwise.text import words
 from turnwise.types import Passage
 
 _MISSING = re.compile(r"|[-–—?]|n/?a|tbc|tba", re.I)
+YES, NO = frozenset({"yes", "y", "true", "✓", "✔"}), frozenset({"no", "n", "false", "✗", "✘"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,16 @@ class Table:
         return [column for column in self.columns if column in priced]
 
     @cached_property
+    def flags(self) -> dict[str, str]:
+        """The columns with only "yes" and "no", by the stems of their names: "nut" is "contains_nuts"."""
+        flags: dict[str, str] = {}
+        for column in self.columns:
+            cells = [row.cells.get(column, "").lower() for row in self.rows]
+            if any(cell in YES | NO for cell in cells) and all(cell in YES | NO or is_missing(cell) for cell in cells):
+                flags |= dict.fromkeys(column_stems(column) - FORM_STEMS, column)
+        return flags
+
+    @cached_property
     def place_stems(self) -> frozenset[str]:
         """The stems of its headings and of the title of its document."""
         passage = self.rows[0].passage
@@ -114,7 +125,10 @@ class Table:
         rest, groups = self._groups_in(question)
         rows = [row for row in self.rows if all(PEOPLE[group].search(row.name) for group in groups)]
         for stems in _stems_by_word(rest):
+            flagged = {self.flags[key] for key in stems if key in self.flags}
+            rows = [row for row in rows if all(row.cells.get(column, "").lower() in YES for column in flagged)]
             keys = {key for key in stems - FORM_STEMS if key not in self.naming_stems or self.has_kind(key)}
+            keys -= ANY_ROW_STEMS
             rows = [row for row in rows if not keys or any(keys <= cell for cell in row.cell_stems)]
         return rows
 
@@ -173,12 +187,16 @@ def price_item_cells(candidate: Candidate) -> tuple[tuple[str, str], ...]:
     return (("", name), ("", value)) if amount_in(value) else ()
 
 
+def is_missing(cell: str) -> bool:
+    return bool(_MISSING.fullmatch(cell))
+
+
 def comparable_amounts(rows: Sequence[Row], column: str) -> list[tuple[Row, Amount]]:
     """The amounts in a column, without empty cells; [] if a cell is no amount or the units differ."""
     amounts: list[tuple[Row, Amount]] = []
     for row in rows:
         cell = row.cells.get(column, "")
-        if _MISSING.fullmatch(cell):
+        if is_missing(cell):
             continue
         amount = amount_in(cell)
         if amount is None:

@@ -10,15 +10,15 @@ from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Table, comparable_amounts
-from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, column_stems
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, ASKS_WHY_OR_HOW, column_stems
 from turnwise.text import stem, words
 
 # The stems of columns that are compared, unless the question names another one.
-_LENGTHS = stems_of("day days night hour minute duration length time week weeks months years distance km miles")
-_SIZES = stems_of("size area capacity seats people guests persons places")
-_WEIGHTS = stems_of("weight kg")
-_HEIGHTS = stems_of("height")
-_DATES = stems_of("date day year when")
+LENGTHS = stems_of("day days night hour minute duration length time week weeks months years distance km miles")
+SIZES = stems_of("size area capacity seats people guests persons places")
+WEIGHTS = stems_of("weight kg")
+HEIGHTS = stems_of("height")
+DATES = stems_of("date day year when")
 _ANY_COLUMN: frozenset[str] = frozenset()  # the question must name it
 
 # Not "at most", and not "the 2 cheapest".
@@ -27,15 +27,15 @@ _SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
     for pattern, is_highest, columns in (
         ("cheapest|least expensive|lowest[- ]priced?", False, PRICE_WORDS),
         ("most expensive|dearest|priciest|costliest|highest[- ]priced?", True, PRICE_WORDS),
-        ("longest", True, _LENGTHS),
-        ("shortest", False, _LENGTHS),
-        ("largest|biggest", True, _SIZES),
-        ("smallest", False, _SIZES),
-        ("heaviest", True, _WEIGHTS),
-        ("lightest", False, _WEIGHTS),
-        ("tallest", True, _HEIGHTS),
-        ("earliest|soonest", False, _DATES),
-        ("latest", True, _DATES),
+        ("longest", True, LENGTHS),
+        ("shortest", False, LENGTHS),
+        ("largest|biggest", True, SIZES),
+        ("smallest", False, SIZES),
+        ("heaviest", True, WEIGHTS),
+        ("lightest", False, WEIGHTS),
+        ("tallest", True, HEIGHTS),
+        ("earliest|soonest", False, DATES),
+        ("latest", True, DATES),
         ("highest|most", True, _ANY_COLUMN),
         ("lowest|fewest|least", False, _ANY_COLUMN),
     )
@@ -70,9 +70,17 @@ def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], po
     request = _request_in(question)
     if request is None or _in_a_sentence(request.word, pool):
         return ""
-    if not asked_stems(_ASKS_COST.sub(" ", request.rest)):  # "and the cheapest?"
-        tables = [table for table in tables if table.just_said]
-    return write([_answer(request, typed, table) for table in tables if not table.is_cut])
+    fitting = _tables_meant(asked_stems(_ASKS_COST.sub(" ", request.rest)), typed, tables)
+    return write([_answer(request, typed, table) for table in fitting if not table.is_cut])
+
+
+def _tables_meant(asked: Set[str], typed: Set[str], tables: Sequence[Table]) -> Sequence[Table]:
+    """The tables to look in. "And the cheapest?" means one that was just quoted, or else one that the words from the
+    conversation name; "the cheapest item" one with items, if there is one."""
+    if asked.isdisjoint(typed):
+        said = [table for table in tables if table.just_said]
+        return said or [table for table in tables if asked & table.naming_stems or any(map(table.has_kind, asked))]
+    return [table for table in tables if asked & ANY_ROW_STEMS & table.subject_stems] or tables
 
 
 def _request_in(question: str) -> _Request | None:
@@ -93,8 +101,9 @@ def _in_a_sentence(word: str, pool: Sequence[Candidate]) -> bool:
 
 def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     subject = " ".join(word for word in words(request.subject) if _may_name_rows(word, typed, table))
-    rows = table.select_subject(subject) if asked_stems(subject) else table.rows
-    column = _column_to_compare(table, asked_stems(request.rest), request.columns)
+    select = table.select_subject if asked_stems(subject).isdisjoint(ANY_ROW_STEMS) else table.select
+    rows = select(subject) if asked_stems(subject) else table.rows
+    column = column_to_compare(table, asked_stems(request.rest), request.columns)
     amounts = [] if column is None else comparable_amounts(rows, column)
     if not amounts:
         return Answer(table, [])
@@ -112,7 +121,7 @@ def _may_name_rows(word: str, typed: Set[str], table: Table) -> bool:
     return keys <= typed | table.naming_stems or any(map(table.has_kind, keys))
 
 
-def _column_to_compare(table: Table, asked: Set[str], fitting: Set[str]) -> str | None:
+def column_to_compare(table: Table, asked: Set[str], fitting: Set[str]) -> str | None:
     """The column with the amounts: the one that the question names, else the first with prices if they are meant, else
     the only one that fits."""
     numeric = [column for column in table.columns if comparable_amounts(table.rows, column)]
@@ -131,8 +140,8 @@ def _columns_that_fit(table: Table, numeric: Sequence[str], fitting: Set[str]) -
     """The columns for a kind of amount: by their names, or by their units if these are times or dates."""
     units = {column: {amount.unit for _, amount in comparable_amounts(table.rows, column)} for column in numeric}
     by_name = [column for column in numeric if column_stems(column) & fitting]
-    if fitting == _DATES:
+    if fitting == DATES:
         return [column for column in numeric if any("day" in unit for unit in units[column])] or by_name
-    if fitting == _LENGTHS:
+    if fitting == LENGTHS:
         return by_name or [column for column in numeric if "time" in units[column]]
     return by_name

@@ -9,11 +9,13 @@ from decimal import Decimal
 
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems
-from turnwise.extractive.tables.amounts import Amount, amount_in
+from turnwise.extractive.tables.amounts import Amount, price_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.model import Row, Table
 from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, number_of
 from turnwise.text import words
+
+MAX_CHOICES = 5  # rows that a number of something may mean
 
 _COUNT = re.compile(rf"[1-9]\d{{0,2}}|{NUMBER_WORD}|an?", re.I)
 _WORD = re.compile(r"\d+(?:[.,:/]\d+)+|[^\W_]+(?:['’-][^\W_]+)*|,")  # 1.5 and 1/2 are one word
@@ -74,9 +76,12 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
         if len(times) > 1 or any(term.count > 1 for term in things):
             return ""
         terms, rest = times, " ".join((rest, *(term.noun for term in things)))
-    answers = [_sum(terms, rest, table) for table in tables if not _price_depends(table, pool)]
-    answers = [answer for answer in answers if answer]
-    return answers[0] if len(answers) == 1 else ""
+    fitting = [table for table in tables if not _price_depends(table, pool)]
+    for answer_from in (_sum, _choices):
+        answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
+        if answers:
+            return answers[0] if len(answers) == 1 else ""
+    return ""
 
 
 def _terms_in(question: str) -> tuple[list[_Term], str]:
@@ -109,11 +114,11 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
     rows: list[Row] = []
     prices: list[Amount] = []
     for term in terms:
-        row = _row_for(term, rest, table)
-        price = _unit_price(row, table, term) if row else None
-        if row is None or price is None or row in rows:
+        meant = _rows_for(term, rest, table)
+        price = _unit_price(meant[0], table, term) if len(meant) == 1 else None
+        if price is None or meant[0] in rows:
             return ""
-        rows.append(row)
+        rows += meant
         prices.append(price)
     if len({price.unit for price in prices if price.value}) != 1:
         return ""
@@ -121,10 +126,25 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
     return f"{list_rows(shown)}\n\n{_working([term.count for term in terms], prices)}"
 
 
-def _row_for(term: _Term, rest: str, table: Table) -> Row | None:
-    """The only row that a term means: by its noun, or for a time by the other words, or because it was just quoted."""
+def _choices(terms: Sequence[_Term], rest: str, table: Table) -> str:
+    """The rows that the terms may mean, and which term is not clear: "3 croissants", of two kinds."""
+    chosen: list[Row] = []
+    unclear: list[str] = []
+    for term in terms:
+        rows = _rows_for(term, rest, table)
+        keys = asked_stems(term.noun)
+        named = bool(keys) and all(keys <= row.cell_stems[0] and _unit_price(row, table, term) for row in rows)
+        if not named or not rows or len(rows) > MAX_CHOICES or any(row in chosen for row in rows):
+            return ""
+        chosen += rows
+        unclear += [term.noun] if len(rows) > 1 else []
+    return f"{list_rows(chosen)}\n\nThe sum depends on which {' and '.join(unclear)} you mean." if unclear else ""
+
+
+def _rows_for(term: _Term, rest: str, table: Table) -> list[Row]:
+    """The rows that a term may mean: by its noun, for a time by the other words, or because they were just quoted."""
     if not term.time and asked_stems(rest) - table.naming_stems - FORM_STEMS:
-        return None
+        return []
     name = rest if term.time else term.noun
     keys = asked_stems(name) - PRICE_WORDS - FORM_STEMS
     rows = [row for row in table.rows if keys and keys <= row.stems] or table.select(name)
@@ -135,7 +155,7 @@ def _row_for(term: _Term, rest: str, table: Table) -> Row | None:
         rows = [row for row in rows if not _BY_AGE.match(row.name)] or rows
     if term.time:
         rows = [row for row in rows if any(_rate(row, column) == term.time for column in table.price_columns)]
-    return rows[0] if len(rows) == 1 else None
+    return rows
 
 
 def _bundles(terms: Sequence[_Term], table: Table) -> list[Row]:
@@ -161,8 +181,7 @@ def _unit_price(row: Row, table: Table, term: _Term) -> Amount | None:
     matching = [column for column in columns if _rate(row, column) == term.time]
     if len(matching) != 1 or (not term.time and len(columns) > 1):
         return None
-    amount = amount_in(row.cells[matching[0]])
-    return amount if amount and (amount.is_money or not amount.value) else None
+    return price_in(matching[0], row.cells[matching[0]])
 
 
 def _working(counts: Sequence[int], prices: Sequence[Amount]) -> str:

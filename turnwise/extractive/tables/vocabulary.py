@@ -17,6 +17,8 @@ FORM_STEMS = frozenset(
         choice total altogether together""".split(),
     )
 )
+# Words for any row, whatever the table is about.
+ANY_ROW_STEMS = frozenset(map(stem, "thing item product anything something".split()))
 # Groups of people, each with the words that documents and questions use for it.
 PEOPLE = {
     group: re.compile(rf"\b(?:{pattern})\b", re.I)

@@ -1,0 +1,101 @@
+"""Which of two rows has the lower or higher amount: "what's cheaper, rye or sourdough?", "which one is cheaper?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.sides import side_stems
+from turnwise.extractive.statements import Candidate, stems_of
+from turnwise.extractive.tables.answers import Answer, write
+from turnwise.extractive.tables.comparison import rows_of_sides
+from turnwise.extractive.tables.model import Row, Table, comparable_amounts
+from turnwise.extractive.tables.superlatives import DATES, HEIGHTS, LENGTHS, SIZES, WEIGHTS, column_to_compare
+from turnwise.extractive.writing import quote
+from turnwise.text import without_citations
+from turnwise.types import Prompt
+
+RECENT_ANSWERS = 2  # that "which one" may refer to
+
+_COMPARATIVES: tuple[tuple[str, bool, Set[str]], ...] = (
+    ("cheaper|less expensive|costs? less", False, PRICE_WORDS),
+    ("more expensive|dearer|pricier|costlier|costs? more", True, PRICE_WORDS),
+    ("longer", True, LENGTHS),
+    ("shorter", False, LENGTHS),
+    ("larger|bigger", True, SIZES),
+    ("smaller", False, SIZES),
+    ("heavier", True, WEIGHTS),
+    ("lighter", False, WEIGHTS),
+    ("taller", True, HEIGHTS),
+    ("earlier|sooner", False, DATES),
+    ("later", True, DATES),
+)
+_WORD = rf"(?P<word>{'|'.join(words for words, *_ in _COMPARATIVES)})"
+_SIDES = r"(?P<one>[^,?]{1,60}?),? or (?P<other>[^,?]{1,60}?)"
+_START = r"(?:(?:and|so|but|ok|okay),? )?"
+_QUESTIONS = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"{_START}(?:which|what)(?: one| of (?:them|these|those|the two|both))?(?:['’]s| is| are)?(?: the)? {_WORD}"
+        rf"(?:[,:]? {_SIDES})?\W*",
+        rf"{_START}(?:is|are|does|do) {_SIDES} {_WORD}\W*",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a question compares."""
+
+    word: str  # "cheaper", also if the question says "costs less"
+    is_higher: bool
+    columns: Set[str]  # stems of columns that it may mean
+    sides: Sequence[Set[str]]  # the stems of both; none if they were told before
+
+
+def comparative_row(question: str, tables: Sequence[Table], pool: Sequence[Candidate], prompt: Prompt) -> str:
+    """The one of two rows that is cheaper, longer or the like; empty if a sentence may tell."""
+    request = _request_in(question)
+    if request is None or _in_a_sentence(request, pool):
+        return ""
+    return write([_answer(request, table, prompt) for table in tables])
+
+
+def _request_in(question: str) -> _Request | None:
+    found = next(filter(None, (pattern.fullmatch(question) for pattern in _QUESTIONS)), None)
+    if found is None:
+        return None
+    sides = side_stems([found["one"], found["other"]]) if found["one"] else []
+    for words, is_higher, columns in _COMPARATIVES:
+        if re.fullmatch(words, found["word"], re.I):
+            return _Request(words.partition("|")[0], is_higher, columns, sides)
+    return None
+
+
+def _in_a_sentence(request: _Request, pool: Sequence[Candidate]) -> bool:
+    """Whether a sentence compares both sides."""
+    prose = [stems_of(each.text) for each in pool if not each.statement.is_row]
+    return bool(request.sides) and any(all(side <= said for side in request.sides) for said in prose)
+
+
+def _answer(request: _Request, table: Table, prompt: Prompt) -> Answer:
+    rows = rows_of_sides(table, request.sides) if request.sides else _told_rows(table, prompt)
+    column = column_to_compare(table, set(), request.columns)
+    amounts = [] if column is None or len(rows) != 2 else comparable_amounts(rows, column)
+    if len(amounts) != 2:
+        return Answer(table, [])
+    pick = max if request.is_higher else min
+    best = pick(amount.value for _, amount in amounts)
+    best_rows = [row for row, amount in amounts if amount.value == best]
+    by = f", by {column.replace('_', ' ').lower()}" if column else ""
+    lead = f"{request.word.capitalize()} of the two rows" if len(best_rows) == 1 else "The two rows are equal"
+    return Answer(table, best_rows, lead, by)
+
+
+def _told_rows(table: Table, prompt: Prompt) -> list[Row]:
+    """The rows of the last answer if it has several, else those of the last two."""
+    answers = [without_citations(answer) for answer in prompt.said[-RECENT_ANSWERS:]]
+    told = [row for row in table.rows if any(without_citations(quote(row.candidate)) in answer for answer in answers)]
+    return table.just_said if len(table.just_said) > 1 else told
