@@ -941,3 +941,51 @@ def test_only_the_beginning_of_a_long_list_item_belongs_to_its_lead() -> None:
 )
 def test_a_paragraph_that_opens_with_a_problem_keeps_its_remedy(paragraph: str, together: bool) -> None:
     assert (stated(paragraph) == [paragraph]) is together
+
+
+class UnsureJudge:
+    """A judge that thinks little of every sentence."""
+
+    def odds(self, _: str, sentences: Sequence[Passage]) -> list[float]:
+        return [-4.5 for _ in sentences]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "answers"),
+    [
+        ("how much is the bond", "The bond is three months' dues and is kept by the club.", True),
+        ("How long is a shift?", "A shift is about eight hours long.", True),
+        ("how long is a shift", "A shift is planned by three people.", False),
+        ("who is the caretaker", "Give the key to the caretaker, Mr Obi, before you leave.", True),
+        ("who is mr obi?", "Give the key to the caretaker, Mr Obi, before you leave.", True),
+        ("who was Ida Lund", "Ida Lund, a potter, built the kiln.", True),
+        ("who is the caretaker", "Ask the caretaker, the cook or the driver for a key.", False),
+        ("who is the caretaker", "If you need the caretaker, ring twice.", False),
+    ],
+)
+def test_a_sentence_that_says_it_in_so_many_words_needs_little_of_the_judge(
+    question: str, sentence: str, answers: bool
+) -> None:
+    found = chosen(ExtractiveAnswerer(UnsureJudge()), prompt(question, f"{sentence} The yard is paved."))
+    assert [each.text for each in found] == [sentence] * answers
+
+
+class PhoneJudge:
+    """A judge that takes only a question with the word "phone" for one that a phone number answers."""
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        return [4.0 if "phone" in question and "phone" in each.text else -9.0 for each in sentences]
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("what's the caretakers number", True),
+        ("the caretaker's number?", True),
+        ("what is the boss number", False),
+        ("what is the number of the caretaker's house", False),
+    ],
+)
+def test_the_number_of_somebody_may_be_a_phone_number(question: str, answers: bool) -> None:
+    text = "Caretaker: Mr. B. Obi, phone 01632 960 377"
+    assert bool(chosen(ExtractiveAnswerer(PhoneJudge()), prompt(question, text))) is answers

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic, wants_several
-from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives, is_about_another
+from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives, is_about_another, states_amount
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
@@ -39,6 +39,8 @@ _HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # here "
 _PARTICIPLE = re.compile(
     r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I
 )
+_TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
+_ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
@@ -133,9 +135,9 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None)
     asked = defined_topic(question)
     if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate):
         bonus -= 0.2
-    if asked and (defines(asked, sentence) or _opens_on(asked, candidate)):
+    if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if is_asked_above(candidate, question):
+    if is_asked_above(candidate, question) or states_amount(question, sentence):
         bonus += 0.15
     if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
@@ -162,6 +164,18 @@ def defines(topic: str, sentence: str, as_what: str = "") -> bool:
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
     return found is not None and (bool(as_what) or not _PARTICIPLE.match(sentence, found.end()))
+
+
+def _names_in_passing(topic: str, sentence: str) -> bool:
+    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both."""
+    topic = re.escape(topic)
+    name = rf"(?:{_TITLE} )?(?-i:[A-Z])[\w’'.-]*(?: (?-i:[A-Z])[\w’'.-]*){{0,3}}"
+    role = rf"{_ARTICLE} [\w’'-]+(?: [\w’'-]+){{0,4}}"
+    named = rf"(?:{_TITLE} )?(?:(?-i:[A-Z])[\w’'.-]* ){{0,2}}(?=(?-i:[A-Z])){topic}"
+    return any(
+        re.search(rf"\b{pattern}(?=[,.;:)]|$)", sentence, re.I)
+        for pattern in (rf"{_ARTICLE} {topic}, {name}", rf"{role}, {named}", rf"{named}, {role}")
+    )
 
 
 def _opens_on(topic: str, candidate: Candidate) -> bool:
