@@ -944,9 +944,13 @@ def test_a_paragraph_that_opens_with_a_problem_keeps_its_remedy(paragraph: str, 
 
 
 class UnsureJudge:
-    """A judge that thinks little of every sentence."""
+    """A judge that thinks little of every sentence; it keeps the questions it has read."""
 
-    def odds(self, _: str, sentences: Sequence[Passage]) -> list[float]:
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        self.read.add(question)
         return [-4.5 for _ in sentences]
 
 
@@ -989,3 +993,10 @@ class PhoneJudge:
 def test_the_number_of_somebody_may_be_a_phone_number(question: str, answers: bool) -> None:
     text = "Caretaker: Mr. B. Obi, phone 01632 960 377"
     assert bool(chosen(ExtractiveAnswerer(PhoneJudge()), prompt(question, text))) is answers
+
+
+def test_the_judge_reads_a_question_alike_with_and_without_its_mark() -> None:
+    judge = UnsureJudge()
+    for question in ("how does BERT read", "how does BERT read?", "BERT tokens", "Explain BERT."):
+        chosen(ExtractiveAnswerer(judge), prompt(question, BERT))
+    assert judge.read == {"how does BERT read?", "BERT tokens?", "Explain BERT."}

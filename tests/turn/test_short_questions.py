@@ -84,3 +84,11 @@ def test_an_apposition_says_who_somebody_is(club: Engine, question: str, told: s
 
 def test_an_amount_in_words_is_an_amount(club: Engine) -> None:
     assert answer(club, "how much is the mooring bond").startswith("The mooring bond is three months' dues")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how do i pay my dues", "how much is the mooring bond", "who gave the dinghies", "where do visitors pay"],
+)
+def test_a_question_mark_changes_nothing(club: Engine, question: str) -> None:
+    assert answer(club, question) == answer(club, f"{question}?")

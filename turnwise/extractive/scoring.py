@@ -22,7 +22,7 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import asks, content_stems
+from turnwise.text import asks, content_stems, ends
 from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
@@ -55,7 +55,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     by_words = _word_scores(question, pool, chances)
     word_weight = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    matches = _matches(question, likely, matcher if prompt.language == "en" else None)  # it knows English only
+    marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
+    matches = _matches(marked, likely, matcher if prompt.language == "en" else None)  # it knows English only
     likely.sort(
         key=lambda each: (
             RANK_PENALTY * each.rank
@@ -70,7 +71,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     first = MAX_JUDGED if wants_several(prompt) else JUDGED_FIRST
     for batch in (likely[:first], likely[first:MAX_JUDGED]):
-        for each, odds in zip(batch, judge.odds(question, [_reading(each) for each in batch]), strict=True):
+        for each, odds in zip(batch, judge.odds(marked, [_reading(each) for each in batch]), strict=True):
             opinion = 1 / (1 + math.exp(-odds / 2))
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
             each.score = combined + _bonus(each, question, prompt.state)
