@@ -103,3 +103,21 @@ def test_only_whole_words_change_and_mending_twice_changes_nothing_more(message:
         assert slip.typed in message
         assert slip.meant in text
     assert correct_spelling(text, LIBRARY, is_english) == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("whats dropout", "what's dropout"),
+        ("Whos Kowalski?", "Who's Kowalski?"),
+        ("ok and wheres the festival", "ok and where's the festival"),
+        ("hows a loss lowered, and whens the festival", "how's a loss lowered, and when's the festival"),
+    ],
+)
+def test_a_missing_apostrophe_is_added(typed: str, meant: str) -> None:
+    assert mended(typed) == meant
+
+
+@pytest.mark.parametrize("message", ["the whys and hows of dropout", "what is “whats new”", "is it on whats.example"])
+def test_an_apostrophe_is_only_added_to_a_contraction(message: str) -> None:
+    assert mended(message) == message

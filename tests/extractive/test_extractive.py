@@ -920,3 +920,122 @@ def test_what_is_asked_a_second_time_is_answered_again(
     assert answerer.answer(prompt(question, sentence)) == f"{sentence} [1]"
     told = (f"{sentence} [1]", "Dogs are not allowed. [2]")
     assert answerer.answer(prompt(question, sentence, said=told)) == f"As I said: {sentence} [1]"
+
+
+REPAIRS = """Repairs
+
+- The lamp does not light. Replace the fuse behind the battery. It takes a 2 A fuse.
+- The wheel rubs. Loosen the two bolts and centre the fork.
+- Brakes squeak."""
+
+
+def test_a_list_item_with_a_short_lead_is_one_statement() -> None:
+    assert stated(REPAIRS) == [
+        "- The lamp does not light. Replace the fuse behind the battery. It takes a 2 A fuse.",
+        "- The wheel rubs. Loosen the two bolts and centre the fork.",
+        "- Brakes squeak.",
+    ]
+
+
+def test_the_answer_to_a_problem_is_its_remedy(answerer: ExtractiveAnswerer) -> None:
+    assert answerer.answer(prompt("the wheel rubs", REPAIRS)).startswith(
+        "The wheel rubs. Loosen the two bolts and centre the fork. [1]"
+    )
+
+
+def test_a_list_item_with_a_short_lead_is_not_repeated() -> None:
+    asked = prompt("the wheel rubs", REPAIRS, said=("The wheel rubs. Loosen the two bolts and centre the fork. [1]",))
+    assert [each.text for each in candidates(asked) if each.said] == [
+        "- The wheel rubs. Loosen the two bolts and centre the fork."
+    ]
+    lead_only = prompt("the wheel rubs", REPAIRS, said=("The wheel rubs. [1]",))
+    assert not any(each.said for each in candidates(lead_only))
+
+
+def test_a_list_item_of_long_sentences_stays_apart() -> None:
+    first = "- The museum shows the tools of eleven trades that were practised in the valley before the railway came."
+    second = "It is open on weekdays."
+    assert stated(f"{first} {second}") == [first, second]
+
+
+def test_only_the_beginning_of_a_long_list_item_belongs_to_its_lead() -> None:
+    more = [
+        "Hold the button for ten seconds until all three lights on the front panel begin to blink slowly in turn.",
+        "Release it then and wait until the panel shows the time, which can take two or three minutes at most.",
+        "Enter the code that is printed on the label under the battery and confirm it with the round green key.",
+    ]
+    found = stated("- The clock is wrong. " + " ".join(more))
+    assert found[0].startswith(f"- The clock is wrong. {more[0]}")
+    assert found[-1] == more[-1]
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "together"),
+    [
+        ("The printer is not found. Check that both are in the same network.", True),
+        ("Pages come out blank. Clean the heads with the program’s own tool.", True),
+        ("The printer has no scanner. It weighs 9 kg.", False),
+        ("The printer is light. Check the weight on the label.", False),
+    ],
+)
+def test_a_paragraph_that_opens_with_a_problem_keeps_its_remedy(paragraph: str, together: bool) -> None:
+    assert (stated(paragraph) == [paragraph]) is together
+
+
+class UnsureJudge:
+    """A judge that thinks little of every sentence; it keeps the questions it has read."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        self.read.add(question)
+        return [-4.5 for _ in sentences]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "answers"),
+    [
+        ("how much is the bond", "The bond is three months' dues and is kept by the club.", True),
+        ("How long is a shift?", "A shift is about eight hours long.", True),
+        ("how long is a shift", "A shift is planned by three people.", False),
+        ("who is the caretaker", "Give the key to the caretaker, Mr Obi, before you leave.", True),
+        ("who is mr obi?", "Give the key to the caretaker, Mr Obi, before you leave.", True),
+        ("who was Ida Lund", "Ida Lund, a potter, built the kiln.", True),
+        ("who is the caretaker", "Ask the caretaker, the cook or the driver for a key.", False),
+        ("who is the caretaker", "If you need the caretaker, ring twice.", False),
+    ],
+)
+def test_a_sentence_that_says_it_in_so_many_words_needs_little_of_the_judge(
+    question: str, sentence: str, answers: bool
+) -> None:
+    found = chosen(ExtractiveAnswerer(UnsureJudge()), prompt(question, f"{sentence} The yard is paved."))
+    assert [each.text for each in found] == [sentence] * answers
+
+
+class PhoneJudge:
+    """A judge that takes only a question with the word "phone" for one that a phone number answers."""
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        return [4.0 if "phone" in question and "phone" in each.text else -9.0 for each in sentences]
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("what's the caretakers number", True),
+        ("the caretaker's number?", True),
+        ("what is the boss number", False),
+        ("what is the number of the caretaker's house", False),
+    ],
+)
+def test_the_number_of_somebody_may_be_a_phone_number(question: str, answers: bool) -> None:
+    text = "Caretaker: Mr. B. Obi, phone 01632 960 377"
+    assert bool(chosen(ExtractiveAnswerer(PhoneJudge()), prompt(question, text))) is answers
+
+
+def test_the_judge_reads_a_question_alike_with_and_without_its_mark() -> None:
+    judge = UnsureJudge()
+    for question in ("how does BERT read", "how does BERT read?", "BERT tokens", "Explain BERT."):
+        chosen(ExtractiveAnswerer(judge), prompt(question, BERT))
+    assert judge.read == {"how does BERT read?", "BERT tokens?", "Explain BERT."}

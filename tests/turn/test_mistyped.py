@@ -96,3 +96,14 @@ def test_a_word_that_is_near_to_none_stays_unknown(talk: Talk) -> None:
     (reply,) = talk("what is a zqbrlx?")
     assert abstains(reply)
     assert stage(reply, "condense").reason == "the conversation begins here"
+
+
+def test_a_question_without_its_apostrophe_is_answered_like_one_with_it(talk: Talk) -> None:
+    (meant,) = talk("what's gradient descent")
+    (reply,) = talk("whats gradient descent")
+    assert (reply.text, searches(reply)) == (meant.text, searches(meant))
+
+
+def test_a_sum_without_its_apostrophe_is_worked_out(talk: Talk) -> None:
+    (reply,) = talk("whats 5 x 2.65")
+    assert reply.text.startswith("5 × 2.65 is 13.25.")

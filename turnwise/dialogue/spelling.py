@@ -1,8 +1,8 @@
 """Corrects typos with the words of the library: "graident descent" becomes "gradient descent".
 
 A word is corrected if neither English nor the library has it, and the library has one with the same first letter that
-differs by a single slip: two letters swapped, one missing or doubled, or in a long word also one extra or wrong. Quoted
-text and code are left alone.
+differs by a single slip: two letters swapped, one missing or doubled, or in a long word also one extra or wrong. A
+missing apostrophe is added to "whats" and the like. Quoted text and code are left alone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _ENDING = re.compile(r"(?:(?<=..)(?:ie)?s|(?:er|or)s?|i?ed|ing|l?y)$")
 _OPENING = re.compile(
     r"\W*((?i:wat)|wen)(?= (?i:is|are|was|were|do|does|did|can|could|will|would|should|must|has|have)\b)"
 )
+_NO_APOSTROPHE = re.compile(  # "whats the fee", but not "the whys and hows of it"
+    r"(?<!\bthe )(?<![\w@/\\.'’&-])(?:what|who|where|when|how|why)s(?= (?!(?:and|or|of)\b)\S)", re.I
+)
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")
 
 IsWord = Callable[[str], bool]
@@ -48,6 +51,7 @@ def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) ->
     """Returns the message with its typos corrected, and the typos."""
     if len(message) > MAX_MESSAGE_CHARS:
         return message, []
+    message, contractions = _with_apostrophes(message)
     quoted = [found.span() for found in _QUOTED.finditer(message)]
     opening = _OPENING.match(message)
     strange = {
@@ -59,7 +63,7 @@ def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) ->
     unknown = dict.fromkeys(strange.values())
     known = library.held([*unknown]) if unknown else {}
     if len(unknown) - len(known) > MAX_UNKNOWN_WORDS:
-        return message, []
+        return message, contractions
     text, slips = message, list[Slip]()
     for found, word in reversed(strange.items()):
         is_name = found[0][0].isupper() and found.start() > 0
@@ -69,7 +73,18 @@ def correct_spelling(message: str, library: LibraryWords, is_english: IsWord) ->
             meant = meant.capitalize() if found[0][0].isupper() else meant
             text = text[: found.start()] + meant + text[found.end() :]
             slips.insert(0, Slip(found[0], meant))
-    return text, slips
+    return text, [*contractions, *slips]
+
+
+def _with_apostrophes(message: str) -> tuple[str, list[Slip]]:
+    """Returns the message with "what's" for "whats" and the like, and these contractions."""
+    quoted = [found.span() for found in _QUOTED.finditer(message)]
+    slips: list[Slip] = []
+    for found in reversed([*_NO_APOSTROPHE.finditer(message)]):
+        if not any(start <= found.start() < end for start, end in quoted):
+            slips.insert(0, Slip(found[0], f"{found[0][:-1]}'{found[0][-1]}"))
+            message = message[: found.start()] + slips[0].meant + message[found.end() :]
+    return message, slips
 
 
 def only_english(message: str, slips: Sequence[Slip], is_english: IsWord) -> bool:

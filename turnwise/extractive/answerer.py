@@ -10,6 +10,7 @@ from turnwise.dialogue.citing import AGAIN
 from turnwise.dialogue.intent import objection
 from turnwise.extractive.asking import ALL_ABOUT, as_typed, subject_of, wants_only_more, without_wishes
 from turnwise.extractive.choosing import candidates, choose
+from turnwise.extractive.kinds import ask_for_phone
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
@@ -87,4 +88,6 @@ class ExtractiveAnswerer:
         """The sentences that answer a question, best first."""
         asked = subject_of(question, prompt) if wants_only_more(prompt) else question
         score(asked, pool, prompt, self._judge, self._matcher)
-        return choose(question, pool, prompt)
+        chosen = choose(question, pool, prompt)
+        phone = ask_for_phone(question)
+        return self.choose(phone, pool, prompt) if phone and not chosen else chosen

@@ -75,12 +75,19 @@ class _EarlierAnswers:
         """Whether a sentence was said in much the same words. A row must be the same, because all rows are similar."""
         if statement.is_row:
             return any(f" {_lower_words(statement.text)} " in text for text in self._texts)
-        own = shingles(statement.text)
-        return bool(own) and any(len(own & old) > SAID_SHARE * len(own) for old in self._sentences)
+        parts = [own for own in map(shingles, _cached_sentences(statement.text)) if own]
+        return bool(parts) and all(
+            any(len(own & old) > SAID_SHARE * len(own) for old in self._sentences) for own in parts
+        )
 
 
 def _lower_words(text: str) -> str:
     return " ".join(words(text)).lower()
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _cached_sentences(statement: str) -> tuple[str, ...]:
+    return tuple(sentences(statement))
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -94,6 +94,17 @@ SURE_KINDS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b",
 UNSURE_KINDS = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
+# How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
+_HOW_MUCH_IS = re.compile(
+    r"^(?:and |so )?how (?:much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
+    r"(?:the |an? |my |your |our )?([\w’'-]+(?: [\w’'-]+){0,4})\W*$",
+    re.I,
+)
+_IS_AMOUNT = (
+    r" (?:is|are|was|were) (?:(?:about|around|roughly|nearly|almost|only|just|always|usually|currently|"
+    rf"at (?:least|most)|up to|an?|the) )*(?:[$€£¥₹] ?)?(?:\d|{_SPELLED_AMOUNT})"
+)
+_PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*$)", re.I)  # "my dentist's number"
 PREFERRED_KINDS = (*UNSURE_KINDS, (_WHEN_IS, _MOMENTS))
 
 
@@ -110,6 +121,18 @@ def has_money(candidate: Candidate) -> bool:
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
     """Whether a sentence has what the question asks for, such as an amount. True if it asks for nothing like that."""
     return all(pattern.search(candidate.text) for pattern in answer_patterns(question, kinds))
+
+
+def states_amount(question: str, sentence: str) -> bool:
+    """Whether a sentence says how much the thing is that is asked about: "The deposit is five weeks' rent"."""
+    asked = _HOW_MUCH_IS.match(question[:MAX_QUESTION_CHARS])
+    return bool(asked and re.match(rf"(?:the |an? )?{re.escape(asked[1])}{_IS_AMOUNT}", sentence, re.I))
+
+
+def ask_for_phone(question: str) -> str:
+    """A question for somebody's number as one for their phone number, or an empty string."""
+    asked, found = _PERSONS_NUMBER.subn(r"\1 phone ", question[:MAX_QUESTION_CHARS])
+    return asked if found else ""
 
 
 def is_about_another(candidate: Candidate, question: str) -> bool:

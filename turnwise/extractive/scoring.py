@@ -10,7 +10,14 @@ from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic, wants_several
-from turnwise.extractive.kinds import QUANTITIES, SURE_KINDS, UNSURE_KINDS, gives, is_about_another
+from turnwise.extractive.kinds import (
+    QUANTITIES,
+    SURE_KINDS,
+    UNSURE_KINDS,
+    gives,
+    is_about_another,
+    states_amount,
+)
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
@@ -22,7 +29,7 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import asks, content_stems
+from turnwise.text import asks, content_stems, ends
 from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
@@ -40,6 +47,8 @@ _HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # here "
 _PARTICIPLE = re.compile(
     r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I
 )
+_TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
+_ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
@@ -54,7 +63,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     by_words = _word_scores(question, pool, chances)
     word_weight = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    matches = _matches(question, likely, matcher if prompt.language == "en" else None)  # it knows English only
+    marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
+    matches = _matches(marked, likely, matcher if prompt.language == "en" else None)  # it knows English only
     likely.sort(
         key=lambda each: (
             RANK_PENALTY * each.rank
@@ -70,7 +80,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     first = MAX_JUDGED if wants_several(prompt) else JUDGED_FIRST
     for batch in (likely[:first], likely[first:MAX_JUDGED]):
-        for each, odds in zip(batch, judge.odds(question, [_reading(each) for each in batch]), strict=True):
+        for each, odds in zip(batch, judge.odds(marked, [_reading(each) for each in batch]), strict=True):
             opinion = 1 / (1 + math.exp(-odds / 2))
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
             each.score = combined + _bonus(each, question, prompt.state)
@@ -135,9 +145,9 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None)
     asked = defined_topic(question)
     if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate):
         bonus -= 0.2
-    if asked and (defines(asked, sentence) or _opens_on(asked, candidate)):
+    if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if is_asked_above(candidate, question):
+    if is_asked_above(candidate, question) or states_amount(question, sentence):
         bonus += 0.15
     if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
@@ -164,6 +174,18 @@ def defines(topic: str, sentence: str, as_what: str = "") -> bool:
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
     return found is not None and (bool(as_what) or not _PARTICIPLE.match(sentence, found.end()))
+
+
+def _names_in_passing(topic: str, sentence: str) -> bool:
+    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both."""
+    topic = re.escape(topic)
+    name = rf"(?:{_TITLE} )?(?-i:[A-Z])[\w’'.-]*(?: (?-i:[A-Z])[\w’'.-]*){{0,3}}"
+    role = rf"{_ARTICLE} [\w’'-]+(?: [\w’'-]+){{0,4}}"
+    named = rf"(?:{_TITLE} )?(?:(?-i:[A-Z])[\w’'.-]* ){{0,2}}(?=(?-i:[A-Z])){topic}"
+    return any(
+        re.search(rf"\b{pattern}(?=[,.;:)]|$)", sentence, re.I)
+        for pattern in (rf"{_ARTICLE} {topic}, {name}", rf"{role}, {named}", rf"{named}, {role}")
+    )
 
 
 def _opens_on(topic: str, candidate: Candidate) -> bool:

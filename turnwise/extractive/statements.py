@@ -19,6 +19,8 @@ CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a s
 MAX_GAP = 0.2  # how far a sentence may score below the best one of its passage
 CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to them
 MAX_HEADING_CHARS = 100  # a longer line is not a heading
+MAX_LEAD_CHARS = 60  # a longer first sentence of a list item is a statement of its own
+MAX_LED_CHARS = 250  # of a lead and the sentences that belong to it
 
 ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
@@ -27,6 +29,22 @@ LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
 )
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
+_SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
+# "The program does not start. Delete the lock file.": a problem and its remedy.
+_PROBLEM = re.compile(
+    r"\b(?:not|no|never|nothing|cannot|\w+n['’]t|stuck|blank|empty|slow|wrong|missing|broken|lost|blocked|locked|dead|"
+    r"fail(?:s|ed|ure)?|errors?|problems?|crash(?:es|ed)?|freez(?:es|ing)|frozen|hangs|stops|leak(?:s|ing)?|"
+    r"forg[eo]t(?:ten)?|too)\b",
+    re.I,
+)
+_REMEDY = re.compile(
+    r"(?:first |then |please |simply |just )?(?:add|adjust|ask|call|change|charge|check|choose|clean|clear|click|close|"
+    r"connect|contact|delete|disable|disconnect|download|email|empty|enable|enter|fill|follow|free|go|hold|increase|"
+    r"install|loosen|log|look|lower|make sure|move|open|phone|plug|press|pull|push|put|re(?:boot|build|connect|duce|"
+    r"fill|fresh|install|load|move|name|pair|place|set|start|store)|report|ring|run|see|select|set|shut|sign|start|switch|"
+    r"tap|tell|tighten|try|turn|unlock|unplug|update|upgrade|use|wait|wipe|write)\b",
+    re.I,
+)
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -249,7 +267,7 @@ def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
     outer, before = above, ""
-    for sentence in sentences("\n".join(lines)):
+    for sentence in _with_leads("\n".join(lines)):
         item = bool(ITEM.match(sentence))
         above = outer if item else above
         if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
@@ -259,6 +277,28 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
             yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
             before = text
+
+
+def _with_leads(text: str) -> Iterator[str]:
+    """The sentences of a text. A short sentence that opens a list item, or that states a problem before its remedy,
+    stays together with the sentences after it."""
+    whole, end, led = "", 0, False
+    for sentence in sentences(text):
+        start = text.find(sentence, end)
+        leads = led or _is_lead(whole, sentence, opens=end == len(whole))
+        fits = len(whole) + len(sentence) < MAX_LED_CHARS and not asks(sentence) and not sentence.endswith(":")
+        led = leads and fits and bool(_SAME_ITEM.fullmatch(text, end, start))
+        if whole and not led:
+            yield whole
+        whole, end = f"{whole} {sentence}" if led else sentence, start + len(sentence)
+    yield from [whole] if whole else []
+
+
+def _is_lead(sentence: str, after: str, opens: bool) -> bool:
+    """Whether a sentence belongs to the one after it; `opens` says that it is the first of its paragraph."""
+    if len(sentence) > MAX_LEAD_CHARS or not ends(sentence) or asks(sentence):
+        return False
+    return bool(ITEM.match(sentence) or (opens and _PROBLEM.search(sentence) and _REMEDY.match(after)))
 
 
 def _names_and_values(line: str) -> list[tuple[str, str]]:
