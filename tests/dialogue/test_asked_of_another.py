@@ -32,6 +32,7 @@ def test_the_same_is_asked_of_one_thing_after_another(messages: tuple[str, ...],
         ("how much is swimming?", "and the price?"),  # an attribute of the same thing
         ("how much is it?", "and the gym?"),  # nothing is named that could be replaced
         ("how do I cancel?", "and the gym?"),
+        ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
     ],
 )
 def test_what_is_not_asked_of_a_thing_is_left_alone(last: str, message: str) -> None:

@@ -83,6 +83,9 @@ _MEASURED = re.compile(
     rf"(?: (?:costs?|open|close|start|begin|end|finish|take|last|run|leave|due|closed|{_PREPOSITION})\b.*)?\s*[?.!]*",
     re.I,
 )
+_CLAUSE = re.compile(
+    r"\b(?:it['’]?s|is|are|isn['’]?t|aren['’]?t|won['’]?t|doesn['’]?t|not|has|have|does|do|can)\b", re.I
+)
 # A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
 _ADVERBIAL = re.compile(
     rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{_PREPOSITION})\s"
@@ -383,7 +386,8 @@ def _extend_attribute(ellipsis: _Ellipsis) -> tuple[str, str] | None:
 def _replace_measured(ellipsis: _Ellipsis) -> tuple[str, str] | None:
     """ "And climbing?" after "How much is swimming?"."""
     asked = _MEASURED.fullmatch(ellipsis.last)
-    if not asked or points_back(ellipsis.last) or _ATTRIBUTE.search(ellipsis.thing):
+    own_clause = _CLAUSE.search(ellipsis.thing) or len(ellipsis.thing.split()) > 4
+    if not asked or own_clause or points_back(ellipsis.last) or _ATTRIBUTE.search(ellipsis.thing):
         return None
     return ellipsis.replacing(*asked.span(1))
 
