@@ -17,6 +17,7 @@ def asked(*messages: str) -> list[Message]:
         (("how much is swimming?", "and climbing?", "and squash?"), "how much is squash?"),
         (("how much is swimming?", "and climbing?", "and the gym?"), "how much is the gym?"),
         (("what time does the gym open", "and on sunday?", "and the pool?"), "what time does the pool open on sunday"),
+        (("how much is a lost key?", "and the late fee?"), "how much is the late fee?"),
         (("when are lessons for adults?", "what about tennis"), "when are tennis for adults?"),
     ],
 )
@@ -30,6 +31,7 @@ def test_the_same_is_asked_of_one_thing_after_another(messages: tuple[str, ...],
     ("last", "message"),
     [
         ("how much is swimming?", "and the price?"),  # an attribute of the same thing
+        ("how much is the flat?", "and the deposit?"),
         ("how much is it?", "and the gym?"),  # nothing is named that could be replaced
         ("how do I cancel?", "and the gym?"),
         ("how long does a restore take", "what about sync its stuck"),  # it says something of its own

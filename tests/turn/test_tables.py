@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import turnwise
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
@@ -380,3 +381,50 @@ def test_other_questions_are_answered_as_before(town: Engine, question: str, tol
     text = answer(town, question)
     assert text.startswith(told), text
     assert "\n- " not in text
+
+
+# --- people in columns --------------------------------------------------------------------------------------------
+
+CENTRE = """# Leisure centre
+
+## Prices
+
+| Activity | Adult | Child (4-15) | Senior (65+) |
+|---|---|---|---|
+| Swim | £5.40 | £2.80 | £3.60 |
+| Gym session | £7.50 | not allowed | £5.00 |
+| Climbing | £9.00 | £6.50 | £7.00 |
+
+A family swim ticket for two adults and up to three children costs £14.00.
+"""
+
+
+@pytest.fixture(scope="module")
+def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("centre")
+    (folder / "centre.md").write_text(CENTRE)
+    with turnwise.open(folder / "library") as engine:
+        engine.add(str(folder / "centre.md"))
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("messages", "working"),
+    [
+        (["how much for 2 adults and 3 kids to climb?"], "2 × £9.00 + 3 × £6.50 is £37.50."),
+        (["how much for 2 seniors to climb?"], "2 × £7.00 is £14.00."),
+        (["how much is swimming?", "how much for 2 adults and 3 kids?"], "2 × £5.40 + 3 × £2.80 is £19.20."),
+    ],
+)
+def test_a_price_for_several_is_worked_out_across_columns(centre: Engine, messages: list[str], working: str) -> None:
+    assert answer(centre, *messages).endswith(working)
+
+
+def test_a_ticket_for_several_is_told_beside_the_sum(centre: Engine) -> None:
+    assert "costs £14.00" in answer(centre, "how much for 2 adults and 3 kids to swim?")
+    assert "£14.00" not in answer(centre, "how much for 2 adults and 3 kids to climb?")
+
+
+def test_there_is_no_sum_of_what_is_not_sold(centre: Engine) -> None:
+    assert "×" not in answer(centre, "how much for 2 kids in the gym?")
+    assert "×" not in answer(centre, "how much for 2 adults and 3 kids at the cinema?")

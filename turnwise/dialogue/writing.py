@@ -61,6 +61,10 @@ _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not abou
     r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
     re.I,
 )
+_HOW_MUCH = re.compile(r"how much\b", re.I)
+_CHARGE = re.compile(
+    r"(?<!the )(?<!\ba )(?<!\bmy )\b(?:fees?|fines?|deposit|penalty)$", re.I
+)  # with a word that says which
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of the name
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
@@ -292,6 +296,11 @@ def _asked_again(changed: _Changed, last: str, weight: float) -> Condensed:
     return Condensed(changed.query, kept, "rules", reason)
 
 
+def _is_attribute(thing: str, last: str) -> bool:
+    """Whether "and the price?" asks about the same thing. "And the late fee?" after "how much is ..." does not."""
+    return bool(_ATTRIBUTE.search(thing)) and not (_HOW_MUCH.match(last) and _CHARGE.search(thing))
+
+
 def _with_another_thing(message: str, last: str) -> _Changed | None:
     found = _AND_THE.fullmatch(message)
     things = list(_ONE_THING.finditer(last))
@@ -302,7 +311,7 @@ def _with_another_thing(message: str, last: str) -> _Changed | None:
     thing = found[1]
     start, end = things[0].span()
     replaced = _PREDICATE.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
-    if not replaced or points_back(last) or _ATTRIBUTE.search(thing):
+    if not replaced or points_back(last) or _is_attribute(thing, last):
         return None
     return _Changed(last[:start] + thing + last[end + len(replaced) :], thing, replaced)
 
@@ -387,7 +396,7 @@ def _replace_measured(ellipsis: _Ellipsis) -> tuple[str, str] | None:
     """ "And climbing?" after "How much is swimming?"."""
     asked = _MEASURED.fullmatch(ellipsis.last)
     own_clause = _CLAUSE.search(ellipsis.thing) or len(ellipsis.thing.split()) > 4
-    if not asked or own_clause or points_back(ellipsis.last) or _ATTRIBUTE.search(ellipsis.thing):
+    if not asked or own_clause or points_back(ellipsis.last) or _is_attribute(ellipsis.thing, ellipsis.last):
         return None
     return ellipsis.replacing(*asked.span(1))
 

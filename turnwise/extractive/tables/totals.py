@@ -6,13 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
-from turnwise.extractive.kinds import PRICE_WORDS
-from turnwise.extractive.statements import Candidate, asked_stems
+from turnwise.extractive.kinds import PRICE_WORDS, has_money
+from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.amounts import Amount, price_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.model import Row, Table
-from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, number_of
+from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, PEOPLE, number_of
+from turnwise.extractive.writing import quote
 from turnwise.text import words
 
 MAX_CHOICES = 5  # rows that a number of something may mean
@@ -77,7 +79,8 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
             return ""
         terms, rest = times, " ".join((rest, *(term.noun for term in things)))
     fitting = [table for table in tables if not _price_depends(table, pool)]
-    for answer_from in (_sum, _choices):
+    across = partial(_sum_across, pool=pool)
+    for answer_from in (_sum, across, _choices):
         answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
         if answers:
             return answers[0] if len(answers) == 1 else ""
@@ -124,6 +127,49 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
         return ""
     shown = [*rows, *_bundles(terms, table)]
     return f"{list_rows(shown)}\n\n{_working([term.count for term in terms], prices)}"
+
+
+def _sum_across(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[Candidate]) -> str:
+    """The same if groups of people are columns: "2 adults and 3 kids to climb" of a row for climbing."""
+    columns = [_column_for(term, table) for term in terms]
+    row = _row_named(" ".join((rest, *(_without_people(term.noun) for term in terms))), table)
+    if row is None or not all(columns) or len(set(columns)) < len(columns):
+        return ""
+    prices = [price for column in columns if (price := price_in(column, row.cells.get(column, "")))]
+    if len(prices) < len(terms) or len({price.unit for price in prices if price.value}) != 1:
+        return ""
+    cheaper = [quote(each) for each in pool if _may_cost_less(each, row, table)]
+    return "\n\n".join([list_rows([row]), *cheaper, _working([term.count for term in terms], prices)])
+
+
+def _column_for(term: _Term, table: Table) -> str:
+    """The only column with prices for the people of a term; empty if there is none."""
+    groups = [pattern for pattern in PEOPLE.values() if pattern.search(term.noun)]
+    columns = [each for each in table.price_columns if any(pattern.search(each) for pattern in groups)]
+    return columns[0] if len(groups) == len(columns) == 1 else ""
+
+
+def _without_people(noun: str) -> str:
+    for pattern in PEOPLE.values():
+        noun = pattern.sub(" ", noun)
+    return noun
+
+
+def _row_named(text: str, table: Table) -> Row | None:
+    """The only row that a text names, or the one just quoted if it names none."""
+    keys = asked_stems(text) - PRICE_WORDS - FORM_STEMS
+    rows = [row for row in table.rows if keys & row.cell_stems[0] and keys <= row.cell_stems[0] | table.naming_stems]
+    if not keys - table.naming_stems:
+        rows = rows or table.just_said
+    return rows[0] if len(rows) == 1 else None
+
+
+def _may_cost_less(candidate: Candidate, row: Row, table: Table) -> bool:
+    """Whether a sentence has a price for several together, such as a family ticket for what the row is about."""
+    same_document = candidate.evidence.passage.document_id == table.document
+    about = bool(stems_of(candidate.text) & row.cell_stems[0])
+    in_prose = same_document and not candidate.statement.is_row
+    return in_prose and about and has_money(candidate) and bool(_SEVERAL_IN_ONE.search(candidate.text))
 
 
 def _choices(terms: Sequence[_Term], rest: str, table: Table) -> str:
