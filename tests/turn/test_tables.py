@@ -181,6 +181,12 @@ def test_the_other_extreme_is_asked_for_in_a_few_words(town: Engine) -> None:
     assert "Sourdough" not in text
 
 
+def test_the_other_extreme_is_of_the_same_kind(town: Engine) -> None:
+    text = answer(town, "cheapest bread?", "and the dearest?")
+    assert "Sourdough" in text
+    assert len(names(text)) == 1
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -67,7 +67,7 @@ def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], po
     """
     if ASKS_WHY_OR_HOW.match(question) or _YES_OR_NO.match(question):
         return ""
-    request = _request_in(question)
+    request = _request_in(question, typed)
     if request is None or _in_a_sentence(request.word, pool):
         return ""
     fitting = _tables_meant(asked_stems(_ASKS_COST.sub(" ", request.rest)), typed, tables)
@@ -83,14 +83,16 @@ def _tables_meant(asked: Set[str], typed: Set[str], tables: Sequence[Table]) -> 
     return [table for table in tables if asked & ANY_ROW_STEMS & table.subject_stems] or tables
 
 
-def _request_in(question: str) -> _Request | None:
-    """What a question with exactly one superlative compares."""
+def _request_in(question: str, typed: Set[str]) -> _Request | None:
+    """What a question with one superlative compares. If the conversation added another, the `typed` one counts."""
+    rest, found = question, []
     for pattern, is_highest, columns in _SUPERLATIVES:
-        if found := pattern.search(question):
-            rest = f"{question[: found.start()]} {question[found.end() :]}"
-            has_another = any(other.search(rest) for other, *_ in _SUPERLATIVES)
-            return None if has_another else _Request(found[1].lower(), is_highest, columns, rest)
-    return None
+        if match := pattern.search(rest):
+            found.append((match[1].lower(), is_highest, columns))
+            rest = f"{rest[: match.start()]} {rest[match.end() :]}"
+    if len(found) > 1:
+        found = [each for each in found if (asked_stems(each[0]) or {stem(each[0])}) <= typed]
+    return _Request(*found[0], rest) if len(found) == 1 else None
 
 
 def _in_a_sentence(word: str, pool: Sequence[Candidate]) -> bool:
