@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.dialogue.earlier import mentions, sentences_about
-from turnwise.dialogue.intent import is_answerable, read_intent
+from turnwise.dialogue.intent import is_answerable, is_courtesy, objection, read_intent
 from turnwise.dialogue.language import read_languages, says
 from turnwise.dialogue.listed import number_of
 from turnwise.dialogue.questions import compared_sides, questions
@@ -173,7 +173,7 @@ def _recall(
             return _say(message, says(language, "not_asked", about=about), reason)
         return _say(message, _as_list(says(language, "asked", about=about), matches[-MAX_LISTED:], "- "), reason)
     if which in ("first", "last"):
-        text = asked[0 if which == "first" else -1]
+        text = asked[0] if which == "first" else _last_question(recent, languages)
         return _say(message, says(language, which, text=one_line(text, 300)), reason)
     opening = "all"
     if which in ("numbered", "before"):
@@ -185,6 +185,13 @@ def _recall(
     unlisted = len(asked) - MAX_LISTED
     words = says(language, opening) + (" " + says(language, "earlier", count=str(unlisted)) if unlisted > 0 else "")
     return _say(message, _as_list(words, asked[-MAX_LISTED:], "", max(0, unlisted) + 1), reason)
+
+
+def _last_question(messages: Sequence[str], languages: Sequence[str]) -> str:
+    """The last message that asks for something, which may be a question about the conversation itself."""
+    newest_first = reversed(list(zip(messages, languages, strict=True)))
+    asking = (text for text, code in newest_first if not is_courtesy(text) and not objection(text, code))
+    return next(asking, messages[-1])
 
 
 def _as_list(opening: str, items: Sequence[str], bullet: str, number: int = 1) -> str:
