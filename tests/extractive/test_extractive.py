@@ -280,7 +280,7 @@ def test_an_answer_as_a_list_keeps_its_citations() -> None:
     assert reform(ANSWER, "list") == "- BERT reads both ways. [1]\n- It hides words. [1]\n- GPT writes text. [2]"
 
 
-def test_more_sentences_are_read_where_one_is_not_enough() -> None:
+def test_more_sentences_are_read_where_none_of_the_first_answers() -> None:
     read = []
 
     class Reader:
@@ -289,15 +289,11 @@ def test_more_sentences_are_read_where_one_is_not_enough() -> None:
             return [6.0 if "goose" in each.text else -6.0 for each in sentences]
 
     judge = Reader()
-    decoys = " ".join(f"Which bird flies over pass {number} is not known here." for number in range(9))
+    decoys = " ".join(f"Which bird flies over pass {number} is not known here." for number in range(7))
     asked = "Which bird flies over the pass?"
-    assert (
-        ExtractiveAnswerer(judge)
-        .answer(prompt(asked, f"The goose flies over the pass. {decoys}"))
-        .startswith("The goose")
-    )
-    ExtractiveAnswerer(judge).answer(prompt("What about the bird that flies over the pass?", decoys))
-    assert read == [6, 8]
+    assert ExtractiveAnswerer(judge).answer(prompt(asked, f"{decoys} A goose was seen.")) == "A goose was seen. [1]"
+    ExtractiveAnswerer(judge).answer(prompt(asked, f"Which goose bird flies over the pass is known. {decoys}"))
+    assert read == [5, 3, 5]
 
 
 def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer) -> None:
