@@ -130,9 +130,9 @@ def corrected_question(
 def _last_question_again(last: str, before: Sequence[Message], follow_up: FollowUp) -> Condensed:
     """ "That's wrong" asks for another answer to the last question."""
     if subject(last) or not before:
-        return Condensed(last, _terms(last, 0.9), "rules", "asks the last question once more")
+        return Condensed(last, _terms(last, 0.9), "rules", "it asks the last question once more")
     again = by_rules(last, before, follow_up)
-    return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "asks the last question once more")
+    return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "it asks the last question once more")
 
 
 def _with_phrase(correction: _Correction) -> Condensed | None:
