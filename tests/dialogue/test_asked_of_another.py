@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.dialogue.writing import parallel, question_so_far
+from turnwise.dialogue.asked_again import parallel, question_so_far
 from turnwise.types import Message
 
 

@@ -7,15 +7,8 @@ import time
 import pytest
 from spoken import said
 
-from turnwise.dialogue.writing import (
-    compared_subjects,
-    compared_with,
-    coordinated_subjects,
-    last_question,
-    parallel,
-    standalone,
-    with_phrases,
-)
+from turnwise.dialogue.asked_again import compared_with, parallel
+from turnwise.dialogue.writing import compared_subjects, coordinated_subjects, last_question, standalone, with_phrases
 from turnwise.types import Edit, Message
 
 

@@ -6,18 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from turnwise.dialogue.adverbials import adverbial, with_adverbial
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
+from turnwise.dialogue.asked_again import question_so_far
 from turnwise.dialogue.intent import IntentReading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import conversation_language, read_language
+from turnwise.dialogue.pronouns import points_back
 from turnwise.dialogue.rules import by_rules
-from turnwise.dialogue.writing import (
-    adverbial,
-    last_question,
-    points_back,
-    question_so_far,
-    with_adverbial,
-    with_phrases,
-)
+from turnwise.dialogue.writing import last_question, with_phrases
 from turnwise.text import (
     content_stems,
     content_words,

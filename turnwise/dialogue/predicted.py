@@ -7,18 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from turnwise.dialogue.asked_again import parallel
+from turnwise.dialogue.pronouns import agrees_in_number, points_back
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
-from turnwise.dialogue.writing import (
-    Phrase,
-    agrees_in_number,
-    compared_subjects,
-    last_question,
-    parallel,
-    points_back,
-    questions_newest_first,
-    standalone,
-)
+from turnwise.dialogue.writing import Phrase, compared_subjects, last_question, questions_newest_first, standalone
 from turnwise.text import NUMBER, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 

@@ -6,10 +6,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
+from turnwise.dialogue.asked_again import parallel
 from turnwise.dialogue.intent import is_question
 from turnwise.dialogue.language import CODES, language, named_subject
+from turnwise.dialogue.pronouns import points_back
 from turnwise.dialogue.signs import POINTING, signs
-from turnwise.dialogue.writing import coordinated_subjects, parallel, points_back, with_article, with_phrases
+from turnwise.dialogue.writing import coordinated_subjects, with_article, with_phrases
 from turnwise.text import content_words, phrases, sentences, subject, words
 from turnwise.types import Message
 

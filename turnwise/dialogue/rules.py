@@ -8,16 +8,16 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from turnwise.dialogue.asked_again import parallel
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.language import tidy, wants_more
+from turnwise.dialogue.pronouns import points_back
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import (
     Phrase,
     compared_subjects,
     coordinated_subjects,
     last_question,
-    parallel,
-    points_back,
     questions_newest_first,
     standalone,
     terms,

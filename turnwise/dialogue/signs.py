@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from turnwise.dialogue.asked_again import compared_with
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
-from turnwise.dialogue.writing import compared_with, without_lookalikes
+from turnwise.dialogue.pronouns import without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, message_stems, phrases, stem, words
 from turnwise.types import Message
 

@@ -24,11 +24,11 @@ from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew,
 from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.listed import name_listed_items
 from turnwise.dialogue.profile import OFF, Profile
+from turnwise.dialogue.pronouns import points_back, without_lookalikes
 from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling, only_english
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.dialogue.writing import points_back, without_lookalikes
 from turnwise.text import without_citations, words
 from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
 

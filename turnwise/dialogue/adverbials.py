@@ -1,0 +1,52 @@
+"""Messages that are only a phrase to add to a question, such as "and on Sundays?"."""
+
+from __future__ import annotations
+
+import re
+
+from turnwise.english import MONTHS, WEEKDAYS
+from turnwise.text import is_specific, words
+
+MAX_ADVERBIAL_WORDS = 7
+
+PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
+# A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
+_ADVERBIAL = re.compile(
+    rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{PREPOSITION})\s"
+    r"(?:(?!\b(?:wh\w+|how|it|its|they|them|their|this|that|these|those|he|him|his|she|her|i|we|you|is|are|was|were|do|"
+    r"does|did|can|could|will|would|should|must|has|have|had|both|all|to|instance|sure)\b)[^?.!,;]|[.,](?=\d)){1,60}?)\s*[?.!]*",
+    re.I,
+)
+_NEXT_PART = re.compile(
+    rf"\s(?:{PREPOSITION}|to|and|or|that|which|who|is|are|was|were|do|does|did|can|could|will|would|should|must|have|"
+    r"costs?|takes?|lasts?|needs?|works?|starts?|begins?|ends?|opens?|closes?|"
+    r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
+    re.I,
+)
+_TIMES = re.compile(  # marks a phrase as one of time
+    rf"\b(?:(?:{'|'.join(WEEKDAYS)}|weekday|birthday|holiday)s?|weekends?|{'|'.join(MONTHS)}|"
+    r"spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
+    r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
+    r"|\b(?:minute|hour|day|week|month|year)s?\b",
+    re.I,
+)
+
+
+def adverbial(message: str) -> str:
+    """Returns the phrase that is all of a message ("on Sundays" for "and on Sundays?"), or ""."""
+    found = _ADVERBIAL.fullmatch(message.strip())
+    short = found and len(found[1].split()) <= MAX_ADVERBIAL_WORDS and any(map(is_specific, words(found[1])))
+    return found[1] if found and short else ""
+
+
+def with_adverbial(question: str, phrase: str) -> str:
+    """Returns the question with the phrase in place of its own phrase with that preposition, if both or neither are
+    times, and otherwise at its end: "When is it open on Fridays?" becomes "When is it open on Sundays?"."""
+    preposition = phrase.split()[0]
+    body = question.rstrip(" ?.!")
+    for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
+        end = _NEXT_PART.search(body, found.end())
+        own = body[found.start() : end.start() if end else len(body)]
+        if own != found[0] and bool(_TIMES.search(own)) == bool(_TIMES.search(phrase)):
+            return question[: found.start()] + phrase + question[found.start() + len(own) :]
+    return f"{body} {phrase}{question[len(body) :].strip()}"

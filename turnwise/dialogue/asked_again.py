@@ -1,0 +1,337 @@
+"""Asks an earlier question again with one thing changed, for a short message such as "and climbing?" after "how much is
+swimming?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from turnwise.dialogue.adverbials import PREPOSITION, adverbial, with_adverbial
+from turnwise.dialogue.pronouns import find_pronoun, points_back
+from turnwise.dialogue.writing import MAX_QUESTION_CHARS, last_question, questions_newest_first, terms, with_phrases
+from turnwise.text import is_content, phrases, sentences, stem, subject, words
+from turnwise.types import Condensed, Message, Term
+
+# A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
+_ONE_SIDED = re.compile(
+    r"(?:(?:and|so|but|ok|okay),? ){0,2}(?:what['’]?s|what is|what are|how is|is there)? ?(?:the |an? |any )?"
+    r"(?:diffs?|differences?) (?:with|to|from|vs\.?|versus) "
+    r"((?!(?:respect|regards?|the|an?|and|without|my|your|our|this|that|these|those|it|its|them)\b)"
+    r"[\w.-]{2,30}(?: [\w.-]{2,30}){0,2}?)\s*[?.!]*",
+    re.I,
+)
+_WHEN = re.compile(r"(?:(?:and|but|so) )?(when|where)(?: exactly)?\s*[?.!]*", re.I)
+_ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
+_ASKING_WORD = re.compile(
+    r"^(?:(?:and|so|but|ok|okay),? )?(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|may|must)\b",
+    re.I,
+)
+_DO_IT = re.compile(r"\bdo (?:it|that|this|so)\b", re.I)
+_ACTION = re.compile(  # what a question asks whether or how to do: "swap shifts" in "can I swap shifts?"
+    r"\b(?:do|does|can|could|will|would|should|must|may) (?:i|we|you|they|one) "
+    r"((?!have to\b|need to\b)[a-z][^?.!,;]{2,60}?)\s*[?.!]*$",
+    re.I,
+)
+_ELLIPSIS = re.compile(  # "and GPT?"
+    r"(?:and|or|(?:and )?(?:what|how) about|what of)\s+(?!(?:the|its|his|her|their|this|that|these|those|it|them|in|"
+    r"for|on|at|with|to|from|by|of|about|without|under|over|after|before|during|since|until|between|within|through|"
+    r"your|my|an?|if|when|why|how|what|who|where|which|whats|hows|"
+    r"wheres|whos|is|are|do|does|did|can|could|hers|his|mine|yours|ours|theirs)\b)([^?.!]{2,80}?)\s*[?.!]*",
+    re.I,
+)
+_AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: (?!one\b)[\w-]+)?)\s*[?.!]*", re.I)
+_CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
+_ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
+_PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of the name
+_ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not about another one
+    r"\b(?:prices?|costs?|fees?|fines?|address|hours|times?|phone|number|e-?mail|deadline|limits?|authors?|date|dates|size|"
+    r"age|weight|height|length|name|names|rules?|conditions?|terms|requirements?|reasons?|exceptions?|penalty|discounts?|"
+    r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
+    re.I,
+)
+_HOW_MUCH = re.compile(r"how much\b", re.I)
+_CHARGE = re.compile(
+    r"(?<!the )(?<!\ba )(?<!\bmy )\b(?:fees?|fines?|deposit|penalty)$", re.I
+)  # with a word that says which
+_ACTS = "open|close|start|begin|end|finish|stop|arrive|leave|depart"  # "and close?" asks about another act
+_OTHER_ACT = re.compile(rf"(?:and|or) ({_ACTS})\s*[?.!]*", re.I)
+_ACT = re.compile(rf"\b(?:do|does|did|will|can|must|should) .+ ({_ACTS})\s*[?.!]*$", re.I)
+_OWNER = re.compile(  # a name, not the word that a question begins with
+    r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?\b(?!(?:Wh\w+|How|It|That|There|Here|Is|Are|Was|Were|Do|Does|Did|Can)\b)"
+    r"[A-Z][\w-]*(?: [A-Z][\w-]*)*['’]s\b"
+)
+_OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
+# The subject that another can replace: everything "what is ..." asks about, or a name.
+_SUBJECT = re.compile(
+    r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?(?P<whole>[^?,]{2,60}?)\?$"
+    r"|(?<=[a-z] )(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)"
+)
+_PEOPLE = re.compile(  # can take the place of "I"
+    r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
+    r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
+    re.I,
+)
+_ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
+_BEFORE_VERB = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she) $", re.I)
+_FIRST_PART = re.compile(rf"\s(?:{PREPOSITION})\s", re.I)
+# What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
+_MEASURED = re.compile(
+    r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where) (?:is|are|was|were|does|do|did) "
+    rf"((?:(?!\b(?:{PREPOSITION}|there|i|you|we|he|she|they|one)\b)[a-z][\w’'-]*\s?){{1,4}}?)"
+    rf"(?: (?:costs?|open|close|start|begin|end|finish|take|last|run|leave|due|closed|{PREPOSITION})\b.*)?\s*[?.!]*",
+    re.I,
+)
+_CLAUSE = re.compile(
+    r"\b(?:it['’]?s|is|are|isn['’]?t|aren['’]?t|won['’]?t|doesn['’]?t|not|has|have|does|do|can)\b", re.I
+)
+
+
+def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """Returns the last question asked again about something else, or None if the message does not do that."""
+    text = message.strip()
+    for phrase_in, rewrite in _FORMS:
+        if phrase := phrase_in(text):
+            return rewrite(phrase, seen)
+    return _ask_of_the_action(text, seen) or _ask_about_another(text, seen)
+
+
+def question_so_far(seen: Sequence[Message]) -> str:
+    """Returns the user's last full question, changed by the short ones after it, such as "and on Fridays?" or "and the
+    gym?"."""
+    last = ""
+    for text in (each.content.strip() for each in seen if each.role == "user"):
+        last = (_changed(last, text) if last else "") or text
+    return last
+
+
+def _changed(last: str, message: str) -> str:
+    """Returns the question as a short message changes it, or "" if it does not."""
+    if phrase := adverbial(message):
+        return with_adverbial(last, phrase)
+    changed = _about_another(message, last)
+    return changed.query if changed else ""
+
+
+def compared_with(message: str) -> str:
+    """Returns the only side that a comparison names ("GPT" in "what's the difference to GPT?"), or ""."""
+    found = _ONE_SIDED.fullmatch(message.strip())
+    return found[1] if found else ""
+
+
+# --- forms of the whole message -----------------------------------------------------------------------------------
+
+
+def _compare_with_last_subject(other: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And the difference to GPT?" after "What is BERT?"."""
+    own = {stem(word) for word in words(other)}
+    subjects = map(subject, questions_newest_first(seen))
+    side = next((found for found in subjects if found and not {stem(word) for word in words(found)} <= own), "")
+    if not side:
+        return None
+    reason = f"it compares “{other}” with “{side}”, which was asked about last"
+    return Condensed(f"What is the difference between {side} and {other}?", terms([(side, 0.8)]), "rules", reason)
+
+
+def _time_or_place_word(message: str) -> str:
+    found = _WHEN.fullmatch(message)
+    return found[1] if found else ""
+
+
+def _ask_when_or_where(word: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "When?" after "Who wrote the Skerry Song?" asks when somebody wrote it, not when the song is."""
+    asked_before = (text.strip() for text in questions_newest_first(seen))
+    last = next((text for text in asked_before if not _WHEN.fullmatch(text)), "")
+    asked = _ASKING.match(last)
+    if not asked or not subject(last) or len(last) > MAX_QUESTION_CHARS:
+        return None
+    rest = last[asked.end(1) :].strip() if asked[1] else last[:1].lower() + last[1:]
+    reason = f"it asks “{word.lower()}” of the last question"
+    return Condensed(f"{word} {rest}", _content_terms(rest, 0.6), "rules", reason)
+
+
+def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "And on Sundays?" after "When is the mill open on Fridays?"."""
+    last = question_so_far(seen)
+    if not _is_one_question(last) or not subject(last):
+        return None
+    query = with_adverbial(last, phrase)
+    added = _content_terms(query, 0.5, without=phrase)
+    return Condensed(query, added, "rules", f"it asks the last question again, “{phrase}”")
+
+
+# How to read a phrase from the message, and how to write the question with it. The first form that matches decides,
+# even if no question can be written.
+_FORMS: tuple[tuple[Callable[[str], str], Callable[[str, Sequence[Message]], Condensed | None]], ...] = (
+    (compared_with, _compare_with_last_subject),
+    (_time_or_place_word, _ask_when_or_where),
+    (adverbial, _ask_with_adverbial),
+)
+
+
+def _ask_of_the_action(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "How late can I do it?" after "Can I swap shifts?"."""
+    asked = _ACTION.search(last_question(seen))
+    if not asked or not _DO_IT.search(message) or points_back(asked[1]):
+        return None
+    action = asked[1]
+    query = _DO_IT.sub(action, message, count=1)
+    return Condensed(query, _content_terms(action, 0.8, without=message), "rules", f"“do it” means “{action}”")
+
+
+def _is_one_question(text: str) -> bool:
+    """Whether a text is a single question, and short enough to be rewritten."""
+    return bool(_ASKING_WORD.search(text)) and len(text) <= MAX_QUESTION_CHARS and len(sentences(text)) <= 1
+
+
+def _content_terms(text: str, weight: float, without: str = "") -> tuple[Term, ...]:
+    excluded = {stem(word) for word in words(without)}
+    return tuple(Term(word, weight) for word in words(text) if is_content(word) and stem(word) not in excluded)
+
+
+# --- the same question about another thing ------------------------------------------------------------------------
+
+
+class _Changed(NamedTuple):
+    """The last question asked about another thing, and what that thing replaces in it."""
+
+    query: str
+    thing: str
+    replaced: str
+
+
+class _Ellipsis(NamedTuple):
+    """A message such as "and GPT?", the thing it names, and the question before it."""
+
+    message: str
+    thing: str
+    last: str
+
+    @property
+    def subject(self) -> re.Match[str] | None:
+        return _SUBJECT.search(self.last)
+
+    def replacing(self, start: int, end: int) -> _Changed:
+        """Returns the last question with the thing in place of this part of it."""
+        return _Changed(self.last[:start] + self.thing + self.last[end:], self.thing, self.last[start:end])
+
+
+def _ask_about_another(message: str, seen: Sequence[Message]) -> Condensed | None:
+    last = question_so_far(seen)
+    changed = _about_another(message, last)
+    if not changed:
+        return None
+    reason = f"it asks the last question again, about “{changed.thing}” instead of “{changed.replaced}”"
+    kept = _content_terms(last, 0.5, without=f"{changed.thing} {changed.replaced}")
+    return Condensed(changed.query, kept, "rules", reason)
+
+
+def _about_another(message: str, last: str) -> _Changed | None:
+    bare, with_article = _ELLIPSIS.fullmatch(message), _AND_THE.fullmatch(message)
+    found = bare or with_article
+    if not found or len(last) > MAX_QUESTION_CHARS:
+        return None
+    ellipsis = _Ellipsis(message, found[1], last)
+    if with_article and (changed := _replace_only_thing(ellipsis)):
+        return changed
+    if _ELLIPSIS.fullmatch(last) or _CONDITION.match(last):
+        return None
+    rules = _RULES if bare else (_replace_measured,)
+    return next((changed for rule in rules if (changed := rule(ellipsis))), None)
+
+
+def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And the fence?" after "How high can the shed be?"."""
+    last, things = ellipsis.last, list(_ONE_THING.finditer(ellipsis.last))
+    if len(things) != 1 or not _is_one_question(last):
+        return None
+    start, end = things[0].span()
+    thing = _PREDICATE.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
+    if not thing or points_back(last) or _is_attribute(ellipsis):
+        return None
+    query = last[:start] + ellipsis.thing + last[end + len(thing) :]
+    return _Changed(query, ellipsis.thing, thing)
+
+
+def _replace_act(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And close?" after "When does the museum open?"."""
+    act = _ACT.search(ellipsis.last) if _OTHER_ACT.fullmatch(ellipsis.message) else None
+    return ellipsis.replacing(*act.span(1)) if act else None
+
+
+def _replace_owner(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And Lee's?" after "What is Blum's address?"."""
+    owner = _OWNER.search(ellipsis.last) if _OWNERS.fullmatch(ellipsis.thing) else None
+    return ellipsis.replacing(*owner.span()) if owner else None
+
+
+def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And GPT?" after "How was it trained?"."""
+    pronoun, asked = find_pronoun(ellipsis.last), ellipsis.subject
+    if not pronoun or (asked and asked["name"]):
+        return None
+    return _Changed(with_phrases(ellipsis.last, [ellipsis.thing]), ellipsis.thing, pronoun.text)
+
+
+def _replace_object(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "What about cats?" after "Can I have a dog?"."""
+    last, asked = ellipsis.last, ellipsis.subject
+    if not asked or asked[asked.lastindex or 0] != "I" or not subject(last) or _PEOPLE.search(ellipsis.thing):
+        return None
+    things = phrases(_FIRST_PART.split(last)[0])
+    if not things:
+        return None
+    start = last.rindex(things[-1])
+    if _BEFORE_VERB.search(last[:start]):  # "what should I wear"
+        return None
+    article = _ARTICLE.search(last[:start])
+    return ellipsis.replacing(article.start() if article else start, start + len(things[-1]))
+
+
+def _extend_attribute(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "What about shoes?" after "What are the pool rules?"."""
+    last, thing, asked = ellipsis.last, ellipsis.thing, ellipsis.subject
+    if not asked or not asked["whole"] or not _ATTRIBUTE.search(asked["whole"]):
+        return None
+    if _ATTRIBUTE.search(thing) or thing[0].isupper():
+        return None
+    end = asked.end("whole")
+    return _Changed(f"{last[:end]} for {thing}{last[end:]}", thing, "everything")
+
+
+def _replace_measured(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And climbing?" after "How much is swimming?"."""
+    asked = _MEASURED.fullmatch(ellipsis.last)
+    own_clause = _CLAUSE.search(ellipsis.thing) or len(ellipsis.thing.split()) > 4
+    if not asked or own_clause or points_back(ellipsis.last) or _is_attribute(ellipsis):
+        return None
+    return ellipsis.replacing(*asked.span(1))
+
+
+def _replace_subject(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And GPT?" after "What is BERT?"."""
+    asked = ellipsis.subject
+    if not asked or not subject(ellipsis.last):
+        return None
+    group = asked.lastindex or 0
+    if asked[group] == "I" and not _PEOPLE.search(ellipsis.thing):
+        return None
+    return ellipsis.replacing(*asked.span(group))
+
+
+# For things without an article. The first rule that applies is used.
+_RULES: tuple[Callable[[_Ellipsis], _Changed | None], ...] = (
+    _replace_act,
+    _replace_owner,
+    _replace_pronoun,
+    _replace_object,
+    _extend_attribute,
+    _replace_measured,
+    _replace_subject,
+)
+
+
+def _is_attribute(ellipsis: _Ellipsis) -> bool:
+    """Whether "and the price?" asks about the same thing. "And the late fee?" after "how much is ..." does not."""
+    another_charge = _HOW_MUCH.match(ellipsis.last) and _CHARGE.search(ellipsis.thing)
+    return bool(_ATTRIBUTE.search(ellipsis.thing)) and not another_charge
