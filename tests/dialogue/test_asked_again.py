@@ -1,0 +1,180 @@
+"""The last question asked again about another thing, time or place."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import said
+
+from turnwise.dialogue.asked_again import compared_with, parallel, question_so_far
+from turnwise.types import Message
+
+
+def asked(*messages: str) -> list[Message]:
+    return [each for text in messages for each in (Message("user", text), Message("assistant", "Noted."))]
+
+
+@pytest.mark.parametrize(
+    ("messages", "query"),
+    [
+        (("how much is swimming?", "and climbing?"), "how much is climbing?"),
+        (("how much is swimming?", "and climbing?", "and squash?"), "how much is squash?"),
+        (("how much is swimming?", "and climbing?", "and the gym?"), "how much is the gym?"),
+        (("what time does the gym open", "and on sunday?", "and the pool?"), "what time does the pool open on sunday"),
+        (("how much is a lost key?", "and the late fee?"), "how much is the late fee?"),
+        (("when are lessons for adults?", "what about tennis"), "when are tennis for adults?"),
+    ],
+)
+def test_the_same_is_asked_of_one_thing_after_another(messages: tuple[str, ...], query: str) -> None:
+    condensed = parallel(messages[-1], asked(*messages[:-1]))
+    assert condensed is not None
+    assert condensed.query == query
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("how much is swimming?", "and the price?"),  # an attribute of the same thing
+        ("how much is the flat?", "and the deposit?"),
+        ("how much is it?", "and the gym?"),  # nothing is named that could be replaced
+        ("how do I cancel?", "and the gym?"),
+        ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
+    ],
+)
+def test_what_is_not_asked_of_a_thing_is_left_alone(last: str, message: str) -> None:
+    assert parallel(message, asked(last)) is None
+
+
+def test_a_new_question_ends_the_old_one() -> None:
+    seen = asked("how much is swimming?", "and climbing?", "who runs the club?")
+    assert question_so_far(seen) == "who runs the club?"
+
+
+@pytest.mark.parametrize(
+    ("message", "other"),
+    [
+        ("and whats the diff with gpt", "gpt"),
+        ("What's the difference to GPT?", "GPT"),
+        ("difference from logistic regression", "logistic regression"),
+        ("What is the difference with respect to cost?", ""),
+        ("What is the difference between BERT and GPT?", ""),
+        ("the difference with and without dropout", ""),
+        ("What is the difference to the mean?", ""),
+        ("git diff with colour", ""),
+    ],
+)
+def test_a_comparison_may_leave_one_side_out(message: str, other: str) -> None:
+    assert compared_with(message) == other
+    found = parallel(message, said("What is edifest?", "A festival.", "What is BERT?", "A model."))
+    assert (found.query if found else "") == (f"What is the difference between BERT and {other}?" if other else "")
+
+
+def test_a_replaced_name_is_not_looked_for_inside_other_words() -> None:
+    found = parallel("And GPT?", said("Is the AIM of AI good?", "Yes."))
+    assert found
+    assert found.query == "Is the GPT of AI good?"
+
+
+OPEN = said("When is the mill open on Friday in summer?", "From 10 to 18. [1]")
+
+
+@pytest.mark.parametrize(
+    ("seen", "message", "query"),
+    [
+        (OPEN, "and on Sundays?", "When is the mill open on Sundays in summer?"),
+        (OPEN, "in winter?", "When is the mill open on Friday in winter?"),
+        (OPEN, "what about during the fair?", "When is the mill open on Friday in summer during the fair?"),
+        (OPEN, "and in the courtyard?", "When is the mill open on Friday in summer in the courtyard?"),
+        (
+            [*OPEN, *said("and on Sundays?", "From 11. [1]")],
+            "in winter?",
+            "When is the mill open on Sundays in winter?",
+        ),
+        (said("what's new in 4.2?", "Locks."), "and in 4.1?", "what's new in 4.1?"),
+        (said("What do I pay for 60 loaves?", "Ten."), "and for 400?", "What do I pay for 400?"),
+        (
+            said("How much is the tour for an adult per day?", "Nine."),
+            "and for children?",
+            "How much is the tour for children per day?",
+        ),
+        (said("Who ground the flour in May 2025?", "Anna."), "and in june?", "Who ground the flour in june?"),
+        (
+            said("Do I have to knead the dough?", "Yes."),
+            "how about without yeast?",
+            "Do I have to knead the dough without yeast?",
+        ),
+    ],
+)
+def test_a_phrase_asks_the_last_question_so(seen: list[Message], message: str, query: str) -> None:
+    found = parallel(message, seen)
+    assert found is not None
+    assert (found.query, found.method) == (query, "rules")
+
+
+@pytest.mark.parametrize(
+    "message", ["for example?", "in which year?", "for it?", "before it closes?", "to go there?", "by whom?"]
+)
+def test_what_asks_for_more_than_a_phrase_is_not_read_so(message: str) -> None:
+    assert parallel(message, OPEN) is None
+
+
+def test_nothing_takes_the_place_of_i() -> None:
+    assert parallel("what about rye?", said("Do I have to knead it?", "Yes.")) is None
+    assert parallel("what about rye?", said("do I have to wait?", "Yes.")) is None
+
+
+def test_nothing_takes_the_place_of_a_verb_or_a_condition() -> None:
+    assert parallel("what about shoes?", said("What should I wear in the bakery?", "Hats.")) is None
+    assert parallel("what about shoes?", said("and if I'm late?", "You wait.")) is None
+
+
+def test_a_phrase_needs_a_question_that_names_something() -> None:
+    assert parallel("and in winter?", said("Why is it closed?", "It rests.")) is None
+    assert parallel("and in winter?", said("Tell me about mills.", "They grind.")) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("When does the mill open?", "and close?", "When does the mill close?"),
+        ("How high can my hedge be?", "and the shed", "How high can the shed be?"),
+        ("When is the mill open on Sundays?", "and the café?", "When is the café open on Sundays?"),
+        ("How much is a violin case?", "and a violin?", "How much is a violin?"),
+        ("when are Dr. Okafor's office hours?", "and Ana Brandt's?", "when are Ana Brandt's office hours?"),
+        ("What's Ben's phone number?", "and Anna's?", "What's Anna's phone number?"),
+        ("What is Lena's room number?", "what about Kofi's?", "What is Kofi's room number?"),
+    ],
+)
+def test_the_last_question_is_asked_of_another_act_owner_or_thing(last: str, message: str, query: str) -> None:
+    found = parallel(message, said(last, "At nine. [1]"))
+    assert found is not None
+    assert found.query == query
+
+
+def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
+    assert parallel("and the gym?", said("What are the rules of the club?", "Few. [1]")) is None
+    assert parallel("and start?", said("How many days is parental leave?", "Thirty. [1]")) is None
+    assert parallel("and the price?", said("When does the museum open?", "At ten. [1]")) is None
+    assert parallel("and the advanced one?", said("How much is the course?", "It is 40 euros. [1]")) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "query"),
+    [
+        ("What is BERT?", "And the difference to GPT?", "What is the difference between BERT and GPT?"),
+        ("Who wrote the Skerry Song?", "When?", "When wrote the Skerry Song?"),
+        ("When is the mill open on Fridays?", "And on Sundays?", "When is the mill open on Sundays?"),
+        ("How high can the shed be?", "And the fence?", "How high can the fence be?"),
+        ("When does the museum open?", "And close?", "When does the museum close?"),
+        ("What is Blum's address?", "And Lee's?", "What is Lee's address?"),
+        ("How was it trained?", "And GPT?", "How was GPT trained?"),
+        ("Can I have a dog?", "What about cats?", "Can I have cats?"),
+        ("What are the pool rules?", "What about shoes?", "What are the pool rules for shoes?"),
+        ("What is BERT?", "And GPT?", "What is GPT?"),
+        ("Can I swap shifts?", "How late can I do it?", "How late can I swap shifts?"),
+        ("How do I cancel a class?", "Can I do that online?", "Can I cancel a class online?"),
+    ],
+)
+def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str, message: str, query: str) -> None:
+    found = parallel(message, said(last, "So. [1]"))
+    assert found is not None
+    assert found.query == query
