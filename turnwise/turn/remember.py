@@ -7,14 +7,14 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from turnwise import facts as counting
 from turnwise.conversation import Conversation, TurnStatus
 from turnwise.dialogue.profile import OFF, Profile, changes, update_profile
-from turnwise.errors import ConversationBusy, ConversationError, TurnwiseError
+from turnwise.errors import ConversationBusy, ConversationError, MessageBlocked, TurnwiseError
 from turnwise.types import ConversationState, ConversationStore, Ending, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class Memory:
         self.conversation_id = request.conversation_id
         self.shown: tuple[Source, ...] = ()  # the evidence that a model was shown with the message
         self.note = ""  # the note it was shown
+        self.text = ""  # the answer so far, as the user was shown it
         self.number = sum(each.role == "user" for each in request.history) + 1
 
     async def accept(self, message: str) -> Past:
@@ -83,7 +84,7 @@ class Memory:
             self._open = True
             abandoned = self._abandoned
         if abandoned:  # the caller went away while the message was being stored
-            self._end("interrupted", "", _INTERRUPTED)
+            self._end("interrupted", _INTERRUPTED)
         past = Past.of(accepted)
         self._said = tuple(each.content for each in past.messages if each.role == "assistant")
         return past
@@ -137,12 +138,12 @@ class Memory:
             self._open = True  # it ends as failed
             raise
 
-    async def fail(self, error: TurnwiseError, text: str, blocked: bool, trace: Trace = ()) -> None:
+    async def fail(self, error: TurnwiseError, trace: Trace = ()) -> None:
         """Close a turn that ended in an error, with what its stages had decided by then."""
-        status: TurnStatus = "blocked" if blocked else "failed"
-        await asyncio.shield(asyncio.to_thread(self._end, status, text, error.to_dict(), trace))
+        status: TurnStatus = "blocked" if isinstance(error, MessageBlocked) else "failed"
+        await asyncio.shield(asyncio.to_thread(self._end, status, error.to_dict(), trace))
 
-    async def abandon(self, text: str) -> None:
+    async def abandon(self) -> None:
         """Close a turn that nobody is waiting for: the client left, or the process is shutting down. Does nothing if it
         has ended. Once this returns, its message is stored or never will be: a deleted conversation stays deleted."""
         with self._lock:
@@ -150,9 +151,9 @@ class Memory:
         if self._storing is not None:
             await asyncio.wait({self._storing})
         if self._open:
-            await asyncio.shield(asyncio.to_thread(self._end, "interrupted", text, _INTERRUPTED))
+            await asyncio.shield(asyncio.to_thread(self._end, "interrupted", _INTERRUPTED))
 
-    def _end(self, status: TurnStatus, text: str, error: dict[str, Any], trace: Trace = ()) -> None:
+    def _end(self, status: TurnStatus, error: dict[str, Any], trace: Trace = ()) -> None:
         with self._lock:
             if not self._open or self.conversation_id is None:
                 return
@@ -164,7 +165,7 @@ class Memory:
                 self.number,
                 Ending(
                     status,
-                    text or None,
+                    self.text or None,
                     record=record,
                     error=error,
                     shown=self.shown,
@@ -176,6 +177,15 @@ class Memory:
             log.info("%s", gone)
         except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
             log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)
+
+
+def how_remembered(memory: Memory, learned: Sequence[str] | None, crowded: bool) -> tuple[str, str]:
+    """Whether the turn is stored, and why, for the trace. `crowded`: nothing was suggested, because others wait."""
+    stored = bool(memory.conversation_id)
+    reason = "the conversation has an id" if stored else "the caller keeps the history"
+    reason += f"; learned about the user: {', '.join(learned)}" if learned else ""
+    reason += "; no suggestions, because others are waiting" if crowded else ""
+    return "stored" if stored else "not stored", reason
 
 
 def _facts(count: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any] | None:

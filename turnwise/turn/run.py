@@ -16,6 +16,7 @@ from threading import BoundedSemaphore
 from turnwise.config import Settings
 from turnwise.dialogue.profile import Profile
 from turnwise.errors import AnswerBlocked, MessageBlocked, ModelGarbled, TurnwiseError
+from turnwise.guard.documents import Sieve
 from turnwise.guard.limits import RateLimiter
 from turnwise.guard.markers import Markers
 from turnwise.guard.pipeline import GuardrailPipeline
@@ -26,7 +27,7 @@ from turnwise.turn.generate import Speech, only_quotes
 from turnwise.turn.plan import Meaning, unanswered_notice
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.receive import is_private, receive, usable_profile
-from turnwise.turn.remember import Memory
+from turnwise.turn.remember import Memory, how_remembered
 from turnwise.turn.retrieve import (
     SearchContext,
     carry_out,
@@ -49,9 +50,11 @@ from turnwise.types import (
     ConversationStore,
     Delta,
     Failed,
+    Hit,
     Index,
     Message,
     Planned,
+    QueryPlan,
     Reply,
     Reranker,
     StepDone,
@@ -102,165 +105,175 @@ def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, No
 
 
 async def _turn(request: TurnRequest, parts: Parts, label: Label) -> AsyncGenerator[TurnEvent, None]:
-    """The stages in order. Each says what it decided and why, and is reported as soon as it is done."""
-    settings = parts.settings
-    trace, memory, text = TraceLog(), Memory(store_for(request, parts.store), request), ""
+    """The stages, and how the turn ends if one of them fails or the caller leaves."""
+    trace, memory = TraceLog(), Memory(store_for(request, parts.store), request)
     try:
-        with trace.stage("guard in") as stage:
-            received, past = await receive(request, parts, memory, label)
-            stage.decide(received.verdict.action, received.reason, **received.details)
-        yield Accepted(memory.conversation_id, memory.number)
-        yield trace.last()
-        if received.verdict.blocked:
-            why = received.verdict.why
-            raise MessageBlocked(f"This message was not answered: {why}.", "Put your question another way.")
-
-        with trace.stage("understand") as stage:
-            typed, typed_history, now = received.message, received.history, time.time()
-            reach = with_attachments(request.reach, memory.conversation_id, past.ancestors)
-            library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts.tools)
-            senses = parts.senses.over(library)
-            profile = await asyncio.to_thread(usable_profile, memory, parts.guard)
-            message, slips, history = await asyncio.to_thread(
-                read_as_meant, typed, typed_history, library, settings, senses
-            )
-            understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
-            stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
-        yield trace.last()
-
-        with trace.stage("condense") as stage:
-            condensed = await parts.condenser.condense(message, history, understood, received.query)
-            query = search_query(message, history, understood, condensed, settings, request.where)
-            added = {term.text: term.weight for term in query.added}
-            queries = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
-            stage.decide(condensed.method, condensed.reason + corrections_in_words(slips), added=added, **queries)
-        yield trace.last()
-
-        with trace.stage("plan") as stage:
-            meaning, query_id = Meaning(understood, condensed, query), request.query_id or uuid.uuid4().hex
-            plan = await parts.planner.create_plan(query_id, message, history, tools, meaning)
-            tool_names = " + ".join(step.tool for step in plan.steps)
-            stage.decide(tool_names, plan.reason, query_id=query_id, steps=plan.outline()["steps"])
-        yield trace.last()
-        yield Planned(plan)
-
-        with trace.stage("retrieve") as stage:
-            follow_up, language = understood.intent == "follow_up", understood.language
-            context = SearchContext(library, settings.evidence, parts.reranker, history, follow_up, language)
-            async with aclosing(carry_out(plan, context, tools)) as results:
-                async for place, result in results:
-                    plan = plan.with_result(place, result)
-                    yield StepDone(place, with_actual_inputs(plan).steps[place], result)
-            plan = with_actual_inputs(plan)
-            hits = merged_hits(plan, settings.evidence)
-            found = search_details(plan, hits) | library.in_detail()
-            stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason, **found)
-        yield trace.last()
-
-        with trace.stage("compose") as stage:
-            budget, images = budget_for(parts.models[0], settings), received.images
-            inputs = (message, typed_history, plan, hits, library.locate, budget)
-            prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
-            if not only_quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
-                memory.shown, memory.note = prompt.shown, prompt.note
-            stage.decide(f"{len(prompt.evidence)} pieces of evidence", how_composed(prompt), **prompt.details)
-        yield trace.last()
-
-        with trace.stage("generate") as stage:
-            speech, markers = Speech(prompt, plan, parts.models), Markers(prompt.citable)
-            system, allowed = prompt.messages[0].content, readable_by_user(prompt)
-            guard = parts.guard.open_output(prompt.citable, system_prompt=system, allowed_text=allowed)
-            async with aclosing(speech.pieces()) as pieces:
-                async for piece in pieces:
-                    if released := guard.feed(piece if speech.quotes else markers.feed(piece)):
-                        text += released
-                        yield Delta(released)
-                    if guard.blocked:
-                        break
-            stage.decide(speech.speaker, speech.reason)
-            plan = plan.with_result(len(plan.steps) - 1, StepResult())  # the answer itself is the text of the reply
-        yield trace.last()
-
-        with trace.stage("guard out") as stage:
-            if released := guard.feed(markers.close()) + guard.close():
-                text += released
-                yield Delta(released)
-            removed = ", ".join(dict.fromkeys(guard.removed))
-            rails = {each.rail: dataclasses.asdict(each) for each in parts.guard.found_in(guard)}
-            stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed", rails=rails)
-            if guard.blocked:
-                text = ""
-                hint = "Put your question another way, or ask the people who run this service."
-                raise AnswerBlocked(f"The answer was stopped: {guard.why}.", hint)
-            if not text.strip():
-                raise ModelGarbled("No part of the answer could be shown.", "Ask again, or try another model.")
-        yield trace.last()
-
-        with trace.stage("verify") as stage:
-            sources, embedder = cited_sources(text, prompt), parts.senses.embedder
-            claims = await asyncio.to_thread(try_verify, text, sources, prompt.found, embedder, speech.quotes)
-            supported = sum(claim.supported for claim in claims)
-            decision = f"{supported} of {len(claims)} sentences borne out" if claims else "nothing to check"
-            stage.decide(decision, grounds(claims, prompt.found))
-        yield trace.last()
-
-        with trace.stage("remember") as stage:
-            tried: dict[str, str] = {}
-            wanted = settings.suggestions if understood.intent not in NO_SUGGESTIONS_AFTER else 0
-            crowded = wanted > 0 and request.crowded()
-            if parts.answers and wanted and not crowded:
-                evidence, language = prompt.evidence, understood.language
-                turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, prompt.known, language)
-                tried = await asyncio.to_thread(suggest, turn, library, parts.answers, wanted, request.where)
-            learned = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else None
-            reason = "the conversation has an id" if memory.conversation_id else "the caller keeps the history"
-            reason += f"; learned about the user: {', '.join(learned)}" if learned else ""
-            reason += "; no suggestions, because others are waiting" if crowded else ""
-            profile_details = {} if learned is None else {"learned": learned}
-            decision = "stored" if memory.conversation_id else "not stored"
-            stage.decide(decision, reason, suggestions=tried, **profile_details)
-
-        left_out = library.left_out and (library.on_top or not hits)
-        filtered_out = not hits and plan.searched and request.where and not left_out
-        notices = (
-            received.notice,
-            speech.notice,
-            QUESTION_CUT_NOTICE if prompt.details["question_cut"] and not speech.quotes else "",
-            IMAGES_UNUSED_NOTICE if images and not prompt.images else "",
-            FILTERED_NOTICE if filtered_out else "",
-            LEFT_OUT_NOTICE if left_out else "",
-            unanswered_notice(meaning, plan),
-            failure_notice(plan),
-        )
-        reply = Reply(
-            conversation_id=memory.conversation_id,
-            turn=memory.number,
-            text=text,
-            sources=sources,
-            condensed_query=condensed.query,
-            follow_up=understood.follow_up,
-            state=understood.state,
-            trace=trace.all(),
-            plan=plan,
-            claims=claims,
-            suggestions=tuple(question for question, result in tried.items() if result == ANSWERED),
-            notice=" ".join(filter(None, notices)),
-        )
-        detached = await _detached(senses) if settings.follow_up and not request.crowded() else None
-        await memory.complete(reply)
-        if detached is not None:
-            _read_ahead((*history, Message("user", message), Message("assistant", text)), detached, profile)
-        yield Answered(reply)
+        async with aclosing(_stages(request, parts, label, trace, memory)) as events:
+            async for event in events:
+                yield event
     except TurnwiseError as error:
-        await memory.fail(error, text, isinstance(error, MessageBlocked), trace.all())
+        await memory.fail(error, trace.all())
         yield Failed(error.to_dict(), error.status, trace.all()).caused_by(error)
     except Exception as error:
         log.exception("turn %s of %s broke", memory.number, memory.conversation_id)
         broken = TurnwiseError("Something went wrong inside Turnwise.", "Ask again; the log has the details.")
-        await memory.fail(broken, text, False, trace.all())
+        await memory.fail(broken, trace.all())
         yield Failed(broken.to_dict(), broken.status, trace.all()).caused_by(error)
     finally:
-        await memory.abandon(text)
+        await memory.abandon()
+
+
+async def _stages(
+    request: TurnRequest, parts: Parts, label: Label, trace: TraceLog, memory: Memory
+) -> AsyncGenerator[TurnEvent, None]:
+    """The stages in order. Each says what it decided and why, and is reported as soon as it is done."""
+    settings = parts.settings
+    with trace.stage("guard in") as stage:
+        received, past = await receive(request, parts, memory, label)
+        stage.decide(received.verdict.action, received.reason, **received.details)
+    yield Accepted(memory.conversation_id, memory.number)
+    yield trace.last()
+    if received.verdict.blocked:
+        why = received.verdict.why
+        raise MessageBlocked(f"This message was not answered: {why}.", "Put your question another way.")
+
+    with trace.stage("understand") as stage:
+        typed, typed_history, now = received.message, received.history, time.time()
+        reach = with_attachments(request.reach, memory.conversation_id, past.ancestors)
+        library, tools = parts.guard.open_library(parts.index, reach), tools_for(request, parts.tools)
+        senses = parts.senses.over(library)
+        profile = await asyncio.to_thread(usable_profile, memory, parts.guard)
+        message, slips, history = await asyncio.to_thread(
+            read_as_meant, typed, typed_history, library, settings, senses
+        )
+        understood = await asyncio.to_thread(understand, message, history, settings, senses, now, profile)
+        stage.decide(understood.intent, understood.reason, **details(understood, settings, profile))
+    yield trace.last()
+
+    with trace.stage("condense") as stage:
+        condensed = await parts.condenser.condense(message, history, understood, received.query)
+        query = search_query(message, history, understood, condensed, settings, request.where)
+        added = {term.text: term.weight for term in query.added}
+        queries = {"query": condensed.query, "candidates": condensed.candidates, "refused": condensed.refused}
+        stage.decide(condensed.method, condensed.reason + corrections_in_words(slips), added=added, **queries)
+    yield trace.last()
+
+    with trace.stage("plan") as stage:
+        meaning, query_id = Meaning(understood, condensed, query), request.query_id or uuid.uuid4().hex
+        plan = await parts.planner.create_plan(query_id, message, history, tools, meaning)
+        tool_names = " + ".join(step.tool for step in plan.steps)
+        stage.decide(tool_names, plan.reason, query_id=query_id, steps=plan.outline()["steps"])
+    yield trace.last()
+    yield Planned(plan)
+
+    with trace.stage("retrieve") as stage:
+        follow_up, language = understood.intent == "follow_up", understood.language
+        context = SearchContext(library, settings.evidence, parts.reranker, history, follow_up, language)
+        async with aclosing(carry_out(plan, context, tools)) as results:
+            async for place, result in results:
+                plan = plan.with_result(place, result)
+                yield StepDone(place, with_actual_inputs(plan).steps[place], result)
+        plan = with_actual_inputs(plan)
+        hits = merged_hits(plan, settings.evidence)
+        found = search_details(plan, hits) | library.in_detail()
+        stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason, **found)
+    yield trace.last()
+
+    with trace.stage("compose") as stage:
+        budget, images = budget_for(parts.models[0], settings), received.images
+        inputs = (message, typed_history, plan, hits, library.locate, budget)
+        prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
+        if not only_quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
+            memory.shown, memory.note = prompt.shown, prompt.note
+        stage.decide(f"{len(prompt.evidence)} pieces of evidence", how_composed(prompt), **prompt.details)
+    yield trace.last()
+
+    with trace.stage("generate") as stage:
+        speech, markers = Speech(prompt, plan, parts.models), Markers(prompt.citable)
+        system, allowed = prompt.messages[0].content, readable_by_user(prompt)
+        guard = parts.guard.open_output(prompt.citable, system_prompt=system, allowed_text=allowed)
+        async with aclosing(speech.pieces()) as pieces:
+            async for piece in pieces:
+                if released := guard.feed(piece if speech.quotes else markers.feed(piece)):
+                    memory.text += released
+                    yield Delta(released)
+                if guard.blocked:
+                    break
+        stage.decide(speech.speaker, speech.reason)
+        plan = plan.with_result(len(plan.steps) - 1, StepResult())  # the answer itself is the text of the reply
+    yield trace.last()
+
+    with trace.stage("guard out") as stage:
+        if released := guard.feed(markers.close()) + guard.close():
+            memory.text += released
+            yield Delta(released)
+        removed = ", ".join(dict.fromkeys(guard.removed))
+        rails = {each.rail: dataclasses.asdict(each) for each in parts.guard.found_in(guard)}
+        stage.decide(f"removed {removed}" if removed else "allow", "checked as it streamed", rails=rails)
+        if guard.blocked:
+            memory.text = ""
+            hint = "Put your question another way, or ask the people who run this service."
+            raise AnswerBlocked(f"The answer was stopped: {guard.why}.", hint)
+        if not (text := memory.text).strip():
+            raise ModelGarbled("No part of the answer could be shown.", "Ask again, or try another model.")
+    yield trace.last()
+
+    with trace.stage("verify") as stage:
+        sources, embedder = cited_sources(text, prompt), parts.senses.embedder
+        claims = await asyncio.to_thread(try_verify, text, sources, prompt.found, embedder, speech.quotes)
+        supported = sum(claim.supported for claim in claims)
+        decision = f"{supported} of {len(claims)} sentences borne out" if claims else "nothing to check"
+        stage.decide(decision, grounds(claims, prompt.found))
+    yield trace.last()
+
+    with trace.stage("remember") as stage:
+        tried: dict[str, str] = {}
+        wanted = settings.suggestions if understood.intent not in NO_SUGGESTIONS_AFTER else 0
+        crowded = wanted > 0 and request.crowded()
+        if parts.answers and wanted and not crowded:
+            evidence, language = prompt.evidence, understood.language
+            turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, prompt.known, language)
+            tried = await asyncio.to_thread(suggest, turn, library, parts.answers, wanted, request.where)
+        learned = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else None
+        decision, reason = how_remembered(memory, learned, crowded)
+        learned_details = {} if learned is None else {"learned": learned}
+        stage.decide(decision, reason, suggestions=tried, **learned_details)
+
+    notices = (
+        received.notice,
+        speech.notice,
+        QUESTION_CUT_NOTICE if prompt.details["question_cut"] and not speech.quotes else "",
+        IMAGES_UNUSED_NOTICE if images and not prompt.images else "",
+        _search_notice(request, plan, hits, library),
+        unanswered_notice(meaning, plan),
+        failure_notice(plan),
+    )
+    reply = Reply(
+        conversation_id=memory.conversation_id,
+        turn=memory.number,
+        text=text,
+        sources=sources,
+        condensed_query=condensed.query,
+        follow_up=understood.follow_up,
+        state=understood.state,
+        trace=trace.all(),
+        plan=plan,
+        claims=claims,
+        suggestions=tuple(question for question, result in tried.items() if result == ANSWERED),
+        notice=" ".join(filter(None, notices)),
+    )
+    detached = await _detached(senses) if settings.follow_up and not request.crowded() else None
+    await memory.complete(reply)
+    if detached is not None:
+        _read_ahead((*history, Message("user", message), Message("assistant", text)), detached, profile)
+    yield Answered(reply)
+
+
+def _search_notice(request: TurnRequest, plan: QueryPlan, hits: Sequence[Hit], library: Sieve) -> str:
+    """What the user should know about passages that were not used."""
+    if library.left_out and (library.on_top or not hits):
+        return LEFT_OUT_NOTICE
+    return FILTERED_NOTICE if not hits and plan.searched and request.where else ""
 
 
 async def _detached(senses: Senses) -> Senses | None:
