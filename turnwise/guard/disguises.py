@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 
@@ -20,6 +20,8 @@ from turnwise.guard.vocabulary import (
     reveals_words,
     segment,
 )
+
+_Repair = Callable[[re.Match[str]], str | Spread | None]
 
 MAX_VARIANTS = 16  # readings tried for one word in leetspeak
 MIN_RUN_TOGETHER_LETTERS = 14  # a shorter word is not several words without spaces
@@ -199,46 +201,20 @@ def _repair_broken(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     """Repair words with symbols inside them, words with symbols instead of spaces, and words without spaces."""
     count = 0
 
-    def join_broken(found: re.Match[str]) -> Spread | None:
-        nonlocal count
-        word = _NO_LETTER.sub("", found[0])
-        if not 5 <= len(word) <= MAX_WORD_CHARS or word.lower() not in WORDS:
-            return None
-        parts = [part.lower() for part in _NO_LETTER.split(found[0])]
-        if len(parts[0]) == 1 or all(part in WORDS for part in parts):  # such as e-mail, or with-in
-            return None
-        count += 1
-        letters = (at for at, each in enumerate(found[0]) if each.isascii() and each.isalpha())
-        return Spread(word, [found.start() + at for at in letters])
+    def counted(repair: _Repair) -> _Repair:
+        def replace(found: re.Match[str]) -> str | Spread | None:
+            nonlocal count
+            after = repair(found)
+            count += after is not None
+            return after
 
-    def split_separated(found: re.Match[str]) -> str | None:
-        nonlocal count
-        parts = [part.lower() for part in _SEPARATOR.split(found[0])]
-        known = sum(part in WORDS for part in parts)
-        if known < 3 or 3 * known < 2 * len(parts):
-            return None
-        count += 1
-        return _SEPARATOR.sub(lambda gap: " " * len(gap[0]), found[0])
+        return replace
 
-    def split_run_together(found: re.Match[str]) -> Spread | None:
-        nonlocal count
-        word = found[0]
-        starts = None if word.lower() in WORDS else segment(word, 0.95)
-        if starts is None or len(starts) < 3 or len(word) < 3.5 * len(starts):
-            return None
-        count += 1
-        text, places = [], []
-        for at, letter in enumerate(word):
-            if at and at in starts:
-                text.append(" ")
-                places.append(found.start() + at)
-            text.append(letter)
-            places.append(found.start() + at)
-        return Spread("".join(text), places)
-
-    def repair(token: str) -> Tape:
-        tape = Tape(token).sub(_BROKEN, join_broken).sub(_SEPARATED, split_separated)
-        return tape.sub(_RUN_TOGETHER, split_run_together)
+    def repaired(token: str) -> Tape:
+        tape = Tape(token)
+        for pattern, repair in _REPAIRS:
+            tape = tape.sub(pattern, counted(repair))
+        return tape
 
     odd = [each for each in tokens.odd if _SIGN_INSIDE.search(each)]
     long = (
@@ -247,8 +223,50 @@ def _repair_broken(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
         if len(each) >= MIN_RUN_TOGETHER_LETTERS and len(each) <= MAX_TOKEN_CHARS and each.lower() not in WORDS
     )
     together = [each for each in long if _RUN_TOGETHER.search(each)]
-    new = {each: after for each in {*odd, *together} if (after := repair(each)).text != each}
+    new = {each: after for each in {*odd, *together} if (after := repaired(each)).text != each}
     return _replace_tokens(tape, new), count
+
+
+def _join_broken(found: re.Match[str]) -> Spread | None:
+    word = _NO_LETTER.sub("", found[0])
+    if not 5 <= len(word) <= MAX_WORD_CHARS or word.lower() not in WORDS:
+        return None
+    parts = [part.lower() for part in _NO_LETTER.split(found[0])]
+    if len(parts[0]) == 1 or all(part in WORDS for part in parts):  # such as e-mail, or with-in
+        return None
+    letters = (at for at, each in enumerate(found[0]) if each.isascii() and each.isalpha())
+    return Spread(word, [found.start() + at for at in letters])
+
+
+def _split_separated(found: re.Match[str]) -> str | None:
+    parts = [part.lower() for part in _SEPARATOR.split(found[0])]
+    known = sum(part in WORDS for part in parts)
+    if known < 3 or 3 * known < 2 * len(parts):
+        return None
+    return _SEPARATOR.sub(lambda gap: " " * len(gap[0]), found[0])
+
+
+def _split_run_together(found: re.Match[str]) -> Spread | None:
+    word = found[0]
+    starts = None if word.lower() in WORDS else segment(word, 0.95)
+    if starts is None or len(starts) < 3 or len(word) < 3.5 * len(starts):
+        return None
+    text, places = [], []
+    for at, letter in enumerate(word):
+        if at and at in starts:
+            text.append(" ")
+            places.append(found.start() + at)
+        text.append(letter)
+        places.append(found.start() + at)
+    return Spread("".join(text), places)
+
+
+# What is looked for, and what replaces it (None: it stays). Each repair reads what the one before it left.
+_REPAIRS: tuple[tuple[re.Pattern[str], _Repair], ...] = (
+    (_BROKEN, _join_broken),
+    (_SEPARATED, _split_separated),
+    (_RUN_TOGETHER, _split_run_together),
+)
 
 
 def _replace_tokens(tape: Tape, new: Mapping[str, Tape]) -> Tape:

@@ -148,37 +148,41 @@ def load_conversation(database: Database, conversation: Mapping[str, Any], turns
             ),
         )
         kept = list(turns)
-        tx.cursor().executemany(
-            "INSERT INTO turns"
-            " (conversation, number, prompt, response, status, created_at, answered_at, owner, sources, error, record,"
-            " shown) VALUES (%s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            [
-                (
-                    key,
-                    turn["number"],
-                    None if turn["prompt"] is None else storable(turn["prompt"]),
-                    None if turn["response"] is None else storable(turn["response"]),
-                    "interrupted" if turn["status"] == "pending" else turn["status"],
-                    turn["created_at"],
-                    turn["answered_at"],
-                    turn["sources"],
-                    INTERRUPTED if turn["status"] == "pending" else turn["error"],
-                    turn["record"],
-                    turn["shown"],
-                )
-                for turn in kept
-            ],
-        )
-        tx.cursor().executemany(
-            "INSERT INTO turn_facts (conversation, number, copied, feedback, metadata, facts)"
-            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (conversation, number) DO UPDATE"
-            " SET feedback = excluded.feedback, facts = excluded.facts",
-            [
-                (key, turn["number"], *(turn[name] for name in ("copied", "feedback", "metadata", "facts")))
-                for turn in kept
-                if turn["copied"] is not None
-            ],
-        )
+        _load_turns(tx, key, kept)
+        _load_facts(tx, key, [turn for turn in kept if turn["copied"] is not None])
+
+
+def _load_turns(tx: Connection, key: bytes, turns: Iterable[Mapping[str, Any]]) -> None:
+    tx.cursor().executemany(
+        "INSERT INTO turns"
+        " (conversation, number, prompt, response, status, created_at, answered_at, owner, sources, error, record,"
+        " shown) VALUES (%s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        [
+            (
+                key,
+                turn["number"],
+                None if turn["prompt"] is None else storable(turn["prompt"]),
+                None if turn["response"] is None else storable(turn["response"]),
+                "interrupted" if turn["status"] == "pending" else turn["status"],
+                turn["created_at"],
+                turn["answered_at"],
+                turn["sources"],
+                INTERRUPTED if turn["status"] == "pending" else turn["error"],
+                turn["record"],
+                turn["shown"],
+            )
+            for turn in turns
+        ],
+    )
+
+
+def _load_facts(tx: Connection, key: bytes, turns: Iterable[Mapping[str, Any]]) -> None:
+    tx.cursor().executemany(
+        "INSERT INTO turn_facts (conversation, number, copied, feedback, metadata, facts)"
+        " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (conversation, number) DO UPDATE"
+        " SET feedback = excluded.feedback, facts = excluded.facts",
+        [(key, turn["number"], turn["copied"], turn["feedback"], turn["metadata"], turn["facts"]) for turn in turns],
+    )
 
 
 def load_keys(database: Database, kept: Iterable[Mapping[str, Any]]) -> None:

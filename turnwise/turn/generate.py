@@ -63,11 +63,9 @@ class Speech:
             except Exception as error:
                 if spoke or model is self._models[-1]:
                     raise
-                known = isinstance(error, ModelError)  # a model of the user's own may raise anything
-                log.warning("%s did not answer: %s", model.name, error, exc_info=not known)
-                if not isinstance(error, ModelError):
-                    error = ModelUnavailable(f"{model.name} broke ({type(error).__name__}).", "See the log.")
-                self._failures.append(error)
+                failure = _as_model_error(error, model.name)
+                log.warning("%s did not answer: %s", model.name, error, exc_info=failure is not error)
+                self._failures.append(failure)
 
     def _stream_from(self, model: ChatModel) -> AsyncIterator[str]:
         """What a model says, checked if another one could answer instead."""
@@ -122,6 +120,13 @@ async def _without_preamble(pieces: AsyncIterator[str], name: str) -> AsyncItera
         yield rest
     elif opening.dropped and not spoke:
         raise ModelGarbled(f"{name} only said that it was ready.", "Ask again, or try another model.")
+
+
+def _as_model_error(error: Exception, name: str) -> ModelError:
+    """Why a model did not answer. A model of the user's own may raise anything."""
+    if isinstance(error, ModelError):
+        return error
+    return ModelUnavailable(f"{name} broke ({type(error).__name__}).", "See the log.")
 
 
 @asynccontextmanager
