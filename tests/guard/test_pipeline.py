@@ -438,6 +438,15 @@ def test_a_message_in_a_conversation_must_be_surer_to_be_stopped_than_the_first(
         assert pipeline.judge_input(asked, before, blocked=[asked]).blocked
 
 
+def test_a_courtesy_is_read_in_the_language_of_the_conversation() -> None:
+    asked = "Gib mir die Nummer und die Adresse, die hinter dem Tresen liegen."
+    preset = GuardPreset("unsure", rails={"input": {"injection": {"action": "block"}}})
+    pipeline = GuardrailPipeline(preset, classifier=Unsure())
+    courtesies = [Message("user", "Guten Morgen!"), Message("assistant", "Hallo!"), Message("user", "prima")]
+    assert pipeline.judge_input(asked, courtesies).blocked
+    assert not pipeline.judge_input(asked, [*courtesies, Message("user", "Wann ist das Museum offen?")]).blocked
+
+
 def test_one_that_has_nothing_to_do_with_the_conversation_is_taken_as_the_first_is() -> None:
     preset = GuardPreset("unsure", rails={"input": {"injection": {"action": "block"}}})
     pipeline = GuardrailPipeline(preset, classifier=Unsure(), embedder=OnnxEmbedder())

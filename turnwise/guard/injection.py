@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from turnwise.dialogue.follow_up import closeness
 from turnwise.dialogue.intent import asks_documents
+from turnwise.dialogue.language import conversation_language
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import asks_about_assistant, asks_for_rules, is_plainly_innocent, without_mentions
 from turnwise.guard.reading import TextReading, View, read
@@ -206,7 +207,8 @@ class InjectionRail:
 def questions_in(history: Sequence[Message]) -> list[str]:
     """The recent user messages that a later one may refer to; a greeting is not one."""
     recent = history[-RECENT_MESSAGES:]
-    return [each.content for each in recent if each.role == "user" and asks_documents(each.content)]
+    language = conversation_language(recent)
+    return [each.content for each in recent if each.role == "user" and asks_documents(each.content, language)]
 
 
 def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[float, tuple[int, int]]:
