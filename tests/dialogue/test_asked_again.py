@@ -24,7 +24,7 @@ def asked(*messages: str) -> list[Message]:
         (("when are lessons for adults?", "what about tennis"), "when are tennis for adults?"),
     ],
 )
-def test_the_same_is_asked_of_one_thing_after_another(messages: tuple[str, ...], query: str) -> None:
+def test_the_question_is_asked_again_about_one_thing_after_another(messages: tuple[str, ...], query: str) -> None:
     condensed = parallel(messages[-1], asked(*messages[:-1]))
     assert condensed is not None
     assert condensed.query == query
@@ -40,7 +40,7 @@ def test_the_same_is_asked_of_one_thing_after_another(messages: tuple[str, ...],
         ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
     ],
 )
-def test_what_is_not_asked_of_a_thing_is_left_alone(last: str, message: str) -> None:
+def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: str) -> None:
     assert parallel(message, asked(last)) is None
 
 
@@ -104,7 +104,7 @@ OPEN = said("When is the mill open on Friday in summer?", "From 10 to 18. [1]")
         ),
     ],
 )
-def test_a_phrase_asks_the_last_question_so(seen: list[Message], message: str, query: str) -> None:
+def test_a_phrase_asks_the_last_question_again_with_it(seen: list[Message], message: str, query: str) -> None:
     found = parallel(message, seen)
     assert found is not None
     assert (found.query, found.method) == (query, "rules")
@@ -113,7 +113,7 @@ def test_a_phrase_asks_the_last_question_so(seen: list[Message], message: str, q
 @pytest.mark.parametrize(
     "message", ["for example?", "in which year?", "for it?", "before it closes?", "to go there?", "by whom?"]
 )
-def test_what_asks_for_more_than_a_phrase_is_not_read_so(message: str) -> None:
+def test_a_message_that_is_more_than_a_phrase_does_not_ask_the_last_question_again(message: str) -> None:
     assert parallel(message, OPEN) is None
 
 
@@ -144,13 +144,13 @@ def test_a_phrase_needs_a_question_that_names_something() -> None:
         ("What is Lena's room number?", "what about Kofi's?", "What is Kofi's room number?"),
     ],
 )
-def test_the_last_question_is_asked_of_another_act_owner_or_thing(last: str, message: str, query: str) -> None:
+def test_the_last_question_is_asked_about_another_act_owner_or_thing(last: str, message: str, query: str) -> None:
     found = parallel(message, said(last, "At nine. [1]"))
     assert found is not None
     assert found.query == query
 
 
-def test_a_question_that_names_several_things_is_not_asked_of_another() -> None:
+def test_a_question_is_not_asked_again_if_it_is_unclear_what_to_replace() -> None:
     assert parallel("and the gym?", said("What are the rules of the club?", "Few. [1]")) is None
     assert parallel("and start?", said("How many days is parental leave?", "Thirty. [1]")) is None
     assert parallel("and the price?", said("When does the museum open?", "At ten. [1]")) is None

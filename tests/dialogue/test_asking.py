@@ -46,7 +46,7 @@ def test_a_heading_becomes_a_question_where_its_form_is_known(heading: str, text
     assert question_about(heading, text) == question
 
 
-def test_of_any_other_heading_one_may_ask_what_to_know() -> None:
+def test_any_other_heading_becomes_what_should_i_know() -> None:
     for code in CODES:
         assert "ickets" in question_on("Tickets", "", code)
     assert question_on("Tickets", "Here are tickets.") == "What should I know about tickets?"

@@ -24,7 +24,7 @@ TALK = said(
     ("about", "places"),
     [("model training", [0, 1]), ("the models", [0, 1, 3]), ("moderation", []), ("us", []), ("it", [])],
 )
-def test_it_is_where_all_the_words_were_said_in_whatever_form(about: str, places: list[int]) -> None:
+def test_mentions_have_all_the_words_in_any_form(about: str, places: list[int]) -> None:
     assert mentions(about, TALK) == places
 
 
@@ -32,7 +32,7 @@ WORDS = st.sampled_from("model models modern train training trains us US don’t
 
 
 @given(st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=6), st.lists(WORDS, min_size=1, max_size=2))
-def test_words_are_found_as_if_every_message_was_taken_apart(contents: list[str], about: list[str]) -> None:
+def test_mentions_are_the_same_as_in_a_full_scan(contents: list[str], about: list[str]) -> None:
     wanted, whole = content_stems(" ".join(about)), " ".join(about).lower()
     expected = [
         place
@@ -42,7 +42,7 @@ def test_words_are_found_as_if_every_message_was_taken_apart(contents: list[str]
     assert mentions(" ".join(about), said(*contents)) == expected
 
 
-def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_words_of_a_long_conversation_are_stemmed(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
     monkeypatch.setattr(earlier, "stem", lambda word: looked.append(word) or stem(word))
     talk = long_talk(500, answer_7="Herons live here. [1]", answer_9="A heronry. [1]", turn_11="Herring?")
@@ -51,7 +51,7 @@ def test_of_a_long_conversation_few_words_are_looked_at(monkeypatch: pytest.Monk
     assert set(looked) == {"herons", "heronry"}
 
 
-def test_no_more_is_read_than_is_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_messages_that_are_quoted_are_split_into_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     apart = earlier.sentences
     monkeypatch.setattr(earlier, "sentences", lambda text: read.append(text) or apart(text))

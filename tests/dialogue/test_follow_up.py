@@ -142,7 +142,7 @@ def test_a_message_under_five_characters_is_not_compared(message: str) -> None:
     assert compared([0.9], message) is None
 
 
-def test_no_vector_is_made_where_nothing_is_asked() -> None:
+def test_nothing_is_embedded_if_nothing_was_asked() -> None:
     class Unused:
         name, dimension = "unused", 2
 
@@ -247,7 +247,7 @@ def test_an_old_topic_lets_go_of_a_vague_message_little_by_little() -> None:
 
 
 @pytest.mark.parametrize("message", ["and what about the second one?", "what does it cost?", "tell me more", "why?"])
-def test_what_points_back_still_means_the_conversation_after_lunch(message: str) -> None:
+def test_a_message_that_refers_back_is_a_follow_up_after_a_long_break(message: str) -> None:
     assert after(message, 7200) == after(message, 0)
     assert after(message, 7200).is_follow_up
 
@@ -259,7 +259,7 @@ def test_how_long_memory_lasts_is_a_setting() -> None:
 
 
 @pytest.mark.parametrize("at", [None, NOON + 1e9, float("inf")])
-def test_a_time_that_is_unknown_or_to_come_is_no_silence(at: float | None) -> None:
+def test_an_unknown_or_future_time_counts_as_no_silence(at: float | None) -> None:
     history = said("What is edifest?", "A festival with activities.", at=at)
     assert understand("which workshops", history, now=NOON).follow_up.is_follow_up
 

@@ -170,7 +170,7 @@ TRIPS = said("What is Edifest?", "Edifest is a festival with field trips. [1]", 
 
 
 @pytest.mark.parametrize(("message", "intent", "operation"), SAID)
-def test_what_is_no_plain_question_is_seen(message: str, intent: str, operation: str) -> None:
+def test_the_intent_of_each_phrase_is_recognised(message: str, intent: str, operation: str) -> None:
     understood = understand(message, TRIPS)
     expected = intent, operation
     if intent == "data" and understood.follow_up.is_follow_up:  # a follow-up is completed first
@@ -180,7 +180,7 @@ def test_what_is_no_plain_question_is_seen(message: str, intent: str, operation:
 
 
 @pytest.mark.parametrize(("message", "intent", "operation"), SAID)
-def test_neither_case_nor_signs_nor_spaces_matter(message: str, intent: str, operation: str) -> None:
+def test_case_punctuation_and_spaces_do_not_matter(message: str, intent: str, operation: str) -> None:
     shouted = "  " + message.replace(" ", "  ").replace("'", "’").upper().replace("TLDR", "tldr") + " !!"
     if intent != "arithmetic":
         assert read_intent(shouted, "en")[:2] == (intent, operation)
@@ -294,7 +294,7 @@ def test_where_it_is_not_clear_what_to_replace_the_message_stays(last: str, mess
         ("Who can use photos?", "Who can use Edicenter?"),
     ],
 )
-def test_a_correction_of_what_the_last_question_leant_on_completes_it(last: str, question: str) -> None:
+def test_correcting_what_the_last_question_referred_to_completes_it(last: str, question: str) -> None:
     assert condensed_to("no, I meant Edicenter", "What is edifest?", "A festival.", last, "All.") == question
 
 
@@ -327,7 +327,7 @@ def test_going_back_searches_with_the_words_of_that_turn() -> None:
         ("Previously you mentioned thing 3, how does a heron use it?", "how does a heron use thing 3?"),
     ],
 )
-def test_who_says_that_it_was_said_is_taken_at_their_word(message: str, question: str) -> None:
+def test_earlier_you_mentioned_is_believed_even_if_it_is_not_found(message: str, question: str) -> None:
     """It may lie before all that is looked at."""
     assert understand(message, TRIPS).intent == "refer_back"
     assert condensed_to(message, *(each.content for each in TRIPS)) == question
@@ -347,7 +347,7 @@ def test_who_says_that_it_was_said_is_taken_at_their_word(message: str, question
         *((same, same) for same in ("Hey Jude, who wrote it?", "this is useless in what sense?", "hello world")),
     ],
 )
-def test_chatter_before_a_question_is_no_part_of_it(message: str, asked: str) -> None:
+def test_chatter_before_a_question_is_not_part_of_it(message: str, asked: str) -> None:
     assert without_courtesy(message) == asked
 
 
@@ -358,7 +358,7 @@ def test_a_list_of_what_was_asked_has_no_courtesies() -> None:
     assert "“What is BERT?”" in spoken("what was my last question?", history)
 
 
-def test_what_was_never_said_cannot_be_gone_back_to() -> None:
+def test_a_message_cannot_return_to_what_was_never_said() -> None:
     assert understand("Back to school supplies", TRIPS).intent != "refer_back"
     assert understand("earlier you mentioned field trips", ()).intent == "new_question"
     assert understand("no, I meant attachments", ()).intent == "new_question"
@@ -393,7 +393,7 @@ def test_a_question_is_recalled_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("ordinal", ["", "nth", "zweite", "²"])
-def test_an_unknown_ordinal_is_no_number(ordinal: str) -> None:
+def test_an_unknown_ordinal_is_not_a_number(ordinal: str) -> None:
     assert number_of(ordinal) == 0
 
 
@@ -428,7 +428,7 @@ def test_everything_said_has_words_in_every_language() -> None:
         assert social <= language(code).says.keys()
 
 
-def test_with_detection_off_nothing_leans_but_the_last_answer_can_still_be_reformed() -> None:
+def test_with_detection_off_there_are_no_follow_ups_but_the_last_answer_can_still_be_reformed() -> None:
     off = Settings(follow_up=False)
     for message in (
         "tell me more",
@@ -441,7 +441,7 @@ def test_with_detection_off_nothing_leans_but_the_last_answer_can_still_be_refor
     assert understand("as a list", TRIPS, off).intent == "reform"
 
 
-def test_what_asks_nothing_of_the_documents_is_no_topic() -> None:
+def test_a_message_that_asks_the_documents_nothing_is_not_a_topic() -> None:
     for message in (
         "thanks!",
         "as a list",
@@ -514,6 +514,6 @@ def test_another_thing_or_another_person_is_asked_about(last: str, message: str,
     assert condense(message, history, understand(message, history)).query == question
 
 
-def test_no_question_is_asked_of_hers() -> None:
+def test_hers_does_not_replace_his_in_the_last_question() -> None:
     history = said("When are his office hours?", "On Monday.")
     assert "hers" not in condense("and hers?", history, understand("and hers?", history)).query.replace("and hers", "")

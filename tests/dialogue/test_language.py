@@ -286,7 +286,7 @@ def test_a_language_without_phrases_is_searched_as_it_stands(message: str) -> No
         *("He comprado un libro, ¿qué opinas de la trama?", "Me gusta la historia de Roma"),
     ],
 )
-def test_words_that_look_english_start_no_english_rule(message: str) -> None:
+def test_words_that_look_english_do_not_trigger_english_rules(message: str) -> None:
     found = understand(message, BERT["en"])
     assert found.language in ("de", "es")
     assert "refers to something" not in found.follow_up.reason or found.follow_up.reason.startswith("“er”")
@@ -380,7 +380,7 @@ def test_a_correction_in_another_language_keeps_the_question() -> None:
 
 
 @pytest.mark.parametrize("message", ["sin(30)", "sin 30", "what is sin(30)?"])
-def test_a_function_of_a_sum_tells_no_language(message: str) -> None:
+def test_a_function_in_a_sum_does_not_show_a_language(message: str) -> None:
     assert read_language(message) == "en"
     assert read_language(message, ["What is BERT?"]) == "en"
     assert read_language("sin(30)", ["Was ist BERT?"]) == "de"

@@ -33,7 +33,7 @@ BULLETS = "- Cliff path\n- Old mill round (long)\n- Reed bank"
         (STEPS, "and the third one?", "and Throw the pot?"),
     ],
 )
-def test_what_is_counted_off_is_named(answer: str, message: str, meant: str) -> None:
+def test_an_ordinal_is_replaced_by_the_listed_item(answer: str, message: str, meant: str) -> None:
     assert name_listed_items(message, said("Which walks are there?", answer))[0] == meant
 
 
@@ -50,11 +50,11 @@ def test_what_is_counted_off_is_named(answer: str, message: str, meant: str) -> 
         "What is new in version 4.2?",
     ],
 )
-def test_what_counts_something_else_stays(message: str) -> None:
+def test_an_ordinal_that_means_something_else_is_kept(message: str) -> None:
     assert name_listed_items(message, said("Which walks are there?", WALKS)) == (message, [])
 
 
-def test_the_list_may_lie_a_few_answers_back_but_must_be_one() -> None:
+def test_the_list_may_be_a_few_answers_back_but_must_exist() -> None:
     history = said("Which walks are there?", WALKS, "How long is the first one?", "The cliff path is 4 km long. [1]")
     assert name_listed_items("and the second?", history)[0] == "and Old mill round?"
     assert name_listed_items("and the second?", history[2:])[0] == "and the second?"

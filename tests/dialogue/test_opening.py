@@ -32,7 +32,7 @@ def shown(*pieces: str) -> str:
         "Hello! How can I assist you?",
     ],
 )
-def test_an_acknowledgement_is_no_answer_and_none_before_an_answer_is_shown(said: str) -> None:
+def test_an_acknowledgement_is_not_an_answer_and_is_dropped_before_one(said: str) -> None:
     for pieces in ((said,), tuple(said)):
         assert shown(*pieces) == ""
     for gap in (" ", "\n\n"):
@@ -74,7 +74,7 @@ def test_an_answer_is_held_back_for_a_few_characters_only() -> None:
     assert [opening.feed("I'm ready to begin."), opening.close()] == ["I'm ready to begin.", ""]
 
 
-def test_an_ending_of_several_signs_is_one() -> None:
+def test_several_end_marks_count_as_one() -> None:
     assert shown("I understand", "!", ". ") == shown("I understand!. ") == ""
 
 

@@ -106,7 +106,7 @@ def test_what_is_likely_but_not_sure_counts_in_the_search_and_is_not_shown() -> 
     assert found.added[-1] == Term("Toronto", round(MIN_ADDED_PROBABILITY - 0.01, 2))
 
 
-def test_below_the_gate_the_message_stays_as_it_is_and_likely_words_count() -> None:
+def test_below_the_threshold_the_message_is_unchanged_and_likely_words_count_in_the_search() -> None:
     found = read("Where?", PAPER, ("Toronto", 0.8), sure=MIN_FOLLOW_UP_CONFIDENCE - 0.01)
     assert (found.query, found.method, found.added) == ("Where?", "literal", (Term("Toronto", 0.8),))
 

@@ -65,7 +65,7 @@ def test_what_was_edited_by_hand_becomes_a_profile(stored: Any) -> None:
     assert "\0" not in "".join([*profile.preferences, *(each.topic + each.evidence for each in profile.topics)])
 
 
-def test_no_more_is_kept_than_is_said_and_the_newest_stays() -> None:
+def test_a_profile_is_limited_in_size_and_keeps_the_newest() -> None:
     told = {
         "enabled": True,
         "preferences": [f"cite page {place} " + "x" * 300 for place in range(80)],
@@ -115,7 +115,7 @@ def test_confusion_holds_across_conversations_until_the_user_has_got_it(tracker:
     assert profile.topics[0].level == "confused"
 
 
-def test_what_was_known_before_is_of_turn_0_and_says_so(tracker: ConversationTracker) -> None:
+def test_knowledge_from_an_earlier_conversation_has_turn_0_and_says_so(tracker: ConversationTracker) -> None:
     profile, _ = after(tracker, ON, "I know gradient descent well")
     state = after(tracker, profile, "Why does gradient descent work?")[1]
     (known,) = state.knowledge

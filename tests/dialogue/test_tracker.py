@@ -114,7 +114,7 @@ def test_a_first_message_names_a_noun_or_nothing(message: str, topic: str) -> No
         ("How tall is it?", "I could not find an answer to that in the documents."),
     ],
 )
-def test_what_the_assistant_says_of_itself_is_no_topic(asked: str, answer: str) -> None:
+def test_what_the_assistant_says_about_itself_is_not_a_topic(asked: str, answer: str) -> None:
     assert state_of(asked, answer, "tell me more", preset="general").topics == ()
 
 
@@ -187,7 +187,7 @@ def test_the_phase_is_read_from_the_message(message: str, phase: str) -> None:
     assert state_of(message).phase == phase
 
 
-def test_to_explain_what_was_explained_is_to_make_it_understood() -> None:
+def test_asking_to_explain_again_is_the_understanding_phase() -> None:
     assert state_of("What is clustering?", "It groups.", "Explain clustering").phase == "understanding"
 
 
@@ -273,7 +273,7 @@ def test_confusion_outranks_competence_until_the_user_has_got_it() -> None:
     assert known(state_of(*talk, "Ah, now I get it")) == {"clustering": "knows_basics"}
 
 
-def test_what_was_got_is_the_topic_before_and_not_the_one_asked_about_next() -> None:
+def test_got_it_is_about_the_topic_before_and_not_the_next_one() -> None:
     state = state_of("What is clustering?", "Groups.", "I'm lost", HILL, "Got it. What is regression?")
     assert known(state) == {"clustering": "knows_basics"}
     assert (state.topic, state.skip_introduction) == ("regression", False)
@@ -402,7 +402,7 @@ def test_mathematics_is_asked_for_in_latex(message: str) -> None:
     assert not advised(state_of("What is clustering?"), "other", "mathematics")
 
 
-def test_a_confused_learner_is_told_of_once() -> None:
+def test_a_confused_learner_is_mentioned_once() -> None:
     state = state_of("What is clustering?", "Groups.", "I don't understand")
     assert advised(state, "knowledge", "confused")
     assert not advised(state, "mood", "confused")
@@ -465,7 +465,7 @@ def without_advice(state: ConversationState) -> ConversationState:
 
 
 @given(st.lists(MESSAGES, max_size=24), st.lists(st.integers(1, 12), max_size=8))
-def test_read_at_once_or_turn_by_turn_it_is_the_same(history: list[Message], steps: list[int]) -> None:
+def test_reading_at_once_or_turn_by_turn_gives_the_same_state(history: list[Message], steps: list[int]) -> None:
     tutor = load_preset("tutor")
     kept, place = ConversationTracker(tutor), 0
     for step in steps:

@@ -48,7 +48,7 @@ def test_what_we_do_not_know_and_our_courtesies_are_not_what_was_said() -> None:
     ]
 
 
-def test_of_a_long_one_the_recent_turns_and_the_first_question_are_seen() -> None:
+def test_the_window_of_a_long_conversation_has_the_recent_turns_and_the_first_question() -> None:
     history = long_talk(500)
     assert window("How deep is it?", history) == read([history[0], *history[-RECENT_MESSAGES:]])
 
@@ -69,7 +69,7 @@ def test_the_last_time_that_a_word_was_said_counts() -> None:
     assert "What do herons eat?" not in contents
 
 
-def test_what_was_said_a_moment_ago_calls_nothing_back() -> None:
+def test_words_of_the_recent_turns_bring_back_no_older_turn() -> None:
     history = long_talk(100, turn_20="What do herons eat?", turn_95="How long do herons live by a river?")
     assert window("And herons?", history) == read([history[0], *history[-RECENT_MESSAGES:]])
 

@@ -58,7 +58,7 @@ def test_a_wish_is_read(message: str, wished: list[str]) -> None:
         "I prefer short answers. " * 200,
     ],
 )
-def test_what_is_said_of_one_answer_or_of_something_else_is_no_wish(message: str) -> None:
+def test_a_remark_about_one_answer_or_something_else_is_not_a_wish(message: str) -> None:
     assert read_wishes(message) == Wishes()
 
 
@@ -85,7 +85,7 @@ def test_a_message_that_asks_something_too_is_not_only_a_wish() -> None:
     assert not read_wishes("Please keep answers short. What is BERT?").only
 
 
-def test_what_excludes_one_another_is_of_one_group() -> None:
+def test_preferences_that_exclude_each_other_are_in_one_group() -> None:
     assert group_of("short answers") == group_of("detailed answers") != group_of("bullet points")
     assert group_of("answers in German") == group_of("answers in French") == "language"
     assert group_of("answers in Klingon") == "answers in Klingon"

@@ -215,7 +215,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("reply", "why"), REFUSED.values(), ids=REFUSED.keys())
-def test_anything_else_leaves_the_plan_by_form(reply: Any, why: str) -> None:
+def test_any_other_reply_leaves_the_plan_of_the_rules(reply: Any, why: str) -> None:
     found, alone = analyzed(ASKED, reply=reply), analyzed(ASKED)
     assert found.reasoning.startswith(alone.reasoning)
     assert "the language model’s plan was refused: " in found.reasoning

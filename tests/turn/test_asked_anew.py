@@ -105,14 +105,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (("When does the pool close?", "When does it open?"), "", "closes at eight"),
     ],
 )
-def test_what_is_asked_for_is_told(desk: Engine, turns: tuple[str, ...], told: str, not_told: str) -> None:
+def test_the_answer_has_what_was_asked_for_and_nothing_else(
+    desk: Engine, turns: tuple[str, ...], told: str, not_told: str
+) -> None:
     chat = desk.chat()
     *_, last = [chat.ask(turn).text for turn in turns]
     assert told in last
     assert not_told not in last
 
 
-def test_a_message_that_says_so_leaves_what_was_talked_about(desk: Engine) -> None:
+def test_new_question_leaves_the_topic(desk: Engine) -> None:
     chat = desk.chat()
     chat.ask("How high is the slide?")
     reply = chat.ask("ok new question: when is the midterm?")
@@ -122,11 +124,11 @@ def test_a_message_that_says_so_leaves_what_was_talked_about(desk: Engine) -> No
 
 
 @pytest.mark.parametrize("message", ["tell me about the pool", "print all you have on the pool", "the pool"])
-def test_of_a_thing_of_few_words_all_is_told(desk: Engine, message: str) -> None:
+def test_a_bare_subject_gets_all_that_is_said_about_it(desk: Engine, message: str) -> None:
     assert desk.chat().ask(message).text.startswith("The pool is 25 metres long. [1]")
 
 
-def test_what_nothing_is_told_of_is_not_known(desk: Engine) -> None:
+def test_a_subject_that_no_document_mentions_is_not_known(desk: Engine) -> None:
     assert "don’t know" in desk.chat().ask("tell me about dragons").text
 
 

@@ -188,7 +188,7 @@ def test_a_result_that_holds_a_mark_itself_is_not_filled_in_again() -> None:
     assert came(plan, 1).text == plan.steps[1].input == "got {1} and {2}"
 
 
-def test_what_waits_for_nothing_found_says_so() -> None:
+def test_a_step_whose_input_was_not_found_says_so() -> None:
     plan = done(Step("rag", "nothing"), Step("rag", "How old is {1}?", after=(0,)), Step("rag", "BERT"))
     assert came(plan, 1).error == "it needs the result of step 1, which has none"
     assert plan.steps[1].input == "How old is {1}?"
@@ -250,14 +250,14 @@ def test_what_a_tool_tells_beside_its_words_can_be_kept_as_json() -> None:
     assert QueryPlan.from_json(plan.to_json()) == plan
 
 
-def test_where_every_search_fails_so_does_the_turn() -> None:
+def test_the_turn_fails_if_every_search_fails() -> None:
     with pytest.raises(LibraryDamaged):
         done(Step("rag", "damaged"), Step("rag", "damaged too"), Step("calculator", "1% of 1"), tools=[Percent()])
     with pytest.raises(LibraryDamaged):
         done(Step("rag", "damaged"), Step("rag", "How old is {1}?", after=(0,)))
 
 
-def test_what_nobody_waits_for_any_more_is_stopped() -> None:
+def test_steps_are_cancelled_when_nobody_waits_for_them() -> None:
     stopped = asyncio.Event()
 
     class Stopped(Hangs):

@@ -248,7 +248,7 @@ def test_more_is_admitted_to_be_impossible_when_all_was_said(talk: Talk) -> None
 
 
 @pytest.mark.parametrize("question", UNANSWERABLE)
-def test_it_says_so_where_the_library_does_not_answer(talk: Talk, question: str) -> None:
+def test_the_answer_says_so_if_the_library_does_not_know(talk: Talk, question: str) -> None:
     (reply,) = talk(question)
     assert abstains(reply)
     assert len(reply.text) < 600

@@ -292,7 +292,7 @@ def test_a_shorter_answer_keeps_a_citation(talk: Held) -> None:
         assert citations(end.reply.text) <= citations(talk.text(NEW))
 
 
-def test_instructions_are_given_once_and_nobody_is_ready_to_begin(talk: Held) -> None:
+def test_instructions_are_sent_once_and_no_answer_acknowledges_them(talk: Held) -> None:
     """E4, E12: the system message stands first and alone, also after seven turns."""
     for told in (messages for turn in talk.told for messages in turn):
         assert [message.role for message in told].count("system") == 1

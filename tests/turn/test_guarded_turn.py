@@ -110,7 +110,7 @@ def test_an_attack_split_over_turns_is_blocked_in_a_stored_conversation(parts: P
     assert after.turn == 3
 
 
-def test_one_who_was_blocked_goes_on(parts: Parts) -> None:
+def test_the_conversation_goes_on_after_a_blocked_message(parts: Parts) -> None:
     conversation = new_id()
     failed(TurnRequest(ATTACK, conversation_id=conversation), parts)
     for message in ("What is BERT?", "thanks", "Who can access edicenter?"):
@@ -157,7 +157,7 @@ def test_what_was_taken_out_is_stored_searched_and_sent_nowhere(parts: Parts, se
     assert reply.notice == "Taken out of your message before it was processed: key."
 
 
-def test_a_query_of_ones_own_is_judged_too(parts: Parts, seen: Seen) -> None:
+def test_a_condensed_query_of_the_caller_is_judged_too(parts: Parts, seen: Seen) -> None:
     reply = answered(TurnRequest("What is it?", condensed_query=f"What is BERT {KEY}?"), parts)
     assert reply.condensed_query == "What is BERT [key removed]?"
     end = failed(TurnRequest("What is it?", condensed_query=ATTACK), parts)
@@ -414,7 +414,7 @@ class Endless:
             self.closed = True
 
 
-def test_a_model_is_not_heard_on_once_its_answer_is_blocked(make_parts: MakeParts, tmp_path: Path) -> None:
+def test_a_model_is_stopped_once_its_answer_is_blocked(make_parts: MakeParts, tmp_path: Path) -> None:
     model, preset = Endless("I say: ", "buy crypto now. ", "And more. "), tmp_path / "topics.toml"
     preset.write_text('[output.topics]\naction = "block"\nblocked = {"investments" = ["crypto*"]}\n')
     guarded = dataclasses.replace(make_parts(model), guard=GuardrailPipeline(str(preset)))

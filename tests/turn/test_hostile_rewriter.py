@@ -150,7 +150,7 @@ def test_it_is_not_asked_where_there_is_nothing_to_rewrite(
     assert reply.condensed_query == message
 
 
-def test_it_is_not_asked_unless_it_is_switched_in() -> None:
+def test_the_rewriter_is_not_asked_unless_it_is_switched_on() -> None:
     with FakeOpenAI(words(FLUENT)) as provider:
         found = condensed_by(query_condenser(Settings(base_url=provider.url)))
     assert provider.chats == []

@@ -87,7 +87,7 @@ def test_the_next_turn_knows_of_the_image_and_does_not_send_it_again(
     assert base64.b64encode(PNG).decode() not in json.dumps(kept.to_dict())
 
 
-def test_small_work_for_a_turn_is_not_sent_the_images(make_parts: MakeParts, extractive: ExtractiveAnswerer) -> None:
+def test_the_rewriter_is_not_sent_the_images(make_parts: MakeParts, extractive: ExtractiveAnswerer) -> None:
     with FakeOpenAI(words("What is BERT?")) as rewriter, FakeOpenAI(words("A box [1].")) as provider:
         parts = make_parts(seeing(provider), extractive)
         condenser = type(parts.condenser)(OpenAIChat(rewriter.url, None, "some-model"))

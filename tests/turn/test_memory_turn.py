@@ -168,7 +168,7 @@ def test_a_preference_that_attacks_is_not_used(parts: Parts, profiles: KeptProfi
     assert attack not in reply.state.preferences
 
 
-def test_profiles_are_of_a_user_of_a_tenant(parts: Parts, profiles: KeptProfiles) -> None:
+def test_profiles_are_kept_per_user_and_tenant(parts: Parts, profiles: KeptProfiles) -> None:
     profiles.kept["school", "ann"] = ON
     wish = "Please always keep your answers short."
     ask(parts, wish, user="ann")

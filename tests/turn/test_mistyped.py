@@ -30,7 +30,7 @@ def test_it_is_answered_as_it_was_meant(talk: Talk, typed: str) -> None:
     assert (reply.text, searches(reply)) == (meant.text, searches(meant))
 
 
-def test_what_it_was_read_as_is_told(talk: Talk) -> None:
+def test_the_trace_says_what_a_mistyped_message_was_read_as(talk: Talk) -> None:
     (reply,) = talk("what is graident descent?")
     assert stage(reply, "condense").reason.endswith("“graident” was read as “gradient”")
     assert reply.condensed_query == "what is gradient descent?"

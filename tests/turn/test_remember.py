@@ -101,7 +101,7 @@ def test_a_cancelled_task_leaves_an_interrupted_turn(make_parts: MakeParts, conv
     assert turns(parts, conversation)[0].status == "interrupted"
 
 
-def test_the_models_server_is_hung_up_on_when_the_reader_leaves(make_parts: MakeParts, conversation: str) -> None:
+def test_the_connection_to_the_model_is_closed_when_the_reader_leaves(make_parts: MakeParts, conversation: str) -> None:
     """A model that goes on writing for nobody costs money."""
     with FakeOpenAI(endless) as provider:
         parts = make_parts(OpenAIChat(provider.url, None, "some-model"))
@@ -154,7 +154,7 @@ def test_two_conversations_do_not_wait_for_each_other(make_parts: MakeParts, con
     asyncio.run(talk())
 
 
-def test_who_waits_long_tries_less_and_less_often(
+def test_waiting_for_a_turn_retries_less_and_less_often(
     make_parts: MakeParts, conversation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []

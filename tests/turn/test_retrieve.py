@@ -116,7 +116,7 @@ def test_with_a_filter_what_was_cited_is_raised_only_where_the_search_found_it()
     assert found((step,), SearchContext(cast(Any, Shelf()), 6, history=[answer], follow_up=True)) == [3, 1, 2]
 
 
-def test_of_passages_that_say_the_same_the_best_stays() -> None:
+def test_the_best_of_duplicate_passages_stays() -> None:
     assert retrieved("twice", k=3) == [1, 3, 4]
 
 
@@ -183,7 +183,7 @@ def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None
     assert earlier_passages([], True, cast(Any, Near())) == Earlier()
 
 
-def test_a_sum_between_drew_on_nothing() -> None:
+def test_a_sum_after_an_answer_does_not_replace_its_passages() -> None:
     """Where the answers of a conversation tell their sources, one without any is not looked up."""
     fish = Message("assistant", "They eat fish. [1]", (Source(1, 7, "", "", "", None, ""),))
     talk = [Message("user", "What do they eat?"), fish, Message("user", "2 * 3"), Message("assistant", "2 * 3 = 6")]

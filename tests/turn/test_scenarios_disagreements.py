@@ -29,7 +29,7 @@ def test_a_lesson_is_the_same_whoever_keeps_its_history(tutor_engine: Engine, le
         history = (*history, Message("user", message), Message("assistant", sent.text))
 
 
-def test_two_clients_of_one_engine_do_not_hear_each_other(sample_engine: Engine) -> None:
+def test_two_clients_of_one_engine_do_not_see_each_other(sample_engine: Engine) -> None:
     """A server that kept the last topic for all would mix them."""
     one = after(sample_engine, "What is BERT?", "A language model.", "who made it?")
     other = after(sample_engine, *FESTIVAL, "who can come to it?")

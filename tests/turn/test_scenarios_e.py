@@ -234,12 +234,12 @@ def test_e9_an_answer_streams_stage_by_stage(sample_engine: Engine) -> None:
 BEGINNING = ("ready to begin", "okay, i understand", "i understand.", "how can i help you today", "let's begin")
 
 
-def test_e12_no_turn_begins_anew(talk: Talk) -> None:
+def test_e12_no_answer_starts_with_an_acknowledgement(talk: Talk) -> None:
     for reply in talk(*READING):
         assert not any(words in reply.text.lower() for words in BEGINNING)
 
 
-def test_e12_also_where_the_history_began_so(sample_engine: Engine) -> None:
+def test_e12_nor_if_the_history_starts_with_one(sample_engine: Engine) -> None:
     """A client's model has said it; neither the search nor the answer picks it up."""
     reply = after(
         sample_engine,

@@ -85,7 +85,7 @@ def test_a_file_that_is_gone_is_told_and_documents_still_answer(sample_library: 
         assert chat.ask("What is BERT?").text.startswith("BERT is a language model")
 
 
-def test_a_function_of_ones_own_answers(sample_library: Path) -> None:
+def test_a_custom_function_answers(sample_library: Path) -> None:
     @turnwise.tool(when=r"weather in (?P<place>\w+)")
     def weather(place: str) -> str:
         """Tells the weather of a place."""
@@ -187,7 +187,7 @@ def test_a_part_that_a_tool_reads_is_one_of_its_own(
         "Tell me about honey and wax",
     ],
 )
-def test_a_question_stays_whole_where_what_is_left_of_it_is_none(engine: Engine, message: str) -> None:
+def test_a_question_is_not_split_if_the_rest_is_not_a_question(engine: Engine, message: str) -> None:
     plan = engine.chat().ask(message).plan
     assert plan is not None
     assert [step.input for step in plan.searched] == [message]

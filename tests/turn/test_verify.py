@@ -87,7 +87,7 @@ def test_what_the_passage_says_in_other_words_is_borne_out(sentence: str, text: 
         ("BERT large has 300 million parameters and 20 layers.", SIZES),
     ],
 )
-def test_another_number_name_or_sense_is_not(sentence: str, text: str) -> None:
+def test_a_different_number_name_or_meaning_is_not_supported(sentence: str, text: str) -> None:
     assert not judged(sentence, text)
 
 
@@ -119,7 +119,7 @@ def test_a_claim_that_cites_nothing_is_not_borne_out_and_the_rest_is_no_claim() 
     )
 
 
-def test_of_an_answerer_that_quotes_only_what_is_cited_is_a_claim() -> None:
+def test_only_cited_sentences_of_a_quoting_answerer_are_claims() -> None:
     text = (
         "The nearest passages are:\n\n- “Dogs travel free of charge on the upper deck.” [1]\n\nThat needs a model here."
     )
