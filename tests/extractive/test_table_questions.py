@@ -169,8 +169,7 @@ def test_how_many_there_are_is_told_for_each_table() -> None:
         for number, title, a, b in ((1, "North", "Rye", "Brownie"), (2, "South", "Baguette", "Muffin"))
     )
     assert answer("how many breads are there?", *shops) == (
-        "1 row found under North:\n\n- item: Rye; kind: bread\n\n"
-        "1 row found under South:\n\n- item: Baguette; kind: bread"
+        "1 row found under North:\n\n- Rye: kind bread.\n\n1 row found under South:\n\n- Baguette: kind bread."
     )
 
 
@@ -212,7 +211,7 @@ def test_a_column_of_yes_and_no_says_which_rows_are_meant(question: str, rows: l
 
 def test_the_dearest_thing_is_the_dearest_row_of_the_place_that_is_named() -> None:
     text = answer("what's the most expensive thing the garden shop sells?", COURTS, SHOP)
-    assert text.startswith("Most expensive of the 5 rows found, by price eur:\n\n- item: Red rose;")
+    assert text.startswith("Most expensive of the 5 rows found, by price:\n\n- Red rose: category shrub, price €9.50")
     assert answer("what's the most expensive thing at the museum?", COURTS, SHOP) == ""
     assert "Court" not in answer("what is the most expensive item?", ZOO, SHOP)
 
@@ -250,7 +249,7 @@ def test_of_several_rows_that_a_number_may_mean_none_is_guessed() -> None:
 @pytest.mark.parametrize(
     ("question", "row", "lead"),
     [
-        ("what's cheaper, lavender or basil?", "Basil", "Cheaper of the two rows, by price eur"),
+        ("what's cheaper, lavender or basil?", "Basil", "Cheaper of the two rows, by price:"),
         ("which is more expensive, the red rose or the tea rose?", "Red rose", "More expensive of the two rows"),
         ("is thyme or basil cheaper?", "Basil", "Cheaper of the two rows"),
         ("which costs more, thyme or lavender?", "Lavender", "More expensive of the two rows"),

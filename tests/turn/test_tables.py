@@ -108,7 +108,7 @@ def answer(engine: Engine, *messages: str) -> str:
 def names(text: str) -> list[str]:
     """The first cells of the rows in an answer."""
     rows = [line.removeprefix("- ") for line in text.splitlines() if ": " in line]
-    return [row.removeprefix("product: ").removeprefix("trip: ").partition(";")[0].partition(": ")[0] for row in rows]
+    return [row.partition(": ")[0] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,23 @@ def test_all_prices_are_the_whole_table(tmp_path: Path, name: str, question: str
         assert names(answer(engine, question)) == [row[0] for row in rows[1:]]
 
 
+def test_a_row_of_a_csv_file_is_told_in_words_and_its_source_supports_it(tmp_path: Path) -> None:
+    shop = "item,price_eur,weight_g,days,vegan\nRye loaf,4.20,750,daily,yes\nBaguette,1.90,250,daily,no\n"
+    with library(tmp_path, {"shop.csv": shop}) as engine:
+        reply = engine.chat().ask("how much is the rye loaf?")
+        assert reply.text == "Rye loaf: price €4.20, weight 750 g, days daily, vegan: yes. [1]"
+        assert [claim.supported for claim in reply.claims] == [True]
+        best = engine.chat().ask("what is the heaviest item?").text
+        assert best.startswith("Heaviest of the 2 rows found, by weight:\n\n- Rye loaf: price €4.20")
+
+
+def test_a_row_that_was_told_in_words_is_told_again_as_such(tmp_path: Path) -> None:
+    shop = "item,price_eur,days\nRye loaf,4.20,daily\nBaguette,1.90,Friday\n"
+    with library(tmp_path, {"shop.csv": shop}) as engine:
+        again = answer(engine, "how much is the rye loaf?", "how much is the rye loaf?")
+        assert again == "As I said: Rye loaf: price €4.20, days daily."
+
+
 def test_a_list_cites_each_row(town: Engine) -> None:
     reply = town.chat().ask("what pastries are there?")
     assert reply.text.count("[1]") == 2
@@ -149,7 +166,11 @@ def test_a_list_cites_each_row(town: Engine) -> None:
 @pytest.mark.parametrize(
     ("question", "opening", "row"),
     [
-        ("what is the cheapest bread?", "Cheapest of the 3 rows found, by price", "product: Baguette; category: bread"),
+        (
+            "what is the cheapest bread?",
+            "Cheapest of the 3 rows found, by price",
+            "- Baguette: category bread, price £2.10",
+        ),
         (
             "what does the most expensive cake cost?",
             "Most expensive of the 2 rows found, by price",
@@ -157,7 +178,7 @@ def test_a_list_cites_each_row(town: Engine) -> None:
         ),
         ("which membership is the cheapest?", "Cheapest of the 4 rows found, by monthly fee", "Junior (under 16): "),
         ("what is the highest joining fee?", "Highest of the 4 rows found, by joining fee", "Adult: Monthly fee £32"),
-        ("which trip is the longest?", "Longest of the 4 rows found, by days", "Lake camp; class: Year 6; days: 4"),
+        ("which trip is the longest?", "Longest of the 4 rows found, by days", "Lake camp: class Year 6, days 4"),
         ("which trip is the earliest?", "Earliest of the 4 rows found, by date", "Science Museum"),
         ("what is the cheapest ticket at the zoo?", "Cheapest of the 4 rows found, by price", "Under 3: Price free."),
     ],
@@ -376,10 +397,10 @@ def test_a_group_of_people_is_found_by_another_name(town: Engine, messages: list
         ("how much is parking?", "Parking costs £4 for the day."),
         (
             "how much is a croissant?",
-            "product: Croissant; category: pastry; price: £1.80; allergens: gluten, milk, egg",
+            "Croissant: category pastry; price £1.80; allergens gluten, milk, egg.",
         ),
         ("list all trips in May", "I don’t know"),
-        ("which breads are without gluten?", "product: "),
+        ("which breads are without gluten?", "Sourdough loaf: category bread"),
         ("show me everything", "I don’t know"),
     ],
 )

@@ -15,7 +15,7 @@ from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
 from turnwise.extractive.tables import answer_from_tables
-from turnwise.extractive.writing import dont_know, in_preferred_form, quote, tool_results, write
+from turnwise.extractive.writing import dont_know, in_preferred_form, mark_said_rows, quote, tool_results, write
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
 
@@ -43,7 +43,7 @@ class ExtractiveAnswerer:
         if prompt.form:
             return reform_last(prompt)
         from_tools = tool_results(prompt)
-        pool = candidates(prompt)
+        pool = _pool(prompt)
         if from_tools and not pool:
             return from_tools
         parts, unanswered = [from_tools] if from_tools else [], []
@@ -82,7 +82,7 @@ class ExtractiveAnswerer:
         """Whether these passages answer a question with something that was not said before."""
         evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
         prompt = Prompt((), question, (question,), evidence, tuple(said))
-        return any(not each.said for each in self.choose(question, candidates(prompt), prompt))
+        return any(not each.said for each in self.choose(question, _pool(prompt), prompt))
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question, best first."""
@@ -91,3 +91,10 @@ class ExtractiveAnswerer:
         chosen = choose(question, pool, prompt)
         phone = ask_for_phone(question)
         return self.choose(phone, pool, prompt) if phone and not chosen else chosen
+
+
+def _pool(prompt: Prompt) -> list[Candidate]:
+    """What an answer may use, with the rows marked that were told in words."""
+    pool = candidates(prompt)
+    mark_said_rows(pool, prompt.said)
+    return pool

@@ -10,11 +10,12 @@ from turnwise.dialogue.citing import AGAIN, abstains
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
+from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
 from turnwise.extractive.statements import ITEM, LEADING_PRONOUN, Candidate, neighbours, stems_of, stems_with_headings
-from turnwise.text import one_line, points
+from turnwise.text import one_line, points, without_citations
 from turnwise.types import Prompt
 
 MAX_STEPS = 8
@@ -126,8 +127,21 @@ def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) ->
     return list(ordered.values())
 
 
-def quote(candidate: Candidate) -> str:
-    return f"{_tidy(candidate.text)} [{candidate.evidence.number}]"
+def quote(candidate: Candidate, column: str = "") -> str:
+    """A sentence or row with its citation; of a row, just the cell in this column if one is given."""
+    return f"{_tidy(row_in_words(candidate, column))} [{candidate.evidence.number}]"
+
+
+def mark_said_rows(pool: Sequence[Candidate], said: Sequence[str]) -> None:
+    """Mark the rows that earlier answers told, whole or just one of their cells."""
+    texts = [without_citations(answer) for answer in said]
+    for each in pool:
+        if each.statement.cells:
+            columns = ["", *(column for column, _ in each.statement.cells[1:])]
+            forms = [without_citations(quote(each, column)) for column in columns]
+            told = [any(form in text for form in forms) for text in texts]
+            each.said = each.said or any(told)
+            each.just_said = each.just_said or any(told[-1:])
 
 
 def _tidy(sentence: str) -> str:

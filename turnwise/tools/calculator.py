@@ -187,7 +187,7 @@ def _is_price(number: Node, stated: str) -> bool:
         return False
     amount = re.escape(format_sum(replace(number, unit="")))
     amount += "0*" if "." in amount else r"(?:\.0+)?"  # written 13.40
-    field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b[^:;]{{0,20}}: ?{amount}\b"
+    field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b(?:[^:;]{{0,20}}:)? ?{amount}\b"
     return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from turnwise.extractive.cells import column_label
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.sides import side_stems
 from turnwise.extractive.statements import Candidate, stems_of
@@ -89,7 +90,7 @@ def _answer(request: _Request, table: Table, prompt: Prompt) -> Answer:
     pick = max if request.is_higher else min
     best = pick(amount.value for _, amount in amounts)
     best_rows = [row for row, amount in amounts if amount.value == best]
-    by = f", by {column.replace('_', ' ').lower()}" if column else ""
+    by = f", by {column_label(column).lower()}" if column else ""
     lead = f"{request.word.capitalize()} of the two rows" if len(best_rows) == 1 else "The two rows are equal"
     return Answer(table, best_rows, lead, by)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from turnwise.extractive.cells import column_label
 from turnwise.extractive.statements import asked_stems
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import NO, Row, Table, is_missing
@@ -37,14 +38,14 @@ def _answer(what: str, excluded: str, table: Table) -> Answer:
     (key,) = keys
     if column := table.flags.get(key):
         kept = [row for row in rows if row.cells.get(column, "").lower() in NO]
-        return Answer(table, kept, f"Rows found with “no” for {column.replace('_', ' ')}")
+        return Answer(table, kept, f"Rows found with “no” for {column_label(column)}")
     columns = [column for column in table.columns if column_stems(column) & _CONTENTS]
     if len(columns) != 1 or not any(_has(row, columns[0], key) for row in table.rows):
         return Answer(table, [])
     column = columns[0]
     known = [row for row in rows if not is_missing(row.cells.get(column, ""))]
     kept = [row for row in known if not _has(row, column, key)]
-    return Answer(table, kept, f"Rows found without {excluded} in {column.replace('_', ' ')}")
+    return Answer(table, kept, f"Rows found without {excluded} in {column_label(column)}")
 
 
 def _has(row: Row, column: str, key: str) -> bool:

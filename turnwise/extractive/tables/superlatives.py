@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from turnwise.extractive.cells import column_label
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.answers import Answer, write
@@ -114,7 +115,7 @@ def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     best_rows = [row for row, amount in amounts if amount.value == best]
     if len(amounts) == 1:
         return Answer(table, best_rows)
-    by = f", by {column.replace('_', ' ').lower()}" if column else ""
+    by = f", by {column_label(column).lower()}" if column else ""
     return Answer(table, best_rows, f"{request.word.capitalize()} of the {len(amounts)} rows found", by)
 
 
