@@ -201,7 +201,7 @@ SHOP = Passage(
         ("which shrub has thorns?", ["Red rose", "Tea rose"]),
         ("which herbs contain thorns?", []),
         ("what is the cheapest hardy shrub?", ["Lavender"]),
-        ("what is the price of basil?", []),
+        ("what is the price of basil?", ["Basil"]),
     ],
 )
 def test_a_column_of_yes_and_no_says_which_rows_are_meant(question: str, rows: list[str]) -> None:

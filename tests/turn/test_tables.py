@@ -455,3 +455,120 @@ def test_a_ticket_for_several_is_told_beside_the_sum(centre: Engine) -> None:
 def test_there_is_no_sum_of_what_is_not_sold(centre: Engine) -> None:
     assert "×" not in answer(centre, "how much for 2 kids in the gym?")
     assert "×" not in answer(centre, "how much for 2 adults and 3 kids at the cinema?")
+
+
+def test_the_price_of_a_row_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    text = CENTRE + "\n## Climbing wall rules\n\nClimbing shoes are required and can be hired for £2.50.\n"
+    with library(tmp_path, {"centre.md": text}) as engine:
+        for question in ("how much is climbing?", "what does climbing cost?", "the price of climbing"):
+            assert answer(engine, question) == "Climbing: Adult £9.00, Child (4-15) £6.50, Senior (65+) £7.00."
+        assert "£2.50" in answer(engine, "how much are climbing shoes?")
+
+
+# --- the rows of the last answer ----------------------------------------------------------------------------------
+
+SHOP = """item,category,price_eur,weight_g,contains_nuts,vegan,available
+Rye loaf,bread,4.20,750,no,yes,daily
+Baguette,bread,1.90,250,no,yes,daily
+Walnut bread,bread,5.10,600,yes,yes,Friday and Saturday
+Butter croissant,pastry,1.70,70,no,no,daily
+Cinnamon roll,pastry,2.40,110,no,no,Saturday and Sunday
+Carrot cake slice,cake,3.50,140,yes,no,daily
+Cheesecake slice,cake,3.90,150,no,no,Friday to Sunday
+Whole birthday cake,cake,32.00,1500,no,no,on order
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with library(tmp_path_factory.mktemp("shop"), {"shop.csv": SHOP, "zoo.md": ZOO, "gym.md": GYM}) as engine:
+        yield engine
+
+
+CAKES, BREADS = "which cakes are there?", "what breads do you have?"
+
+
+@pytest.mark.parametrize(
+    ("messages", "opening", "rows"),
+    [
+        ([CAKES, "which of those contain nuts?"], "1 of the 3:", ["Carrot cake slice"]),
+        ([CAKES, "which of these is the cheapest?"], "Cheapest of these 3 rows, by price:", ["Carrot cake slice"]),
+        ([CAKES, "which one is the heaviest?"], "Heaviest of these 3 rows, by weight:", ["Whole birthday cake"]),
+        ([CAKES, "which of them cost less than 4 euros?"], "- ", ["Carrot cake slice", "Cheesecake slice"]),
+        ([CAKES, "which of those don't contain nuts?"], "Rows", ["Cheesecake slice", "Whole birthday cake"]),
+        ([CAKES, "how many of them are available daily?"], "1 of the 3:", ["Carrot cake slice"]),
+        ([CAKES, "are any of them available daily?"], "1 of the 3:", ["Carrot cake slice"]),
+        ([BREADS, "are they all vegan?"], "All 3:", ["Rye loaf", "Baguette", "Walnut bread"]),
+        ([BREADS, "how many are there?"], "3 rows:", ["Rye loaf", "Baguette", "Walnut bread"]),
+        ([BREADS, "which is the lightest?", "which of them contain nuts?"], "1 of the 3:", ["Walnut bread"]),
+    ],
+)
+def test_a_question_about_the_rows_told_is_limited_to_them(
+    shop: Engine, messages: list[str], opening: str, rows: list[str]
+) -> None:
+    text = answer(shop, *messages)
+    assert text.startswith(opening), text
+    assert names(text) == rows
+
+
+def test_none_of_the_rows_told_is_said_with_what_each_has(shop: Engine) -> None:
+    assert answer(shop, CAKES, "which of those are vegan?") == (
+        "None of the 3:\n\n- Carrot cake slice: vegan no.\n- Cheesecake slice: vegan no.\n"
+        "- Whole birthday cake: vegan no."
+    )
+
+
+def test_what_no_row_says_is_not_denied(shop: Engine) -> None:
+    assert "None" not in answer(shop, CAKES, "which of those are tasty?")
+
+
+@pytest.mark.parametrize(
+    ("messages", "working"),
+    [
+        ([CAKES, "what's the average price?"], "(€3.50 + €3.90 + €32.00) / 3 is about €13.13."),
+        ([CAKES, "and the average weight?"], "(140 g + 150 g + 1500 g) / 3 is about 596.67 g."),
+        ([BREADS, "how much are they all together?"], "€4.20 + €1.90 + €5.10 is €11.20."),
+        ([BREADS, "what do they weigh in total?"], "750 g + 250 g + 600 g is 1,600 g."),
+        (["how much is the rye loaf?", "and the baguette?", "and both together?"], "€4.20 + €1.90 is €6.10."),
+        (["how much is the rye loaf?", "and the baguette?", "how much is that in total?"], "€4.20 + €1.90 is €6.10."),
+        (["what's the average price of the pastries?"], "(€1.70 + €2.40) / 2 is €2.05."),
+    ],
+)
+def test_a_sum_or_average_is_over_the_rows_told(shop: Engine, messages: list[str], working: str) -> None:
+    chat = shop.chat()
+    reply = [chat.ask(message) for message in messages][-1]
+    assert reply.text.split("\n\n")[-1] == working
+    assert reply.claims
+    assert all(claim.supported for claim in reply.claims)
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (["how much is the cinnamon roll?", "is it available daily?"], "Cinnamon roll: available Saturday and Sunday."),
+        (["how much is the rye loaf?", "is it available daily?"], "Yes. Rye loaf: available daily."),
+        (["how much is the rye loaf?", "does it contain nuts?"], "No. Rye loaf: contains nuts no."),
+        (["how much is the rye loaf?", "and is it vegan?", "how heavy is it?"], "Rye loaf: weight 750 g."),
+        (["what's the cheapest cake?", "when is it available?"], "Carrot cake slice: available daily."),
+    ],
+)
+def test_a_question_about_it_is_answered_from_the_row_told(shop: Engine, messages: list[str], told: str) -> None:
+    assert answer(shop, *messages) == told
+
+
+@pytest.mark.parametrize(
+    ("question", "working"),
+    [
+        ("what's the total for 2 baguettes and a cinnamon roll?", "2 × €1.90 + €2.40 is €6.20."),
+        ("how much is a baguette and a rye loaf together?", "€1.90 + €4.20 is €6.10."),
+        ("what's the total for the baguette and the rye loaf?", "€1.90 + €4.20 is €6.10."),
+        (
+            "what's the total for 2 coffees and a carrot cake slice?",
+            "I found no price for coffees there, so I cannot give the sum.",
+        ),
+    ],
+)
+def test_the_total_of_several_items_is_worked_out_or_refused(shop: Engine, question: str, working: str) -> None:
+    *rows, last = answer(shop, question).split("\n\n")
+    assert rows
+    assert last == working

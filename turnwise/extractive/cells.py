@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 def column_label(column: str) -> str:
     """The name of a column in words, without the unit of its numbers: "price" for "price_eur" and "price (EUR)"."""
-    name, unit = _name_and_unit(column)
+    name, unit = name_and_unit(column)
     return name if unit else column.replace("_", " ").strip()
 
 
@@ -47,7 +47,7 @@ def _join(cells: Sequence[tuple[str, str]]) -> str:
 
 def _cell_in_words(column: str, cell: str) -> str:
     """A cell after the name of its column; a number has the unit that the name ends in."""
-    name, unit = _name_and_unit(column)
+    name, unit = name_and_unit(column)
     if not unit or not _NUMBER.fullmatch(cell):
         return f"{column_label(column)} {cell}".strip()
     if sign := _CURRENCY_SIGNS.get(unit.lower()):
@@ -55,7 +55,7 @@ def _cell_in_words(column: str, cell: str) -> str:
     return f"{name} {cell} {unit.upper() if unit.lower() in _OTHER_CURRENCIES else unit}"
 
 
-def _name_and_unit(column: str) -> tuple[str, str]:
+def name_and_unit(column: str) -> tuple[str, str]:
     """The name of a column and the unit at its end: "price" and "eur". In "price per kg" no unit of a number ends."""
     *name, last = _WORD.findall(column) or [""]
     if name and name[-1].lower() == "in":

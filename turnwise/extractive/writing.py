@@ -133,15 +133,17 @@ def quote(candidate: Candidate, column: str = "") -> str:
 
 
 def mark_said_rows(pool: Sequence[Candidate], said: Sequence[str]) -> None:
-    """Mark the rows that earlier answers told, whole or just one of their cells."""
-    texts = [without_citations(answer) for answer in said]
+    """Mark the rows that earlier answers told."""
     for each in pool:
-        if each.statement.cells:
-            columns = ["", *(column for column, _ in each.statement.cells[1:])]
-            forms = [without_citations(quote(each, column)) for column in columns]
-            told = [any(form in text for form in forms) for text in texts]
-            each.said = each.said or any(told)
-            each.just_said = each.just_said or any(told[-1:])
+        each.just_said = each.just_said or is_told(each, said[-1:])
+        each.said = each.said or each.just_said or is_told(each, said[:-1])
+
+
+def is_told(row: Candidate, answers: Sequence[str]) -> bool:
+    """Whether one of these answers told a row, whole or just one of its cells. False if it is no row."""
+    columns = [column for column, _ in row.statement.cells[1:]]
+    forms = [without_citations(quote(row, column)) for column in ("", *columns)] if columns else []
+    return any(form in without_citations(answer) for answer in answers for form in forms)
 
 
 def _tidy(sentence: str) -> str:

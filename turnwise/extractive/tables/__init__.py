@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.extractive.statements import Candidate, asked_stems
+from turnwise.extractive.tables.aggregates import sum_or_average
 from turnwise.extractive.tables.comparatives import comparative_row
 from turnwise.extractive.tables.comparison import compared_rows
 from turnwise.extractive.tables.exclusions import rows_without
 from turnwise.extractive.tables.lists import listed_rows
 from turnwise.extractive.tables.model import tables_in
+from turnwise.extractive.tables.named import price_of_named_row
 from turnwise.extractive.tables.people import rows_for_group
 from turnwise.extractive.tables.superlatives import superlative_rows
+from turnwise.extractive.tables.told import about_told_rows
 from turnwise.extractive.tables.totals import total_price
 from turnwise.extractive.tables.vocabulary import NEGATION
 from turnwise.types import Prompt
@@ -36,6 +39,10 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     tables = tables_in(pool)
     if not tables:
         return ""
+    if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS:
+        message = prompt.question
+        if answer := sum_or_average(message, tables, prompt) or about_told_rows(message, tables, prompt):
+            return answer
     if NEGATION.search(question):
         return rows_without(question, tables)
     if prompt.sides:
@@ -50,6 +57,7 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
             or total_price(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)
             or listed_rows(text, tables)
+            or price_of_named_row(text, tables, pool)
         )
         if answer:
             return answer

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from turnwise.english import MONTHS
+from turnwise.extractive.cells import name_and_unit
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.tables.vocabulary import column_stems
 from turnwise.text import stem
@@ -87,6 +88,17 @@ def price_in(column: str, cell: str) -> Amount | None:
         return None
     sign = next((sign for word, sign in _CURRENCIES.items() if word in column_stems(column)), "")
     return replace(amount, unit=sign, before=sign)
+
+
+def amount_in_column(column: str, cell: str) -> Amount | None:
+    """The amount that a cell is, with the unit that the name of its column ends in, if the cell has none."""
+    amount = amount_in(cell)
+    if amount is None or amount.unit or amount.before or not amount.value:
+        return amount
+    if (price := price_in(column, cell)) is not None:
+        return price
+    _, unit = name_and_unit(column)
+    return replace(amount, unit=unit, after=unit)
 
 
 def is_price(column: str, cell: str) -> bool:

@@ -51,9 +51,10 @@ def _headings(tables: Sequence[Table]) -> list[str]:
     ]
 
 
-def list_rows(rows: Sequence[Row], opening: str = "") -> str:
-    """The rows as a list under the opening. A single row without an opening is a sentence."""
-    quotes = [quote(row.candidate) for row in rows[:MAX_ROWS]]
+def list_rows(rows: Sequence[Row], opening: str = "", column: str = "") -> str:
+    """The rows as a list under the opening, whole or just what they have in a column. A single row without an opening
+    is a sentence."""
+    quotes = [quote(row.candidate, column) for row in rows[:MAX_ROWS]]
     if len(quotes) == 1 and not opening:
         return quotes[0]
     parts = [f"{opening}:"] if opening else []

@@ -14,10 +14,10 @@ from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.comparison import rows_of_sides
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
 from turnwise.extractive.tables.superlatives import DATES, HEIGHTS, LENGTHS, SIZES, WEIGHTS, column_to_compare
-from turnwise.extractive.writing import quote
-from turnwise.text import without_citations
+from turnwise.extractive.writing import is_told
 from turnwise.types import Prompt
 
+MAX_ANSWERS_BACK = 4  # that "which of them" may refer to
 RECENT_ANSWERS = 2  # that "which one" may refer to
 
 _COMPARATIVES: tuple[tuple[str, bool, Set[str]], ...] = (
@@ -82,7 +82,7 @@ def _in_a_sentence(request: _Request, pool: Sequence[Candidate]) -> bool:
 
 
 def _answer(request: _Request, table: Table, prompt: Prompt) -> Answer:
-    rows = rows_of_sides(table, request.sides) if request.sides else _told_rows(table, prompt)
+    rows = rows_of_sides(table, request.sides) if request.sides else recently_told(table, prompt)
     column = column_to_compare(table, set(), request.columns)
     amounts = [] if column is None or len(rows) != 2 else comparable_amounts(rows, column)
     if len(amounts) != 2:
@@ -95,8 +95,13 @@ def _answer(request: _Request, table: Table, prompt: Prompt) -> Answer:
     return Answer(table, best_rows, lead, by)
 
 
-def _told_rows(table: Table, prompt: Prompt) -> list[Row]:
+def rows_by_answer(table: Table, prompt: Prompt) -> list[list[Row]]:
+    """The rows that each of the last answers told, the latest first."""
+    answers = reversed(prompt.said[-MAX_ANSWERS_BACK:])
+    return [[row for row in table.rows if is_told(row.candidate, [answer])] for answer in answers]
+
+
+def recently_told(table: Table, prompt: Prompt) -> list[Row]:
     """The rows of the last answer if it has several, else those of the last two."""
-    answers = [without_citations(answer) for answer in prompt.said[-RECENT_ANSWERS:]]
-    told = [row for row in table.rows if any(without_citations(quote(row.candidate)) in answer for answer in answers)]
+    told = [row for row in table.rows if is_told(row.candidate, prompt.said[-RECENT_ANSWERS:])]
     return table.just_said if len(table.just_said) > 1 else told

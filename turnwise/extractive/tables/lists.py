@@ -88,6 +88,12 @@ def listed_rows(question: str, tables: Sequence[Table]) -> str:
     return write([_answer(request, table) for table in tables])
 
 
+def rows_within_limit(question: str, tables: Sequence[Table]) -> str:
+    """The same for a question with a limit or a number: "which cost less than £3?", "which last two days?"."""
+    has_limit = _PRICE_LIMIT.search(question) or _COUNTED.search(question)
+    return listed_rows(question, tables) if has_limit else ""
+
+
 def _request_in(question: str) -> _Request | None:
     limit, counted = _PRICE_LIMIT.search(question), _COUNTED.search(question)
     condition = limit or counted

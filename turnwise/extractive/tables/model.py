@@ -49,6 +49,11 @@ class Row:
 @dataclass(frozen=True, eq=False)
 class Table:
     rows: list[Row]  # in their order, at least two
+    is_told: bool = False  # just the rows of an answer; no others are meant
+
+    def only(self, rows: Sequence[Row]) -> Table:
+        """The table with just these rows, which were told before."""
+        return Table(list(rows), is_told=True)
 
     @property
     def document(self) -> int:
@@ -95,14 +100,17 @@ class Table:
     def subject_stems(self) -> frozenset[str]:
         """The stems that say what its rows are or tell: the last word of its heading, and its columns."""
         heading = words(self._line_above or section_of(self.rows[0].passage))
-        first_column = [column for column, _ in self.rows[0].candidate.statement.cells[:1]]
-        stems = frozenset().union(*map(column_stems, (*heading[-1:], *first_column, *self.columns)))
+        stems = frozenset().union(*map(column_stems, (*heading[-1:], self.first_column, *self.columns)))
         return stems | PRICE_WORDS if self.price_columns else stems
 
     @cached_property
     def naming_stems(self) -> frozenset[str]:
         """The stems that name the table or a column, rather than a row."""
         return self.place_stems | self.subject_stems
+
+    @property
+    def first_column(self) -> str:
+        return next((column for column, _ in self.rows[0].candidate.statement.cells[:1]), "")
 
     @property
     def just_said(self) -> list[Row]:
@@ -114,11 +122,15 @@ class Table:
         first, last = self.rows[0].passage, self.rows[-1].passage
         has_gap = len({row.passage.position for row in self.rows}) <= last.position - first.position
         is_file = first.source.lower().endswith((".csv", ".tsv"))  # it begins with the first passage
-        return has_gap or (is_file and first.position > 0)
+        return not self.is_told and (has_gap or (is_file and first.position > 0))
 
     def has_kind(self, key: str) -> bool:
         """Whether a stem is a whole cell, or a whole part of one, besides the names of rows."""
         return any(kind == {key} for row in self.rows for kind in row.kinds)
+
+    def cell_stems_of(self, column: str) -> frozenset[str]:
+        """The stems of all cells in a column."""
+        return frozenset().union(*(stems_of(row.cells.get(column, "")) for row in self.rows))
 
     def select(self, question: str) -> list[Row]:
         """The rows that a question means: all of them if it only names the table, none if it has another word."""

@@ -116,7 +116,8 @@ def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     if len(amounts) == 1:
         return Answer(table, best_rows)
     by = f", by {column_label(column).lower()}" if column else ""
-    return Answer(table, best_rows, f"{request.word.capitalize()} of the {len(amounts)} rows found", by)
+    of = f"these {len(amounts)} rows" if table.is_told else f"the {len(amounts)} rows found"
+    return Answer(table, best_rows, f"{request.word.capitalize()} of {of}", by)
 
 
 def _may_name_rows(word: str, typed: Set[str], table: Table) -> bool:

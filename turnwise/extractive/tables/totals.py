@@ -37,6 +37,8 @@ _RATE_WORDS = {
     "annual": "year",
 }
 _ASKS_PRICE = re.compile(r"\b(?:how much|costs?|prices?|pay|charged?|total)\b", re.I)
+_ASKS_SUM = re.compile(r"\b(?:total|sum|altogether|together|in all)\b", re.I)
+_THE = re.compile(r" the (?!(?:total|sum|price|cost)\b)", re.I)  # one of what it names
 _ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d|[a-z]+ \w+\W*$)", re.I)  # "and 5?"
 _COMPARES = re.compile(r"\b(?:or|than|more|less|cheaper|difference)\b", re.I)
 _BY_AGE = re.compile(r"(?:under|over)\b", re.I)
@@ -67,8 +69,8 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
     asks = _ASKS_PRICE.search(question) or _ASKS_AGAIN.match(question)
     if not asks or ASKS_WHY_OR_HOW.match(question) or _COMPARES.search(question):
         return ""
-    terms, rest = _terms_in(question)
-    if all(term.count == 1 for term in terms):
+    terms, rest = _terms_in(_THE.sub(" a ", question) if _ASKS_SUM.search(question) else question)
+    if all(term.count == 1 for term in terms) and not (len(terms) > 1 and _ASKS_SUM.search(question)):
         return ""
     if len(terms) > 1 and not all(term.noun for term in terms):  # "1 to 2 hours"
         return ""
@@ -84,7 +86,8 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
         answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
         if answers:
             return answers[0] if len(answers) == 1 else ""
-    return ""
+    lacking = [answer for table in fitting if (answer := _lacking(terms, rest, table))]
+    return lacking[0] if len(lacking) == 1 else ""
 
 
 def _terms_in(question: str) -> tuple[list[_Term], str]:
@@ -126,7 +129,7 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
     if len({price.unit for price in prices if price.value}) != 1:
         return ""
     shown = [*rows, *_bundles(terms, table)]
-    return f"{list_rows(shown)}\n\n{_working([term.count for term in terms], prices)}"
+    return f"{list_rows(shown)}\n\n{working([term.count for term in terms], prices)}"
 
 
 def _sum_across(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[Candidate]) -> str:
@@ -139,7 +142,7 @@ def _sum_across(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[
     if len(prices) < len(terms) or len({price.unit for price in prices if price.value}) != 1:
         return ""
     cheaper = [quote(each) for each in pool if _may_cost_less(each, row, table)]
-    return "\n\n".join([list_rows([row]), *cheaper, _working([term.count for term in terms], prices)])
+    return "\n\n".join([list_rows([row]), *cheaper, working([term.count for term in terms], prices)])
 
 
 def _column_for(term: _Term, table: Table) -> str:
@@ -187,6 +190,17 @@ def _choices(terms: Sequence[_Term], rest: str, table: Table) -> str:
     return f"{list_rows(chosen)}\n\nThe sum depends on which {' and '.join(unclear)} you mean." if unclear else ""
 
 
+def _lacking(terms: Sequence[_Term], rest: str, table: Table) -> str:
+    """The rows for some of the terms, and which others have no price in the table."""
+    rows = [_rows_for(term, rest, table) if asked_stems(term.noun) else [] for term in terms]
+    priced = [[row for row in mine if _unit_price(row, table, term)] for term, mine in zip(terms, rows, strict=True)]
+    found = list(dict.fromkeys(row for mine in priced for row in mine))
+    missing = [term.noun for term, mine in zip(terms, priced, strict=True) if not mine]
+    if not found or not missing or len(found) > MAX_CHOICES or not all(missing) or any(term.time for term in terms):
+        return ""
+    return f"{list_rows(found)}\n\nI found no price for {' and '.join(missing)} there, so I cannot give the sum."
+
+
 def _rows_for(term: _Term, rest: str, table: Table) -> list[Row]:
     """The rows that a term may mean: by its noun, for a time by the other words, or because they were just quoted."""
     if not term.time and asked_stems(rest) - table.naming_stems - FORM_STEMS:
@@ -230,7 +244,7 @@ def _unit_price(row: Row, table: Table, term: _Term) -> Amount | None:
     return price_in(matching[0], row.cells[matching[0]])
 
 
-def _working(counts: Sequence[int], prices: Sequence[Amount]) -> str:
+def working(counts: Sequence[int], prices: Sequence[Amount]) -> str:
     """A sum and its result: "3 × £14.50 + 2 × £9.00 is £61.50."."""
     terms = list(zip(counts, prices, strict=True))
     total = sum((count * price.value for count, price in terms), Decimal(0))

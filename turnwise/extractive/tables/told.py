@@ -1,0 +1,133 @@
+"""Questions about the rows of the last answer: "which of those are vegan?", "how many are there?", "is it vegan?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+
+from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.statements import asked_stems, stems_of
+from turnwise.extractive.tables.answers import list_rows
+from turnwise.extractive.tables.comparatives import rows_by_answer
+from turnwise.extractive.tables.exclusions import rows_without
+from turnwise.extractive.tables.lists import rows_within_limit
+from turnwise.extractive.tables.model import NO, YES, Row, Table, is_missing
+from turnwise.extractive.tables.superlatives import (
+    DATES,
+    HEIGHTS,
+    LENGTHS,
+    SIZES,
+    WEIGHTS,
+    superlative_rows,
+)
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, NEGATION, NUMBER_WORD, column_stems
+from turnwise.extractive.writing import quote
+from turnwise.text import stem
+from turnwise.types import Prompt
+
+_OPENING = re.compile(r"(?:(?:and|so|but|ok|okay|then|now),? )*", re.I)
+_THESE = rf"(?:(?:all )?(?:of )?(?:these|those|them|the (?:\d+|{NUMBER_WORD}|lot)))"
+_VERB = (
+    r"(?:is|are|has|have|contains?|includes?|costs?|weighs?|lasts?|takes?|can|do|does|runs?|opens?|works?"
+    r"|(?:is|are|do|does)n['’]t)"
+)
+_WHICH_OF = re.compile(
+    rf"(?:(?:which|what)(?: ones?| \w+)? (?:of|among|out of) {_THESE}(?: ones?| \w+?)?|(?:which|what)(?: ones?)|which) "
+    rf"(?P<rest>{_VERB}\b.+)",
+    re.I,
+)
+_ANY_OF = re.compile(
+    rf"(?:is|are|do|does|have|has) (?:(?:any|some|one|all|both|either|each|none)(?: of {_THESE}| ones?)"
+    r"|(?:they|these|those)(?: all| both)?) (?P<rest>.+)",
+    re.I,
+)
+_HOW_MANY_OF = re.compile(rf"how many (?:of {_THESE}|ones) (?P<rest>.+)", re.I)
+_HOW_MANY = re.compile(
+    r"how many(?: (?:of (?:them|these|those)|ones))?(?: (?:are|is|were) (?:there|they|that|those|these|it))?"
+    r"(?: (?:in total|in all|altogether|all together))?",
+    re.I,
+)
+_SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\b", re.I)
+_POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
+_YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
+_MEASURES = (  # words for what a column has, with the stems of its name
+    (re.compile(r"\bhow heavy\b|\bweighs?\b", re.I), WEIGHTS),
+    (re.compile(r"\bhow (?:long|far)\b", re.I), LENGTHS),
+    (re.compile(r"\bhow (?:tall|high)\b", re.I), HEIGHTS),
+    (re.compile(r"\bhow (?:big|large)\b", re.I), SIZES),
+    (re.compile(r"\bhow much\b|\bwhat (?:does|do) \w+ cost\b", re.I), PRICE_WORDS),
+    (re.compile(r"\bwhen\b", re.I), DATES | frozenset(map(stem, "days time times available hours".split()))),
+)
+_MEASURE_STEMS = frozenset(map(stem, "heavy weigh long far tall high big large much last take".split()))
+
+
+def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> str:
+    """The answer to a message about the rows of the last answer, or, if it told just one and the message means several,
+    of the last one that told several; empty if it is about anything else."""
+    fitting = [table for table in tables if table.just_said]
+    if len(fitting) != 1:
+        return ""
+    (table,) = fitting
+    text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
+    if len(table.just_said) == 1 and (answer := _about_one(text, table.just_said[0], table)):
+        return answer
+    told = table.only(next((rows for rows in rows_by_answer(table, prompt) if len(rows) > 1), []))
+    if not told.rows:
+        return ""
+    if _HOW_MANY.fullmatch(text):
+        return list_rows(told.rows, f"{len(told.rows)} rows")
+    for pattern in (_WHICH_OF, _ANY_OF, _HOW_MANY_OF):
+        if found := pattern.fullmatch(text):
+            return _some_of(found["rest"], told, table)
+    return ""
+
+
+def _some_of(condition: str, told: Table, table: Table) -> str:
+    """Those of the rows told that a condition fits: "are vegan", "is the cheapest", "cost less than £3"."""
+    question = f"which {told.first_column or 'thing'} {condition}"
+    if NEGATION.search(condition):
+        return rows_without(question, [told])
+    limited = superlative_rows(question, asked_stems(question), [told], []) or rows_within_limit(question, [told])
+    if limited:
+        return limited
+    keys = asked_stems(condition) - FORM_STEMS
+    fitting = table.select(condition)
+    if not keys or not (fitting or keys <= table.flags.keys()):
+        return ""  # it has a word that no row has
+    chosen = [row for row in told.rows if row in fitting]
+    total = len(told.rows)
+    if not chosen:
+        flags = {table.flags[key] for key in keys & table.flags.keys()}
+        return list_rows(told.rows, f"None of the {total}", flags.pop() if len(flags) == 1 else "")
+    return list_rows(chosen, f"All {total}" if len(chosen) == total else f"{len(chosen)} of the {total}")
+
+
+def _about_one(text: str, row: Row, table: Table) -> str:
+    """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"."""
+    if not _POINTS_BACK.search(text) or _SEVERAL.search(text):
+        return ""
+    asked = asked_stems(text) - stems_of(row.name)
+    column = _column_meant(text, asked, table)
+    cell = row.cells.get(column, "").lower()
+    if not column or is_missing(cell):
+        return ""
+    verdict = ""
+    if _YES_OR_NO.match(text) and not NEGATION.search(text):
+        value = asked - column_stems(column)
+        if not value and cell in YES | NO:
+            verdict = "Yes. " if cell in YES else "No. "
+        elif value and value == stems_of(cell):
+            verdict = "Yes. "
+    return f"{verdict}{quote(row.candidate, column)}"
+
+
+def _column_meant(text: str, asked: Set[str], table: Table) -> str:
+    """The only column that a question is about, by its name, by what its cells say, or by a word for what it measures;
+    empty if there is none, or if the question has a word that does not belong to it."""
+    known = {column: column_stems(column) | table.cell_stems_of(column) for column in table.columns}
+    measured = next((stems for pattern, stems in _MEASURES if pattern.search(text)), frozenset())
+    asked = {key for key in asked if key not in _MEASURE_STEMS}
+    fitting = [
+        column for column in table.columns if asked <= known[column] and (asked or column_stems(column) & measured)
+    ]
+    return fitting[0] if len(fitting) == 1 else ""
