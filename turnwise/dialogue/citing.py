@@ -7,9 +7,10 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import groupby
 
 from turnwise.dialogue.language import CODES, language
-from turnwise.text import CITATION, content_stems, points, sentences, without_citations
+from turnwise.text import CITATION, content_stems, is_field, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
 AGAIN = "As I said: "  # before a sentence that an answer repeats
@@ -89,8 +90,8 @@ def to_source(number: int, passage: Passage, claim: str) -> Source:
 
 
 def supporting_text(claim: str, text: str) -> str:
-    """Returns the words of a text that support a claim: the claim itself if it is quoted, or else the sentence that has
-    most in common with it, or "" if none has anything in common."""
+    """Returns the words of a text that support a claim: the claim itself if it is quoted or tells a row of a table in
+    words, or else the sentence or row that has most in common with it, or "" if none has anything in common."""
     claim = " ".join(claim.split())
     if claim in " ".join(text.split()):
         return claim
@@ -100,8 +101,35 @@ def supporting_text(claim: str, text: str) -> str:
         stems = content_stems(part)
         return len(wanted & stems) / math.sqrt(len(wanted) * len(stems) or 1)
 
-    best = max(parts_of(text), key=similarity, default="")
+    rows = _rows_in_words(text)
+    best = max((*rows, *_sentences_beside_rows(text)), key=similarity, default="")
+    if best in rows and wanted and wanted <= content_stems(best):
+        return claim
     return best.lstrip("-*• ") if similarity(best) else ""
+
+
+def _rows_in_words(text: str) -> list[str]:
+    """Returns the rows of the tables in a passage, each with its column names, and the lines of a CSV file."""
+    rows: list[str] = []
+    for is_table, group in groupby(text.splitlines(), key=lambda line: " | " in line):
+        lines = list(group)
+        if is_table:
+            (_, *heads), *table = [[cell.strip() for cell in line.split(" | ")] for line in lines]
+            for first, *cells in table:
+                named = zip(heads, cells, strict=False)
+                rows.append(f"{first}: {', '.join(f'{head} {cell}' for head, cell in named if cell)}")
+        else:
+            rows += filter(_is_record, lines)
+    return rows
+
+
+def _sentences_beside_rows(text: str) -> list[str]:
+    return sentences("\n".join(line for line in text.splitlines() if " | " not in line and not _is_record(line)))
+
+
+def _is_record(line: str) -> bool:
+    """Whether a line is a row of a CSV file: "item: Rye loaf; price: 4.20"."""
+    return is_field(line) and "; " in line and all(": " in part for part in line.split("; "))
 
 
 def parts_of(text: str) -> list[str]:

@@ -74,13 +74,21 @@ function redraw() {
   later.hidden = false;
 }
 
-// The passage with the quoted sentence marked, however either breaks its lines.
+// The passage with the quoted sentence marked, however either breaks its lines, or the row that the quote tells in words.
 function cited(text, quote = "") {
   const words = quote.trim().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const found = words.length ? new RegExp(words.join("\\s+")).exec(text) : null;
+  const found = words.length ? new RegExp(words.join("\\s+")).exec(text) ?? rowLike(text, quote) : null;
   if (!found) return make("p", { className: "cited", dir: "auto", textContent: text });
   const mark = make("mark", { textContent: found[0] });
   return make("p", { className: "cited", dir: "auto" }, text.slice(0, found.index), mark, text.slice(found.index + found[0].length));
+}
+
+function rowLike(text, quote) {
+  const split = (string) => string.toLowerCase().match(/[\p{L}\d]+/gu) ?? [];
+  const told = new Set(split(quote));
+  const share = (line) => split(line).filter((word) => told.has(word)).length / (split(line).length || 1);
+  const best = text.split("\n").reduce((one, other) => (share(other) > share(one) ? other : one), "");
+  return share(best) > 0.5 ? { 0: best, index: text.indexOf(best) } : null;
 }
 
 function showMark() {
