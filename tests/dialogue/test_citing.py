@@ -43,5 +43,9 @@ def test_a_row_is_told_in_words_and_never_by_its_header(claim: str, text: str, r
     assert supporting_text(claim, text) == row
 
 
+def test_the_rows_of_a_file_are_parts() -> None:
+    assert parts_of(STOCK) == STOCK.splitlines()
+
+
 def test_the_rows_of_a_table_are_parts() -> None:
     assert parts_of(FERRY)[2:] == ["zone | price", "A | 14 crowns", "B | 20 crowns"]

@@ -23,7 +23,7 @@ def written(line: str, source: str = "stock.csv", column: str = "") -> str:
         ("item: Rope; price_chf: 4; price_per_kg: 3", "Rope: price 4 CHF, price per kg 3."),
         ("item: Rope; price_eur: on request", "Rope: price on request."),
         ("item: Bun; vegan: no; allergens: egg, milk", "Bun: vegan: no; allergens egg, milk."),
-        ("time: 8:15; line: 4; stop: Quay", "time 8:15: line 4, stop Quay."),
+        ("time: 8:15; line: 4; stop: Quay", "Time 8:15: line 4, stop Quay."),
         ("item: Pie; note: ask the staff.", "Pie: note ask the staff."),
     ],
 )

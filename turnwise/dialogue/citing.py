@@ -133,7 +133,9 @@ def _is_record(line: str) -> bool:
 
 
 def parts_of(text: str) -> list[str]:
-    """Returns the sentences of a passage and the rows of its tables."""
+    """Returns the sentences of a passage and the rows of its tables and of CSV files."""
     return [
-        part for sentence in sentences(text) for part in (sentence.splitlines() if " | " in sentence else [sentence])
+        part
+        for sentence in sentences(text)
+        for part in (sentence.splitlines() if " | " in sentence or _is_record(sentence) else [sentence])
     ]

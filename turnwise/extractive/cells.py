@@ -29,7 +29,8 @@ def row_in_words(candidate: Candidate, column: str = "") -> str:
     if not column and (not is_file or len(cells) < 2 or not candidate.statement.row):
         return candidate.text
     (head, first), *others = cells
-    name = f"{column_label(head)} {first}" if head and first[:1].isdigit() else first
+    label = column_label(head)
+    name = f"{label[:1].upper()}{label[1:]} {first}" if head and first[:1].isdigit() else first
     if column:
         return f"{name}: {_cell_in_words(column, dict(others)[column])}".rstrip(".") + "."
     return f"{name}: {_join(others)}".rstrip(".") + "."

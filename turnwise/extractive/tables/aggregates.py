@@ -27,7 +27,8 @@ MAX_ROWS = 12  # of a longer list, neither the sum nor the average is worked out
 
 _AVERAGE = re.compile(r"\b(?:average|mean(?= (?:price|cost|fee|weight|\w+\W*$)))\b", re.I)
 _TOTAL = re.compile(
-    rf"\b(?:total(?! number)|sum|altogether|(?:all|both|the (?:two|three|{NUMBER_WORD}|lot))(?: \w+)? together|combined"
+    rf"\b(?:total(?! number)|sum|altogether|(?:all|both|the (?:{NUMBER_WORD}|lot))(?: \w+)? together"
+    r"|(?:that|this|it|they|them) together|combined"
     r"|in all|one of each|(?:for|of|are|do|cost) (?:them )?(?:both|all)(?: of (?:them|these|those))?(?: cost)?\W*$)",
     re.I,
 )
@@ -73,6 +74,9 @@ def _answer(request: _Request, table: Table, prompt: Prompt) -> str:
         rows = [] if table.is_cut else table.select_subject(" ".join(subject))
     else:
         rows = _rows_meant(table, prompt, request.both)
+        names_column = bool(request.asked & column_stems(column) - PRICE_WORDS)
+        if not rows and names_column and not table.is_cut:
+            rows = table.rows  # "what's the total quantity?"
     if not 1 < len(rows) <= MAX_ROWS:
         return ""
     amounts = [amount for row in rows if (amount := _amount(request, row, column))]
@@ -89,10 +93,12 @@ def _rows_meant(table: Table, prompt: Prompt, both: bool) -> list[Row]:
     if not told or not told[0]:
         return []
     if len(told[0]) > 1:
-        return told[0]
+        return told[0] if len(told[0]) == 2 or not both else []
     singles = list(dict.fromkeys(rows[0] for rows in takewhile(lambda rows: len(rows) == 1, told)))
     if len(singles) > 1:
         return list(reversed(singles[:2] if both else singles))
+    if both:
+        return []
     return next((rows for rows in told if len(rows) > 1), [])
 
 

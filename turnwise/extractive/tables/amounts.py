@@ -23,6 +23,8 @@ _SIGNS = ("$", "€", "£", "¥", "₹")
 _CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": "£", "gbp": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
 _PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)
+DAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
+_DAY_PLURAL = re.compile(r"days\b")
 _DATE = re.compile(
     rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)"
     rf"|(?P<day_of_month>\d{{1,2}}) (?P<month_name>{'|'.join(MONTHS)})(?: (?P<year_after>\d{{4}}))?",
@@ -76,6 +78,22 @@ def _date_in(cell: str) -> Amount | None:
     except ValueError:
         return None
     return Amount(Decimal(date.toordinal()), "day" if year else "day of the year")
+
+
+def days_in(cell: str) -> frozenset[str]:
+    """The days of the week that a cell is: "daily", "Monday to Friday", "Monday and Friday"; empty if it has anything
+    else."""
+    text = _DAY_PLURAL.sub("day", cell.lower().strip(" ."))
+    if text in ("daily", "every day", "all week", "all days"):
+        return frozenset(DAYS)
+    days: set[str] = set()
+    for part in re.split(r", and |, | and | & ", text):
+        ends = re.split(r" to | ?[–-] ?| until ", part)
+        if len(ends) > 2 or not all(each in DAYS for each in ends):
+            return frozenset()
+        first, last = DAYS.index(ends[0]), DAYS.index(ends[-1])
+        days |= {DAYS[day % 7] for day in range(first, last + (1 if last >= first else 8))}
+    return frozenset(days)
 
 
 def price_in(column: str, cell: str) -> Amount | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from turnwise.dialogue.citing import abstains
 from turnwise.extractive.cells import column_label
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.sides import side_stems
@@ -96,8 +97,8 @@ def _answer(request: _Request, table: Table, prompt: Prompt) -> Answer:
 
 
 def rows_by_answer(table: Table, prompt: Prompt) -> list[list[Row]]:
-    """The rows that each of the last answers told, the latest first."""
-    answers = reversed(prompt.said[-MAX_ANSWERS_BACK:])
+    """The rows that each of the last answers told, the latest first, without those that knew no answer."""
+    answers = [answer for answer in reversed(prompt.said[-MAX_ANSWERS_BACK:]) if not abstains(answer)]
     return [[row for row in table.rows if is_told(row.candidate, [answer])] for answer in answers]
 
 

@@ -28,6 +28,7 @@ _LISTS = tuple(
         rf"(?:what|which) {_KIND} (?:do|does|can|could|have|has) (?:you|they|we|i|one|the \w+|it) {_PROVIDE}",
         rf"(?:do|does) (?:you|they|we|the \w+|it) {_PROVIDE} any {_KIND}",
         rf"(?:are there|have you got) any {_KIND}",
+        r"(?:is|are) there (?:anything|something) (?P<what>.+?)",
         r"what (?:is|are) (?:all )?(?:the|your) "
         r"(?P<what>(?:\w+ )?(?:prices|fees|costs|charges|fares|rates|price list))",
         r"what(?:['’]s| is) on the (?P<what>menu)",

@@ -9,9 +9,9 @@ from functools import cached_property
 
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import ITEM, Candidate, asked_stems, section_of, stems_of
-from turnwise.extractive.tables.amounts import Amount, amount_in, is_price
+from turnwise.extractive.tables.amounts import DAYS, Amount, amount_in, days_in, is_price
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEOPLE, column_stems
-from turnwise.text import words
+from turnwise.text import stem, words
 from turnwise.types import Passage
 
 _MISSING = re.compile(r"|[-–—?]|n/?a|tbc|tba", re.I)
@@ -30,8 +30,8 @@ class Row:
 
     @cached_property
     def cell_stems(self) -> list[frozenset[str]]:
-        """The stems of each cell, the name first."""
-        return [stems_of(cell) for cell in (self.name, *self.cells.values())]
+        """The stems of each cell, the name first; "Monday to Friday" has those of all its days."""
+        return [stems_of(cell).union(map(stem, days_in(cell))) for cell in (self.name, *self.cells.values())]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -43,7 +43,7 @@ class Row:
     def kinds(self) -> list[frozenset[str]]:
         """The stems of each cell besides the name, and of each part of a cell that is a list."""
         parts = [part for cell in self.cells.values() if ", " in cell for part in cell.split(", ")]
-        return [*self.cell_stems[1:], *map(stems_of, parts)]
+        return [stems_of(cell) for cell in (*self.cells.values(), *parts)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +129,10 @@ class Table:
         return any(kind == {key} for row in self.rows for kind in row.kinds)
 
     def cell_stems_of(self, column: str) -> frozenset[str]:
-        """The stems of all cells in a column."""
-        return frozenset().union(*(stems_of(row.cells.get(column, "")) for row in self.rows))
+        """The stems of all cells in a column; those of all days if it has any."""
+        cells = [row.cells.get(column, "") for row in self.rows]
+        days = frozenset(map(stem, DAYS)) if any(map(days_in, cells)) else frozenset()
+        return days.union(*map(stems_of, cells))
 
     def select(self, question: str) -> list[Row]:
         """The rows that a question means: all of them if it only names the table, none if it has another word."""

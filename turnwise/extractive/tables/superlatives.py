@@ -20,7 +20,8 @@ SIZES = stems_of("size area capacity seats people guests persons places")
 WEIGHTS = stems_of("weight kg")
 HEIGHTS = stems_of("height")
 DATES = stems_of("date day year when")
-_ANY_COLUMN: frozenset[str] = frozenset()  # the question must name it
+_QUANTITIES = stems_of("quantity qty stock count pieces")
+_ANY_COLUMN: frozenset[str] = frozenset()  # the question must name it, unless one has quantities
 
 # Not "at most", and not "the 2 cheapest".
 _SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
@@ -136,7 +137,7 @@ def column_to_compare(table: Table, asked: Set[str], fitting: Set[str]) -> str |
         return best if not others or best in table.price_columns else None
     if fitting == PRICE_WORDS or (not fitting and asked & PRICE_WORDS):
         return next((column for column in numeric if column in table.price_columns), None)
-    columns = _columns_that_fit(table, numeric, fitting)
+    columns = _columns_that_fit(table, numeric, fitting or _QUANTITIES)
     return columns[0] if len(columns) == 1 else None
 
 

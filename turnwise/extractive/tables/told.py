@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
+from turnwise.extractive.tables.amounts import DAYS, days_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.comparatives import rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
@@ -32,8 +33,7 @@ _VERB = (
     r"|(?:is|are|do|does)n['’]t)"
 )
 _WHICH_OF = re.compile(
-    rf"(?:(?:which|what)(?: ones?| \w+)? (?:of|among|out of) {_THESE}(?: ones?| \w+?)?|(?:which|what)(?: ones?)|which) "
-    rf"(?P<rest>{_VERB}\b.+)",
+    rf"(?:which|what)(?: ones?)? (?:(?:of|among|out of) {_THESE} (?P<of>.+)|(?P<rest>{_VERB}\b.+))",
     re.I,
 )
 _ANY_OF = re.compile(
@@ -47,8 +47,9 @@ _HOW_MANY = re.compile(
     r"(?: (?:in total|in all|altogether|all together))?",
     re.I,
 )
-_SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\b", re.I)
+_SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\b|\b(?:total|average)\b", re.I)
 _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
+_ASKS_COLUMN = re.compile(r"(?:what|when)(?:['’]s| is| time is) (?:the|its)\b", re.I)
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
 _MEASURES = (  # words for what a column has, with the stems of its name
     (re.compile(r"\bhow heavy\b|\bweighs?\b", re.I), WEIGHTS),
@@ -56,29 +57,32 @@ _MEASURES = (  # words for what a column has, with the stems of its name
     (re.compile(r"\bhow (?:tall|high)\b", re.I), HEIGHTS),
     (re.compile(r"\bhow (?:big|large)\b", re.I), SIZES),
     (re.compile(r"\bhow much\b|\bwhat (?:does|do) \w+ cost\b", re.I), PRICE_WORDS),
+    (re.compile(r"\bhow often\b", re.I), frozenset(map(stem, "every frequency interval".split()))),
     (re.compile(r"\bwhen\b", re.I), DATES | frozenset(map(stem, "days time times available hours".split()))),
 )
-_MEASURE_STEMS = frozenset(map(stem, "heavy weigh long far tall high big large much last take".split()))
+_FILLERS = frozenset(  # words of such questions that name no column
+    map(stem, "heavy weigh long far tall high big large much take often number address time work run open".split())
+)
 
 
 def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> str:
     """The answer to a message about the rows of the last answer, or, if it told just one and the message means several,
     of the last one that told several; empty if it is about anything else."""
-    fitting = [table for table in tables if table.just_said]
-    if len(fitting) != 1:
+    told_in = {table: rows for table in tables if any(rows := rows_by_answer(table, prompt)) and rows[0]}
+    if len(told_in) != 1:
         return ""
-    (table,) = fitting
+    ((table, by_answer),) = told_in.items()
     text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
-    if len(table.just_said) == 1 and (answer := _about_one(text, table.just_said[0], table)):
+    if len(by_answer[0]) == 1 and (answer := _about_one(text, by_answer[0][0], table)):
         return answer
-    told = table.only(next((rows for rows in rows_by_answer(table, prompt) if len(rows) > 1), []))
+    told = table.only(next((rows for rows in by_answer if len(rows) > 1), []))
     if not told.rows:
         return ""
     if _HOW_MANY.fullmatch(text):
         return list_rows(told.rows, f"{len(told.rows)} rows")
     for pattern in (_WHICH_OF, _ANY_OF, _HOW_MANY_OF):
         if found := pattern.fullmatch(text):
-            return _some_of(found["rest"], told, table)
+            return _some_of(found.groupdict().get("of") or found["rest"], told, table)
     return ""
 
 
@@ -104,18 +108,24 @@ def _some_of(condition: str, told: Table, table: Table) -> str:
 
 def _about_one(text: str, row: Row, table: Table) -> str:
     """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"."""
-    if not _POINTS_BACK.search(text) or _SEVERAL.search(text):
+    if _SEVERAL.search(text):
         return ""
     asked = asked_stems(text) - stems_of(row.name)
     column = _column_meant(text, asked, table)
+    names_column = bool(_ASKS_COLUMN.match(text)) and bool(asked & column_stems(column))
+    if not _POINTS_BACK.search(text) and not names_column:
+        return ""
     cell = row.cells.get(column, "").lower()
     if not column or is_missing(cell):
         return ""
     verdict = ""
     if _YES_OR_NO.match(text) and not NEGATION.search(text):
-        value = asked - column_stems(column)
+        value = asked - column_stems(column) - _FILLERS - FORM_STEMS
+        days = set(DAYS) if "daili" in value else {day for day in DAYS if stem(day) in value}
         if not value and cell in YES | NO:
             verdict = "Yes. " if cell in YES else "No. "
+        elif days and days_in(cell):
+            verdict = "Yes. " if days <= days_in(cell) else "No. "
         elif value and value == stems_of(cell):
             verdict = "Yes. "
     return f"{verdict}{quote(row.candidate, column)}"
@@ -126,8 +136,10 @@ def _column_meant(text: str, asked: Set[str], table: Table) -> str:
     empty if there is none, or if the question has a word that does not belong to it."""
     known = {column: column_stems(column) | table.cell_stems_of(column) for column in table.columns}
     measured = next((stems for pattern, stems in _MEASURES if pattern.search(text)), frozenset())
-    asked = {key for key in asked if key not in _MEASURE_STEMS}
+    asked = asked - _FILLERS
     fitting = [
-        column for column in table.columns if asked <= known[column] and (asked or column_stems(column) & measured)
+        column
+        for column in table.columns
+        if asked - FORM_STEMS <= known[column] and (asked & known[column] or column_stems(column) & measured)
     ]
     return fitting[0] if len(fitting) == 1 else ""
