@@ -24,6 +24,7 @@ def written(line: str, source: str = "stock.csv", column: str = "") -> str:
         ("item: Rope; price_eur: on request", "Rope: price on request."),
         ("item: Bun; vegan: no; allergens: egg, milk", "Bun: vegan: no; allergens egg, milk."),
         ("time: 8:15; line: 4; stop: Quay", "Time 8:15: line 4, stop Quay."),
+        ("code: R-15; repair: New screen", "Code R-15: repair New screen."),
         ("item: Pie; note: ask the staff.", "Pie: note ask the staff."),
     ],
 )

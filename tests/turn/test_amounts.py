@@ -249,7 +249,7 @@ def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ),
         (
             ["How much is a blood test?", "the full one please", "how long does it take?"],
-            "As I said: Blood test, full: Price £90, Time 25 minutes.",
+            "Blood test, full: Time 25 minutes.",
         ),
         (
             ["How much is the Maritime Museum for a child under 6?"],
@@ -361,12 +361,12 @@ def test_a_term_of_a_page_is_told_with_its_definition(tmp_path: Path, messages: 
 @pytest.mark.parametrize(
     ("messages", "told"),
     [
-        (["How long does data recovery take?"], "Time needed: 7 days; Remarks: Priced per drive. You pay only"),
-        (["How much is a new screen for a laptop?", "and for a tablet?"], "Device: Tablet; Price (€): 159;"),
-        (["When can I harvest broad beans?", "and carrots?"], "Plant: Carrot; Sow: March to June; Harvest: July"),
-        (["Where is the office of the head teacher?"], "Last name: Dunne; First name: Aoife; Position: Head teacher;"),
-        (["Who is the librarian?", "on which days does he work?"], "Office: Main 12; Works on: Mon, Tue, Thu"),
-        (["What are the price and the time needed for the screen of a laptop?"], "Device: Laptop; Price (€): 249;"),
+        (["How long does data recovery take?"], "Time needed 7 days, Remarks Priced per drive. You pay only"),
+        (["How much is a new screen for a laptop?", "and for a tablet?"], "Device Tablet, Price €159,"),
+        (["When can I harvest broad beans?", "and carrots?"], "Carrot: Sow March to June, Harvest July"),
+        (["Where is the office of the head teacher?"], "Dunne: First name Aoife, Position Head teacher,"),
+        (["Who is the librarian?", "on which days does he work?"], "Office Main 12; Works on Mon, Tue, Thu"),
+        (["What are the price and the time needed for the screen of a laptop?"], "Device Laptop, Price €249,"),
         (["What does it cost to repair a television?"], "I don’t know"),
         (["Who is the maths teacher?"], "I don’t know"),
     ],
@@ -377,7 +377,7 @@ def test_a_row_of_a_file_is_told_and_of_several_the_one_that_is_asked_for(
     text = answer(files, *messages)
     assert told in text
     assert "\n" not in text
-    assert len(re.findall("Code:|Plant:|Last name:", text)) <= 1
+    assert len(re.findall("Repair |Sow |First name ", text)) <= 1
 
 
 def test_a_row_is_read_for_an_amount_alone(tarrow: Engine) -> None:

@@ -378,3 +378,30 @@ def test_ask_follow_up_open_a_source_reload(page: Page, address: str) -> None:
     page.reload()
     assert page.locator(".turn").nth(1).locator(".answer").inner_text() == told
     expect(page.locator("#earlier a")).to_have_count(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "row"),
+    [
+        (
+            "pool.md",
+            "# Pool\n\n## Prices\n\n| Visit | Price |\n|---|---|\n| Swim | £5 |\n| Climb | £9 |\n",
+            "Climb | £9",
+        ),
+        ("pool.csv", "visit,price_gbp\nSwim,5\nClimb,9\n", "visit: Climb; price_gbp: 9"),
+    ],
+)
+def test_the_row_that_an_answer_tells_is_marked_in_its_source(
+    page: Page, tmp_path: Path, name: str, text: str, row: str
+) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        engine.add(contents={name: text.encode()})
+        with running(engine) as address:
+            page.goto(address)
+            page.fill("#message", "how much is a climb?")
+            page.press("#message", "Enter")
+            turn = page.locator(".turn").first
+            turn.locator("footer").wait_for()
+            assert "|" not in turn.locator(".sources").inner_text()
+            turn.locator("button.cite").first.click()
+            expect(page.locator("#source-text mark")).to_have_text(row)

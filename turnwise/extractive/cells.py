@@ -12,6 +12,7 @@ _CURRENCY_SIGNS = {"usd": "$", "$": "$", "eur": "€", "€": "€", "gbp": "£"
 _OTHER_CURRENCIES = frozenset("chf sek nok dkk pln cad aud".split())
 _UNITS = frozenset("mg g kg t ml cl l mm cm m km mi min mins h hr hrs w kw kwh %".split())
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[$€£%]")
+_CODE = re.compile(r"\d.*|(?=.*\d)[^a-z ]+")  # it says little without the name of its column: 1002, R-15
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -30,7 +31,7 @@ def row_in_words(candidate: Candidate, column: str = "") -> str:
         return candidate.text
     (head, first), *others = cells
     label = column_label(head)
-    name = f"{label[:1].upper()}{label[1:]} {first}" if head and first[:1].isdigit() else first
+    name = f"{label[:1].upper()}{label[1:]} {first}" if head and _CODE.fullmatch(first) else first
     if column:
         return f"{name}: {_cell_in_words(column, dict(others)[column])}".rstrip(".") + "."
     return f"{name}: {_join(others)}".rstrip(".") + "."

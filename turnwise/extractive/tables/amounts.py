@@ -24,7 +24,8 @@ _CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": 
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
 _PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)
 DAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
-_DAY_PLURAL = re.compile(r"days\b")
+_DAYS_BY_START = {day[:3]: day for day in DAYS}
+_DAY = re.compile(r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?\b")
 _DATE = re.compile(
     rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)"
     rf"|(?P<day_of_month>\d{{1,2}}) (?P<month_name>{'|'.join(MONTHS)})(?: (?P<year_after>\d{{4}}))?",
@@ -83,7 +84,7 @@ def _date_in(cell: str) -> Amount | None:
 def days_in(cell: str) -> frozenset[str]:
     """The days of the week that a cell is: "daily", "Monday to Friday", "Monday and Friday"; empty if it has anything
     else."""
-    text = _DAY_PLURAL.sub("day", cell.lower().strip(" ."))
+    text = _DAY.sub(lambda day: _DAYS_BY_START[day[0][:3]], cell.lower().strip(" ."))
     if text in ("daily", "every day", "all week", "all days"):
         return frozenset(DAYS)
     days: set[str] = set()

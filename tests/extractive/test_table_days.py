@@ -16,6 +16,8 @@ from turnwise.extractive.tables.amounts import DAYS, days_in
         ("Fridays and Sundays", ("friday", "sunday")),
         ("Monday, Tuesday and Friday", ("monday", "tuesday", "friday")),
         ("Sunday", ("sunday",)),
+        ("Mon-Wed", DAYS[:3]),
+        ("Tue, Thurs", ("tuesday", "thursday")),
         ("on order", ()),
         ("Friday evening", ()),
         ("", ()),
