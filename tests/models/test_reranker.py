@@ -164,5 +164,5 @@ def test_pieces_are_chosen_once_and_no_more_than_asked(text: str, question: str,
 
 
 def test_title_and_heading_stand_on_one_line() -> None:
-    assert title_line("Guide", "Setup > First\nsteps") == "Guide: Setup > First steps"
+    assert title_line("Guide", "Setup > First\nsteps") == "First steps: Setup: Guide"
     assert (title_line("", "Setup"), title_line("Guide", ""), title_line("", "")) == ("Setup", "Guide", "")

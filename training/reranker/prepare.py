@@ -29,7 +29,6 @@ from tokenizers import Tokenizer
 
 from training import packed
 from training.texts import Asked, Text, made, passages, rewritten
-from turnwise.dialogue.irregular import base_stems
 from turnwise.documents.chunk import chunk
 from turnwise.documents.parse import parse
 from turnwise.extractive.statements import Statement, statements
@@ -223,11 +222,10 @@ def in_sentences(
                 grade = min(grades.get(passage, -1), 1)
                 if marks_here is not None:
                     grade = 3 if at in marks_here["answers"] else 1
-                    if at in marks_here["lean"] and at:
-                        part = f"{parts[at - 1]} {part}"
                 seems = marks_here is not None and at in marks_here["near"]
                 shared = len(stems & content_stems(part)) + rnd.random()
-                told.append((grade, shared + 10 * seems, (passage, at), part))
+                read = Statement(part, before=parts[at - 1] if at else "").reading
+                told.append((grade, shared + 10 * seems, (passage, at), read))
         told.sort(key=lambda each: (-(each[0] == 3), -each[1]))
         told = told[:CANDIDATES]
         if len(told) < CANDIDATES:
@@ -259,7 +257,7 @@ def of_documents(first: int, rnd: random.Random) -> tuple[list[Text], list[tuple
             told = []
             for heading, statement in stated:
                 grade = 3 if statement.text in row["answers"] else 2 if statement.text in row["partly"] else -1
-                text = statement.reading(statement.needs_previous(base_stems(stems)))
+                text = statement.reading
                 shared = len(stems & content_stems(f"{heading} {text}"))
                 told.append((grade if grade > 0 else min(shared, 1), shared + rnd.random(), heading, text))
             told.sort(key=lambda each: (-each[0] if each[0] > 1 else 0, -each[1]))

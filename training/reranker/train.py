@@ -4,12 +4,14 @@ sentence answers at all.
 
     python training/reranker/train.py DATA TEACHER OUT NAME=SHAPE [NAME=SHAPE ...] [--minutes 6] [--teach 3]
 
-With --teach N the teacher first learns N times from the grades of our own questions; what comes of it is OUT/teacher. A
-shape is written like "all:768:0,front:1536:8,first:1536:11" (bert.Shape). With --begin NET.npz.xz students begin as a
-network of their shape, as the shipped one by bert_onnx.read_own and packed.write, instead of as layers of the
-teacher. They share the minutes that the teacher leaves. OUT gets NAME.npz.xz.0 (and .1...) and NAME.json after every
-epoch and at the end; the scores on the held-out questions are printed and in NAME.json. Needs torch and a GPU; run from
-the repository's root with it on the path. With --limit a few questions do, on any machine, to see that all runs.
+With --teach N the teacher first learns N times from the grades of our own questions. Its scores are OUT/aim.npz.xz; a
+later run with --aim reads them from there and needs no teacher. A shape is written like
+"all:768:0,front:1536:8,first:1536:11" (bert.Shape). With --begin NET.npz.xz students begin as a network of as many
+layers, as the shipped one by bert_onnx.read_own and packed.write, instead of as layers of the teacher; one that is
+wider inside leaves those units that say most. They share the minutes that the teacher leaves. OUT gets NAME.npz.xz.0
+(and .1...) and NAME.json after every epoch and at the end; the scores on the held-out questions are printed and in
+NAME.json. Needs torch and a GPU; run from the repository's root with it on the path. With --limit a few questions do,
+on any machine, to see that all runs.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -328,6 +331,44 @@ def figures(said: Tensor, aim: Tensor, kind: np.ndarray) -> dict[str, float]:
     return {name: round(value, 4) for name, value in found.items()}
 
 
+def aims(
+    pairs: Pairs, kind: Tensor, grades: Tensor, held: Tensor, alone: Tensor, args: argparse.Namespace
+) -> tuple[Encoder, Tensor]:
+    """The teacher, after it has learnt, and its scores of all pairs."""
+    teacher = bert.teacher(twice(packed.read(args.teacher))).to(pairs.device)
+    laid = pairs.laid_out("teacher")
+    every = torch.arange(len(laid.sizes), device=pairs.device)
+    aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1, SCORES)
+    if not args.teach:
+        return teacher, aim
+    mean, spread = aim[..., 0].mean(), aim[..., 0].std()
+    teacher = taught(teacher, laid, aim, kind, grades, held, alone, args)
+    aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1, SCORES)
+    order = aim[..., 0]  # made as large as before: thresholds and weights rest on it
+    aim[..., 0] = (order - order.mean()) / order.std() * spread + mean
+    return teacher, aim
+
+
+def begun(shape: Shape, teacher: Encoder | None, laid: Laid, args: argparse.Namespace) -> Encoder:
+    """A student that starts as layers of the teacher, or as the network of --begin."""
+    if args.begin:
+        known = packed.read(args.begin)
+        inner = tuple(len(packed.plain(known, f"layers.{number}.inner.bias")) for number in range(len(shape.inner)))
+        start = Encoder(Shape(shape.reach, inner, shape.start), SCORES).to(laid.ids.device).eval()
+        for part, parameter in start.named_parameters():
+            value = torch.from_numpy(packed.plain(known, part))
+            parameter.data[: len(value)] = value.to(parameter.device)
+        places = tuple(range(len(inner)))
+    elif teacher is not None:
+        start, places = teacher, shape.start
+    else:
+        raise SystemExit("--aim needs --begin: without the teacher there is nothing to start as")
+    some = torch.arange(0, len(laid.sizes), max(1, len(laid.sizes) // 512), device=laid.ids.device)
+    net = bert.student(replace(shape, start=places), start, bert.listen(start, [laid.batch(some)]), args.dropout)
+    net.shape = shape
+    return net
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
@@ -340,7 +381,8 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.05)
     parser.add_argument("--teach", type=int, default=0, help="how often the teacher learns from the grades")
     parser.add_argument("--own", type=int, default=6, help="how often an epoch has a question of our own")
-    parser.add_argument("--begin", type=Path, help="a network of the students' shape that they start as")
+    parser.add_argument("--begin", type=Path, help="a network that the students start as")
+    parser.add_argument("--aim", type=Path, help="the teacher's scores, as an earlier run left them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, help="questions, to try things out")
     args = parser.parse_args()
@@ -350,29 +392,20 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     args.out.mkdir(parents=True, exist_ok=True)
     pairs = Pairs(args.data, device, args.limit)
-    teacher = bert.teacher(twice(packed.read(args.teacher))).to(device)
     print(f"{pairs.count} questions x {pairs.slots}, read in {time.time() - started:.0f} s", flush=True)
-    laid = pairs.laid_out("teacher")
-    every = torch.arange(len(laid.sizes), device=device)
-    aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1, SCORES)
-    mean, spread = aim[..., 0].mean(), aim[..., 0].std()
-    print(f"scores {mean:.2f} +- {spread:.2f}, {time.time() - started:.0f} s", flush=True)
     held = np.random.default_rng(5).random(pairs.count) < np.where(pairs.own, HELD_OUT_OWN, HELD_OUT)
     held[:2] = True, False
     held = held[pairs.of]
-    saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
     kind = torch.from_numpy(pairs.kind.astype(np.int64)).to(device)
     grades = torch.from_numpy(pairs.grades).to(device)
     alone = torch.from_numpy(pairs.single).to(device)
-    if args.teach:
-        teacher = taught(teacher, laid, aim, kind, grades, torch.from_numpy(held).to(device), alone, args)
-        aim = scored(teacher, laid, every, "teacher").view(pairs.count, -1, SCORES)
-        order = aim[..., 0]  # made as large as before: thresholds and weights rest on it
-        aim[..., 0] = (order - order.mean()) / order.std() * spread + mean
-        saving.submit(bert.save, bert.pack(teacher), teacher.shape, args.out, "teacher", {"taught": args.teach})
-    with torch.autocast(device, torch.float16, enabled=device == "cuda"):
-        busy = bert.listen(teacher, [laid.batch(every[:: max(1, len(every) // 512)])])
-    del laid
+    if args.aim:
+        start, aim = None, torch.from_numpy(packed.read(args.aim)["aim"]).float().to(device)[: pairs.count]
+    else:
+        start, aim = aims(pairs, kind, grades, torch.from_numpy(held).to(device), alone, args)
+        packed.write(args.out / "aim.npz.xz", {"aim": aim.half().cpu().numpy()})
+        print(f"aims, {time.time() - started:.0f} s", flush=True)
+    saving = ThreadPoolExecutor(1)  # compressing takes seconds, and the device need not wait
     laid = pairs.laid_out("student")
     print(f"student's tokens: {laid.sizes.float().mean():.0f} of a pair on average", flush=True)
     chosen, unseen = np.flatnonzero(~held), np.flatnonzero(held)
@@ -382,12 +415,7 @@ def main() -> None:
     chosen = np.concatenate([chosen, np.tile(chosen[pairs.own[chosen]], max(0, args.own - 1))])
     for number, each in enumerate(args.students):
         name, shape = each.split("=")
-        net = bert.student(Shape.read(shape), teacher, busy, args.dropout).to(device)
-        if args.begin:
-            known = packed.read(args.begin)
-            for part, parameter in net.named_parameters():
-                value = torch.from_numpy(packed.plain(known, part))
-                parameter.data[: len(value)] = value.to(device)
+        net = begun(Shape.read(shape), start, laid, args).to(device)
         left = started + 60 * args.minutes - time.time()
         until = time.time() + max(20.0, left / (len(args.students) - number) - 6)
 

@@ -21,6 +21,7 @@ CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to t
 MAX_HEADING_CHARS = 100  # a longer line is not a heading
 MAX_LEAD_CHARS = 60  # a longer first sentence of a list item is a statement of its own
 MAX_LED_CHARS = 250  # of a lead and the sentences that belong to it
+MAX_READ_CHARS = 300  # of a statement and what is read with it: the judge reads no more
 
 ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
@@ -59,7 +60,7 @@ class Statement:
     text: str  # as it is quoted
     above: str = ""  # the nearest heading, question or line with a colon above it in the passage
     row: str = ""  # for a table row: the same, with the name of its first column
-    before: str = ""  # for a sentence that may refer to the previous one: that one
+    before: str = ""  # the previous sentence of its paragraph
     values: str = ""  # for a line "name: value; name: value": its values, because all such lines share the names
     cells: tuple[tuple[str, str], ...] = ()  # for a table row: column names and cells
 
@@ -81,13 +82,15 @@ class Statement:
         """The statement with everything that says what it is about."""
         return f"{self.above} {self.row or self.text}".strip()
 
-    def reading(self, with_previous: bool) -> str:
-        """What the judge reads of it, with the previous sentence or without."""
-        return f"{self.above} {self.before} {self.text}".strip() if with_previous else self.whole
+    @property
+    def reading(self) -> str:
+        """What the judge reads of it: the previous sentence, a bar, and the statement that is judged."""
+        fits = self.before and len(self.whole) + len(self.before) <= MAX_READ_CHARS
+        return f"{self.above} {self.before} | {self.text}".strip() if fits else self.whole
 
     def needs_previous(self, wanted: Set[str]) -> bool:
         """Whether it has one part of what was asked for, and the previous sentence, which it refers to, another."""
-        if not self.before:
+        if not self.before or not _POINTS_BACK.match(self.text):
             return False
         own = stems_of(self.text)
         return not wanted.isdisjoint(own) and not wanted.isdisjoint(stems_of(self.before) - own)
@@ -131,8 +134,10 @@ class Candidate:
         return self.statement.text
 
     @property
-    def reading(self) -> str:
-        return self.statement.reading(self.needs_previous)
+    def whole(self) -> str:
+        """The statement with everything that says what it is about, the previous sentence if it needs that one."""
+        statement = self.statement
+        return f"{statement.above} {statement.before} {self.text}".strip() if self.needs_previous else statement.whole
 
     @property
     def is_item(self) -> bool:
@@ -275,7 +280,7 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
             outer = outer if item else above
         elif item or (len(units(sentence)) > 1 and ends(sentence)):
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
-            yield Statement(text, above, before=before if _POINTS_BACK.match(text) else "")
+            yield Statement(text, above, before="" if item and not _POINTS_BACK.match(text) else before)
             before = text
 
 

@@ -135,16 +135,17 @@ def room_for_text(room: Room, question: int, title: int) -> float:
     return (room.tokens - 3 - question - title) * CHARS_PER_TOKEN
 
 
-def _title(passage: Passage, asked_words: Collection[str]) -> str:
-    """The title, with the authors in front if the question names one of them."""
-    reference = passage.reference
-    is_named = reference is not None and reference.is_named(asked_words)
-    return f"{reference}: {passage.title}" if is_named else passage.title
-
-
 def title_line(title: str, heading: str) -> str:
-    """The line in front of a passage's text."""
-    return " ".join(f"{title}: {heading}".split()) if title and heading else " ".join((title or heading).split())
+    """The line in front of a passage's text: its headings, the nearest first because the line may be cut, then the
+    title."""
+    parts = [*reversed(heading.split(" > ")), title]
+    return " ".join(": ".join(part for part in parts if part).split())
+
+
+def _title_line(passage: Passage, asked_words: Collection[str]) -> str:
+    """The same, with the authors in front if the question names one of them."""
+    line, reference = title_line(passage.title, passage.heading), passage.reference
+    return f"{reference}: {line}" if reference is not None and reference.is_named(asked_words) else line
 
 
 # --- scoring -----------------------------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ class _Model:
         asked_words = {word.lower() for word in words(question)}
         titles = [
             ids[: self._room.title]
-            for ids in self._tokens([title_line(_title(each, asked_words), each.heading) for each in passages])
+            for ids in self._tokens([_title_line(each, asked_words) for each in passages])
         ]
         texts = []
         for each, title in zip(divided, titles, strict=True):
