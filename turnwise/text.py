@@ -14,6 +14,8 @@ KANA = "\u3040-\u30ff"
 HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 KANA_AND_HAN = KANA + HAN
 
+CONTEXT_BAR = " | "  # between what is read with a sentence and the sentence itself
+
 STOP_WORDS = frozenset(
     """a an the this that these those it its itself he him his himself she her hers herself they them their theirs
     themselves i me my mine myself we us our ours you your yours yourself one ones who whom whose which what when where

@@ -26,10 +26,11 @@ from torch.nn import functional
 
 from training import bert_onnx, packed
 from training.reranker.prepare import DOCUMENTS, of_document
-from turnwise.models.matcher import MAX_QUESTION, MAX_TEXT, MAX_TITLE
+from turnwise.models.matcher import MAX_BEFORE, MAX_QUESTION, MAX_TEXT, MAX_TITLE
 from turnwise.models.weights import OWN, pinned_weights
+from turnwise.text import CONTEXT_BAR
 
-VERSION = "1"
+VERSION = "2"
 WIDTH = 32
 OWN_NEGATIVES, OTHERS = 44, 12  # statements of a question's document, with what answers, and of another document
 BATCH = 16
@@ -40,8 +41,8 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    pieces: Tensor  # of each statement, its title and headings first; 0 where there is none
-    titles: Tensor  # which of them are of the title or a heading
+    pieces: Tensor  # of each statement, its title, headings and the previous sentence first; 0 where there is none
+    kinds: Tensor  # of each piece: 0 of the statement itself, 1 of the title or a heading, 2 of the previous sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,14 @@ def gather() -> tuple[list[Document], list[Question]]:
     questions: list[Question] = []
     for file in sorted(DOCUMENTS.glob("*.md")):
         stated = of_document(file)
-        above = [pieces(heading)[:MAX_TITLE] for heading, _ in stated]
-        own = [pieces(statement.reading(False))[:MAX_TEXT] for _, statement in stated]
-        room = MAX_TITLE + MAX_TEXT
-        filled = [[*head, *text, *[0] * (room - len(head) - len(text))] for head, text in zip(above, own, strict=True)]
-        titles = [[True] * len(head) + [False] * (room - len(head)) for head in above]
+        filled, kinds = [], []
+        for heading, statement in stated:
+            before, _, own = statement.reading.rpartition(CONTEXT_BAR)
+            parts = (pieces(own)[:MAX_TEXT], pieces(heading)[:MAX_TITLE], pieces(before)[:MAX_BEFORE])
+            found = [(piece, kind) for kind, part in enumerate(parts) for piece in part]
+            found += [(0, 0)] * (MAX_TITLE + MAX_BEFORE + MAX_TEXT - len(found))
+            filled.append([piece for piece, _ in found])
+            kinds.append([kind for _, kind in found])
         for row in map(json.loads, file.with_suffix(".jsonl").read_text().splitlines()):
             answers, partly = (
                 [at for at, (_, statement) in enumerate(stated) if statement.text in row[kind]]
@@ -75,7 +79,7 @@ def gather() -> tuple[list[Document], list[Question]]:
             if answers:
                 asked = pieces(row["question"])[:MAX_QUESTION]
                 questions.append(Question(len(documents), asked, answers, partly))
-        documents.append(Document(torch.tensor(filled), torch.tensor(titles)))
+        documents.append(Document(torch.tensor(filled), torch.tensor(kinds)))
     return documents, questions
 
 
@@ -88,7 +92,9 @@ class Network(nn.Module):
         self.asked, self.told = (nn.Linear(width, WIDTH, bias=False) for _ in range(2))
         self.question_weight, self.sentence_weight = (nn.Linear(width, 1) for _ in range(2))
         self.of_question, self.of_sentence = (nn.Parameter(torch.zeros(count)) for _ in range(2))
-        self.title, self.sharpness, self.whole = (nn.Parameter(torch.tensor(value)) for value in (2.0, 10.0, 1.0))
+        self.title, self.before, self.sharpness, self.whole = (
+            nn.Parameter(torch.tensor(value)) for value in (2.0, 0.0, 10.0, 1.0)
+        )
         for layer in (self.question_weight, self.sentence_weight):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -104,14 +110,16 @@ class Network(nn.Module):
             "sentence_weights": functional.softplus(self.sentence_weight(words).squeeze(-1) + self.of_sentence[ids]),
         }
 
-    def forward(self, questions: Tensor, sentences: Tensor, titles: Tensor) -> Tensor:
+    def forward(self, questions: Tensor, sentences: Tensor, kinds: Tensor) -> Tensor:
         """The scores of turnwise/models/matcher.py times `sharpness`, by question and sentence."""
         asked, of_asked = torch.unique(questions, return_inverse=True)
         told, of_told = torch.unique(sentences, return_inverse=True)
         question, sentence = self.vectors(asked), self.vectors(told)
         batch, count, length = sentences.shape
         kept = [(each > 0) & (torch.rand(each.shape, device=DEVICE) > DROPPED) for each in (questions, sentences)]
-        worth = torch.where(titles, torch.sigmoid(self.title), torch.ones((), device=DEVICE))
+        worth = torch.stack([torch.ones((), device=DEVICE), *torch.sigmoid(torch.stack([self.title, self.before]))])[
+            kinds
+        ]
 
         weights = functional.embedding(of_asked, question["question_weights"][:, None])[..., 0] * kept[0]
         weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-6)
@@ -138,7 +146,7 @@ def word_embeddings() -> Tensor:
 def train(network: Network, documents: list[Document], questions: list[Question], epochs: int) -> list[float]:
     """Returns the mean loss of each epoch."""
     rnd = random.Random(1)
-    single = [network.title, network.sharpness, network.whole]
+    single = [network.title, network.before, network.sharpness, network.whole]
     by_piece = [network.of_question, network.of_sentence]
     rest = [each for each in network.parameters() if not any(each is other for other in (*single, *by_piece))]
     rates = [(rest, RATE), (by_piece, 3 * RATE), (single, 10 * RATE)]
@@ -150,8 +158,8 @@ def train(network: Network, documents: list[Document], questions: list[Question]
         for step in range(len(questions) // BATCH):
             drawn = [draw(each, documents, rnd) for each in questions[step * BATCH : (step + 1) * BATCH]]
             asked = nn.utils.rnn.pad_sequence([torch.tensor(each[0]) for each in drawn], batch_first=True)
-            sentences, titles = (torch.stack([each[at] for each in drawn]).to(DEVICE) for at in (1, 2))
-            logs = network(asked.to(DEVICE), sentences, titles).log_softmax(-1)
+            sentences, kinds = (torch.stack([each[at] for each in drawn]).to(DEVICE) for at in (1, 2))
+            logs = network(asked.to(DEVICE), sentences, kinds).log_softmax(-1)
             right = torch.arange(logs.shape[1]) < torch.tensor([each[3] for each in drawn])[:, None]
             loss = -logs.masked_fill(~right.to(DEVICE), -1e9).logsumexp(-1).mean()
             for group in optimizer.param_groups:
@@ -166,7 +174,7 @@ def train(network: Network, documents: list[Document], questions: list[Question]
 
 
 def draw(question: Question, documents: list[Document], rnd: random.Random) -> tuple[list[int], Tensor, Tensor, int]:
-    """A question's pieces, statements with those that answer first, which of their pieces are titles, and how many
+    """A question's pieces, statements with those that answer first, of what kind their pieces are, and how many
     answer."""
     own, other = documents[question.document], rnd.choice(documents)
     answers = question.answers[:4]
@@ -174,8 +182,8 @@ def draw(question: Question, documents: list[Document], rnd: random.Random) -> t
     wrong = [at for at in range(len(own.pieces)) if at not in known]
     near = [*answers, *rnd.sample(wrong, min(len(wrong), OWN_NEGATIVES - len(answers)))]
     far = [rnd.randrange(len(other.pieces)) for _ in range(OWN_NEGATIVES + OTHERS - len(near))]
-    pieces, titles = (torch.cat([getattr(own, name)[near], getattr(other, name)[far]]) for name in ("pieces", "titles"))
-    return question.pieces, pieces, titles, len(answers)
+    pieces, kinds = (torch.cat([getattr(own, name)[near], getattr(other, name)[far]]) for name in ("pieces", "kinds"))
+    return question.pieces, pieces, kinds, len(answers)
 
 
 def export(network: Network, folder: Path, card: dict[str, object]) -> None:
@@ -189,6 +197,7 @@ def export(network: Network, folder: Path, card: dict[str, object]) -> None:
         scale = np.abs(values).max(1) / 127 + 1e-9
         arrays |= {name: np.round(values / scale[:, None]).astype(np.int8), f"{name}_scale": scale.astype(np.float16)}
     arrays["title_weight"] = np.float32(torch.sigmoid(network.title).item())
+    arrays["before_weight"] = np.float32(torch.sigmoid(network.before).item())
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "matcher.npz", **arrays)
     digest = hashlib.sha256((folder / "matcher.npz").read_bytes()).hexdigest()

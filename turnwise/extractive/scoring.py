@@ -80,7 +80,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     first = MAX_JUDGED if wants_several(prompt) else JUDGED_FIRST
     for batch in (likely[:first], likely[first:MAX_JUDGED]):
-        for each, odds in zip(batch, judge.odds(marked, [_as_passage(each, each.statement.reading) for each in batch]), strict=True):
+        for each, odds in zip(batch, judge.odds(marked, [_reading(each) for each in batch]), strict=True):
             opinion = 1 / (1 + math.exp(-odds / 2))
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
             each.score = combined + _bonus(each, question, prompt.state)
@@ -91,7 +91,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
 def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) -> dict[int, float]:
     """How well each sentence matches the question; all alike without a matcher. A row that is meant by its place
     matches as well as the best such row of its table."""
-    scores = matcher.scores(question, [_as_passage(each, each.whole) for each in pool]) if matcher else [0.0] * len(pool)
+    scores = matcher.scores(question, [_reading(each) for each in pool]) if matcher else [0.0] * len(pool)
     matches = {id(each): score for each, score in zip(pool, scores, strict=True)}
     for table in by_table([each for each in pool if each.by_place]):
         best = max(matches[id(each)] for each in table)
@@ -99,9 +99,9 @@ def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) 
     return matches
 
 
-def _as_passage(candidate: Candidate, text: str) -> Passage:
-    """What a model reads of a sentence, with the headings of its passage."""
-    return replace(candidate.evidence.passage, text=text)
+def _reading(candidate: Candidate) -> Passage:
+    """What a model reads of a sentence: the sentence itself, with the headings of its passage."""
+    return replace(candidate.evidence.passage, text=candidate.statement.reading)
 
 
 def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:

@@ -11,7 +11,17 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.text import asks, content_stems, ends, is_field, message_stems, sentences, without_citations, words
+from turnwise.text import (
+    CONTEXT_BAR,
+    asks,
+    content_stems,
+    ends,
+    is_field,
+    message_stems,
+    sentences,
+    without_citations,
+    words,
+)
 from turnwise.types import Evidence, Passage
 
 ANSWER_SCORE = 0.29  # from here on a sentence counts as an answer
@@ -84,9 +94,9 @@ class Statement:
 
     @property
     def reading(self) -> str:
-        """What the judge reads of it: the previous sentence, a bar, and the statement that is judged."""
+        """What the models read of it: with the previous sentence, if there is one, and a bar between both."""
         fits = self.before and len(self.whole) + len(self.before) <= MAX_READ_CHARS
-        return f"{self.above} {self.before} | {self.text}".strip() if fits else self.whole
+        return f"{self.above} {self.before}{CONTEXT_BAR}{self.text}".strip() if fits else self.whole
 
     def needs_previous(self, wanted: Set[str]) -> bool:
         """Whether it has one part of what was asked for, and the previous sentence, which it refers to, another."""
@@ -132,12 +142,6 @@ class Candidate:
     @property
     def text(self) -> str:
         return self.statement.text
-
-    @property
-    def whole(self) -> str:
-        """The statement with everything that says what it is about, the previous sentence if it needs that one."""
-        statement = self.statement
-        return f"{statement.above} {statement.before} {self.text}".strip() if self.needs_previous else statement.whole
 
     @property
     def is_item(self) -> bool:

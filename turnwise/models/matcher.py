@@ -16,6 +16,7 @@ import numpy as np
 from turnwise.errors import WeightsError
 from turnwise.models.reranker import title_line
 from turnwise.models.weights import OWN, OWN_HINT, own_weights
+from turnwise.text import CONTEXT_BAR
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_QUESTION = 28  # tokens
 MAX_TITLE = 14
+MAX_BEFORE = 24  # of the previous sentence
 MAX_TEXT = 44
 CACHED_TEXTS = 8192
 CACHED_WORDS = 8192
@@ -67,7 +69,7 @@ class Table:
 class _Model:
     """A sentence scores the sum of two parts. Each piece of the question is compared with the piece of the sentence
     that is most like it; and the question as a whole with the sentence as a whole, to know that "when" asks for a day
-    or an hour. Pieces have weights, and those of titles and headings count less."""
+    or an hour. Pieces have weights, and those of titles, headings and the previous sentence count less."""
 
     def __init__(self, tokenizer: Tokenizer, stored: dict[str, Any]) -> None:
         self._tokenizer = tokenizer
@@ -76,7 +78,7 @@ class _Model:
         )
         self._question_weights = stored["question_weights"].astype(np.float32)
         self._sentence_weights = stored["sentence_weights"].astype(np.float32)
-        self._title_weight = float(stored["title_weight"])
+        self._title_weight, self._before_weight = float(stored["title_weight"]), float(stored["before_weight"])
         self._vocabulary: dict[str, int] = tokenizer.get_vocab()
         self._pieces = lru_cache(CACHED_TEXTS)(self._read_pieces)
         self._split = lru_cache(CACHED_WORDS)(self._tokenize)
@@ -102,12 +104,17 @@ class _Model:
         return [float(each) for each in by_pieces + by_whole]
 
     def _read_pieces(self, title: str, heading: str, text: str) -> tuple[Ids, Vectors]:
-        """The word pieces of a sentence with its title in front, and what each counts; at least one."""
-        above, own = self._tokens(title_line(title, heading))[:MAX_TITLE], self._tokens(text)[:MAX_TEXT]
-        ids = np.concatenate([above, own]) if len(above) + len(own) else np.zeros(1, np.int32)
-        worth = np.ones(len(ids), np.float32)
-        worth[: len(above)] = self._title_weight
-        return ids, worth
+        """The word pieces of a sentence, with those of its title and of the previous sentence in front, and what each
+        counts; at least one."""
+        before, _, own = text.rpartition(CONTEXT_BAR)
+        parts = (
+            (self._tokens(title_line(title, heading))[:MAX_TITLE], self._title_weight),
+            (self._tokens(before)[:MAX_BEFORE], self._before_weight),
+            (self._tokens(own)[:MAX_TEXT], 1.0),
+        )
+        ids = np.concatenate([ids for ids, _ in parts])
+        worth = np.concatenate([np.full(len(ids), weight, np.float32) for ids, weight in parts])
+        return (ids, worth) if len(ids) else (np.zeros(1, np.int32), np.ones(1, np.float32))
 
     def _tokens(self, text: str) -> Ids:
         """The word pieces of a text. Most English words are one piece, and looking one up is quick."""

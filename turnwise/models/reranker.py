@@ -221,8 +221,7 @@ class _Model:
         asked = self._tokens([question])[0][: self._room.question]
         asked_words = {word.lower() for word in words(question)}
         titles = [
-            ids[: self._room.title]
-            for ids in self._tokens([_title_line(each, asked_words) for each in passages])
+            ids[: self._room.title] for ids in self._tokens([_title_line(each, asked_words) for each in passages])
         ]
         texts = []
         for each, title in zip(divided, titles, strict=True):
