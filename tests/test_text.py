@@ -36,6 +36,8 @@ from turnwise.text import (
         ("See Fig. 3. Then stop.", ["See Fig. 3.", "Then stop."]),
         ("A. B. Smith wrote it. End.", ["A. B. Smith wrote it.", "End."]),
         ("Take B or C. They fit.", ["Take B or C.", "They fit."]),
+        ("It has sectors A and B. Lead climbers wait.", ["It has sectors A and B.", "Lead climbers wait."]),
+        ("Ask J. and K. Miller. End.", ["Ask J. and K. Miller.", "End."]),
         ("A. The tenant pays. B. It is due.", ["A. The tenant pays.", "B. It is due."]),
         ("It costs 3.5 euros. Good.", ["It costs 3.5 euros.", "Good."]),
         ("“Quoted.” Next one.", ["“Quoted.”", "Next one."]),

@@ -78,6 +78,7 @@ _ABBREVIATION = re.compile(
 )
 _FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
 _INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # only after a word: "A. The tenant" is a list item
+_LETTERS = re.compile(r"\b[A-Z],? (?:and|or|to) [A-Z]\.$")  # "sectors A and B.": the last one is no initial either
 _SENTENCE_OPENER = re.compile(  # begins a sentence and is not a name, so the letter before it is not an initial
     r"(?:The|They|This|These|Those|That|There|It|He|She|We|You|If|In|On|At|For|When|While|After|Before|Each|All|Both|But|And"
     r"|An?|No|Only|Please|Other|Its|Their|Your|Our|To)\b"
@@ -202,6 +203,7 @@ def sentences(text: str) -> list[str]:
         ends = end[0].startswith("\n") or before.endswith(("。", "！", "？"))
         ends = ends or ("\n" in end[0] and bool(_ITEM.match(text[end.end() : end.end() + 8])))
         ends = ends or bool(_INITIAL.search(before) and _SENTENCE_OPENER.match(text, end.end()))
+        ends = ends or bool(_LETTERS.search(before))
         if ends or not (after[:1].islower() or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()
