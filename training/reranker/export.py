@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from training import bert_onnx, packed
 
-VERSION = "6"
+VERSION = "7"
 POSITIONS = 128  # more than a pair has tokens
 ALIKE = 0.7  # mean cosine of what an inner unit reads and writes, from which on two are the same one
 

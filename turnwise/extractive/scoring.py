@@ -20,7 +20,6 @@ from turnwise.extractive.kinds import (
 )
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.statements import (
-    ANSWER_SCORE,
     LEADING_PRONOUN,
     UNSPACED,
     Candidate,
@@ -35,8 +34,8 @@ from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
 NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
-JUDGED_FIRST = 5  # sentences that the judge reads, those that match the question best
-MAX_JUDGED = 8  # sentences, if none of the first ones answers
+JUDGED = 6  # sentences that the judge reads, those that match the question best
+JUDGED_OF_SEVERAL = 8  # the same if the question asks for several things
 MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
@@ -78,14 +77,11 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for each in (each for each in pool if UNSPACED.search(each.text)):
             each.score = by_words[id(each)] - UNJUDGED_PENALTY
         likely = [each for each in likely if not UNSPACED.search(each.text)]
-    first = MAX_JUDGED if wants_several(prompt) else JUDGED_FIRST
-    for batch in (likely[:first], likely[first:MAX_JUDGED]):
-        for each, odds in zip(batch, judge.odds(marked, [_reading(each) for each in batch]), strict=True):
-            opinion = 1 / (1 + math.exp(-odds / 2))
-            combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
-            each.score = combined + _bonus(each, question, prompt.state)
-        if any(each.score >= ANSWER_SCORE and not each.said for each in batch):
-            break
+    likely = likely[: JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED]
+    for each, odds in zip(likely, judge.odds(marked, [_reading(each) for each in likely]), strict=True):
+        opinion = 1 / (1 + math.exp(-odds / 2))
+        combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
+        each.score = combined + _bonus(each, question, prompt.state)
 
 
 def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) -> dict[int, float]:

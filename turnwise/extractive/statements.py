@@ -24,7 +24,7 @@ from turnwise.text import (
 )
 from turnwise.types import Evidence, Passage
 
-ANSWER_SCORE = 0.29  # from here on a sentence counts as an answer
+ANSWER_SCORE = 0.3  # from here on a sentence counts as an answer
 CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a side of a comparison
 MAX_GAP = 0.2  # how far a sentence may score below the best one of its passage
 CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to them
