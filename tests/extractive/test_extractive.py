@@ -19,7 +19,7 @@ from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
 from turnwise.extractive.statements import Candidate, statements
-from turnwise.text import content_stems
+from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
 
 BERT = (
@@ -34,7 +34,8 @@ class WordJudge:
 
     def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
         wanted = content_stems(question)
-        return [8.0 * len(wanted & content_stems(each.text)) / max(1, len(wanted)) - 4.0 for each in sentences]
+        own = [each.text.rpartition(CONTEXT_BAR)[2] for each in sentences]
+        return [8.0 * len(wanted & content_stems(each)) / max(1, len(wanted)) - 4.0 for each in own]
 
 
 @pytest.fixture(scope="module")
@@ -280,20 +281,23 @@ def test_an_answer_as_a_list_keeps_its_citations() -> None:
     assert reform(ANSWER, "list") == "- BERT reads both ways. [1]\n- It hides words. [1]\n- GPT writes text. [2]"
 
 
-def test_more_sentences_are_read_where_none_of_the_first_answers() -> None:
-    read = []
+def test_the_likeliest_sentences_are_read_in_their_place_and_more_if_several_are_wanted() -> None:
+    read: list[list[str]] = []
 
     class Reader:
         def odds(self, _question: str, sentences: Sequence[Passage]) -> list[float]:
-            read.append(len(sentences))
-            return [6.0 if "goose" in each.text else -6.0 for each in sentences]
+            read.append([each.text for each in sentences])
+            return [6.0 if each.text.endswith("A goose was seen.") else -6.0 for each in sentences]
 
-    judge = Reader()
-    decoys = " ".join(f"Which bird flies over pass {number} is not known here." for number in range(7))
-    asked = "Which bird flies over the pass?"
-    assert ExtractiveAnswerer(judge).answer(prompt(asked, f"{decoys} A goose was seen.")) == "A goose was seen. [1]"
-    ExtractiveAnswerer(judge).answer(prompt(asked, f"Which goose bird flies over the pass is known. {decoys}"))
-    assert read == [5, 3, 5]
+    birds = " ".join(f"Bird {number} is not known here." for number in range(9))
+    text = f"{birds} Over the pass a bird flies. A goose was seen."
+    answerer = ExtractiveAnswerer(Reader())
+    assert answerer.answer(prompt("Which bird flies over the pass?", text)).startswith("I don’t know")
+    assert answerer.answer(prompt("Which bird was seen?", text)) == "A goose was seen. [1]"
+    answerer.answer(prompt("What about birds?", text))
+    assert list(map(len, read)) == [6, 6, 8]
+    assert read[0][0] == "Bird 8 is not known here. | Over the pass a bird flies."
+    assert "Over the pass a bird flies. | A goose was seen." in read[1]
 
 
 def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer) -> None:

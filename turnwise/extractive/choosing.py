@@ -12,7 +12,9 @@ from turnwise.extractive.kinds import (
     PREFERRED_KINDS,
     QUANTITIES,
     answer_patterns,
+    asks_price,
     gives,
+    has_money,
     without_measures,
 )
 from turnwise.extractive.scoring import GIVES_EXAMPLE, RANK_PENALTY, REPEATED_PENALTY, defines, is_asked_above
@@ -37,7 +39,7 @@ from turnwise.types import Prompt
 MAX_SENTENCES = 4
 SHORT_SENTENCES = 2  # for a definition, for one of several questions, and after a long answer
 LONG_ANSWER_CHARS = 1000  # the answer after a longer one is short
-LACKING_PENALTY = 0.1  # for a sentence without the price, place or time asked for, compared with others
+LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked for, compared with others
 SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
@@ -158,7 +160,7 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
 def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
     """What was said before and may be said again: it is about what this message asks, not just the conversation."""
     asked_now = without_measures(asked_stems(prompt.question))
-    said = [each for each in good if each.said]
+    said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
 
 

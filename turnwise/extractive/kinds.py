@@ -47,7 +47,9 @@ _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
 _MONEY = re.compile(
-    r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|cents?|eur|usd|gbp|chf|free|(?:price|cost|fee|charge|fare|rate)s?)\b", re.I
+    r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|crowns?|krone[nr]?|cents?|eur|usd|gbp|chf|free|"
+    r"(?:price|cost|fee|charge|fare|rate)s?)\b",
+    re.I,
 )
 # Words that ask for a price, and for any amount or time. They do not say of what.
 PRICE_WORDS = base_stems(content_stems("cost price fee charge fare pay expensive"))
@@ -89,11 +91,15 @@ QUANTITIES = (
 )
 _ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with the noun it describes
 Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
-SURE_KINDS = (*QUANTITIES[2:], (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME))
-# Sentences that answer these kinds are recognised less reliably.
-UNSURE_KINDS = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
+SURE_KINDS = (
+    *QUANTITIES[2:],
+    (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
+    (_WHEN_IS, _MOMENTS),
+)
+# Sentences that answer these kinds are recognised less reliably.
+UNSURE_KINDS = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 # How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
 _HOW_MUCH_IS = re.compile(
     r"^(?:and |so )?how (?:much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
@@ -121,6 +127,11 @@ def has_money(candidate: Candidate) -> bool:
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
     """Whether a sentence has what the question asks for, such as an amount. True if it asks for nothing like that."""
     return all(pattern.search(candidate.text) for pattern in answer_patterns(question, kinds))
+
+
+def asks_price(question: str) -> bool:
+    """Whether a question asks what something costs: "what does it cost?", "is it expensive?"."""
+    return bool(answer_patterns(question, QUANTITIES[:1]))
 
 
 def states_amount(question: str, sentence: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from itertools import islice
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.statements import Candidate, neighbours, section_of, stems_of
+from turnwise.extractive.statements import MAX_GAP, Candidate, neighbours, section_of, stems_of
 from turnwise.text import content_stems, is_specific, stem, words
 
 SIDE_SENTENCES = 2  # for each side, and for both together
@@ -17,13 +18,25 @@ def best_of_each_side(
     """The best sentences about both sides of a comparison, and the best about each side alone. A side without any gets
     one from the pool: "Granite cools slowly", next to "Basalt cools quickly"."""
     own = side_stems(sides)
-    best = [each for each in ranked if is_about_all(each, own)][:SIDE_SENTENCES]
+    best = _of_several_documents([each for each in ranked if is_about_all(each, own)])
     alone = [each for each in ranked if not is_about_all(each, own)]
     by_side = [[each for each in alone if side_of(each, own) == place][:SIDE_SENTENCES] for place in range(len(own))]
     found = [each for sentences in by_side for each in sentences]
     for place, sentences in enumerate(by_side):
         best += sentences or _opening_beside(place, own, found, pool)
     return best
+
+
+def _of_several_documents(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """The best sentences, and the best of another document if it is nearly as good."""
+    best = list(ranked[:SIDE_SENTENCES])
+    documents = {each.evidence.passage.document_id for each in best}
+    elsewhere = (
+        each
+        for each in ranked[SIDE_SENTENCES:]
+        if each.evidence.passage.document_id not in documents and each.score >= best[0].score - MAX_GAP
+    )
+    return best + list(islice(elsewhere, 1))
 
 
 def _opening_beside(
