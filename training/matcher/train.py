@@ -65,7 +65,7 @@ def gather() -> tuple[list[Document], list[Question]]:
         stated = of_document(file)
         filled, kinds = [], []
         for heading, statement in stated:
-            before, _, own = statement.reading.rpartition(CONTEXT_BAR)
+            before, _, own = statement.reading(True).rpartition(CONTEXT_BAR)
             parts = (pieces(own)[:MAX_TEXT], pieces(heading)[:MAX_TITLE], pieces(before)[:MAX_BEFORE])
             found = [(piece, kind) for kind, part in enumerate(parts) for piece in part]
             found += [(0, 0)] * (MAX_TITLE + MAX_BEFORE + MAX_TEXT - len(found))

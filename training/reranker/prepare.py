@@ -224,7 +224,7 @@ def in_sentences(
                     grade = 3 if at in marks_here["answers"] else 1
                 seems = marks_here is not None and at in marks_here["near"]
                 shared = len(stems & content_stems(part)) + rnd.random()
-                read = Statement(part, before=parts[at - 1] if at else "").reading
+                read = Statement(part, before=parts[at - 1] if at else "").reading(True)
                 told.append((grade, shared + 10 * seems, (passage, at), read))
         told.sort(key=lambda each: (-(each[0] == 3), -each[1]))
         told = told[:CANDIDATES]
@@ -257,7 +257,7 @@ def of_documents(first: int, rnd: random.Random) -> tuple[list[Text], list[tuple
             told = []
             for heading, statement in stated:
                 grade = 3 if statement.text in row["answers"] else 2 if statement.text in row["partly"] else -1
-                text = statement.reading
+                text = statement.reading(True)
                 shared = len(stems & content_stems(f"{heading} {text}"))
                 told.append((grade if grade > 0 else min(shared, 1), shared + rnd.random(), heading, text))
             told.sort(key=lambda each: (-each[0] if each[0] > 1 else 0, -each[1]))

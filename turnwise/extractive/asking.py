@@ -25,6 +25,7 @@ ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything i
     r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
     re.I,
 )
+HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)
 _WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
@@ -49,8 +50,9 @@ def wants_only_more(prompt: Prompt) -> bool:
 
 
 def wants_several(prompt: Prompt) -> bool:
-    """Whether one sentence that answers is not enough: for a comparison, for more, and for all about a subject."""
-    about = _WHAT_ABOUT.search(prompt.question) or ALL_ABOUT.search(prompt.question)
+    """Whether one sentence that answers is not enough: for a comparison, for more, for all about a subject, and for how
+    something works."""
+    about = any(each.search(prompt.question) for each in (_WHAT_ABOUT, ALL_ABOUT, HOW_IT_WORKS))
     return bool(prompt.sides or about) or wants_only_more(prompt)
 
 

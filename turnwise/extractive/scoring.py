@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.asking import EXAMPLE, HOW_TO, PRONOUN, added_weights, defined_topic, wants_several
+from turnwise.extractive.asking import (
+    EXAMPLE,
+    HOW_IT_WORKS,
+    HOW_TO,
+    PRONOUN,
+    added_weights,
+    defined_topic,
+    wants_several,
+)
 from turnwise.extractive.kinds import (
     QUANTITIES,
     SURE_KINDS,
@@ -34,15 +42,14 @@ from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
 NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
-JUDGED = 6  # sentences that the judge reads, those that match the question best
-JUDGED_OF_SEVERAL = 8  # the same if the question asks for several things
+JUDGED = 4  # sentences that the judge reads, those that match the question best
+JUDGED_OF_SEVERAL = 8  # the same if one sentence is not enough
 MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
-_HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)  # here "work" says little
 _PARTICIPLE = re.compile(
     r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I
 )
@@ -77,11 +84,14 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for each in (each for each in pool if UNSPACED.search(each.text)):
             each.score = by_words[id(each)] - UNJUDGED_PENALTY
         likely = [each for each in likely if not UNSPACED.search(each.text)]
-    likely = likely[: JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED]
-    for each, odds in zip(likely, judge.odds(marked, [_reading(each) for each in likely]), strict=True):
+    alike = {id(table[0]): table[1:] for table in by_table([each for each in likely if each.by_place])}
+    others = {id(each) for rows in alike.values() for each in rows}
+    read = [each for each in likely if id(each) not in others][: JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED]
+    for each, odds in zip(read, judge.odds(marked, [_reading(each) for each in read]), strict=True):
         opinion = 1 / (1 + math.exp(-odds / 2))
-        combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
-        each.score = combined + _bonus(each, question, prompt.state)
+        for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
+            combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
+            row.score = combined + _bonus(row, question, prompt.state)
 
 
 def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) -> dict[int, float]:
@@ -97,14 +107,14 @@ def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) 
 
 def _reading(candidate: Candidate) -> Passage:
     """What a model reads of a sentence: the sentence itself, with the headings of its passage."""
-    return replace(candidate.evidence.passage, text=candidate.statement.reading)
+    return replace(candidate.evidence.passage, text=candidate.reading)
 
 
 def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
     """How much of the question each sentence has (0 to 1): rare words count more, words that may not be meant less, and
     words in its headings a little less."""
     wanted = asked_stems(question)
-    if _HOW_IT_WORKS.search(question):
+    if HOW_IT_WORKS.search(question):  # here "work" says little
         chances = {"work": 0.5, **chances}
     own_words = {
         id(each): stems_of(each.statement.row or each.text) | implied_price_words(each, wanted) for each in pool

@@ -24,7 +24,7 @@ from turnwise.text import (
 )
 from turnwise.types import Evidence, Passage
 
-ANSWER_SCORE = 0.3  # from here on a sentence counts as an answer
+ANSWER_SCORE = 0.29  # from here on a sentence counts as an answer
 CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a side of a comparison
 MAX_GAP = 0.2  # how far a sentence may score below the best one of its passage
 CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to them
@@ -38,6 +38,9 @@ _CELLS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the firs
 _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
 LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
+)
+_BEGINS_LEANING = re.compile(
+    r"(?:the|this|that|these|those|it|its|they|their|he|she|his|her|such|both|each|all|otherwise|then|there)\b", re.I
 )
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
@@ -92,11 +95,18 @@ class Statement:
         """The statement with everything that says what it is about."""
         return f"{self.above} {self.row or self.text}".strip()
 
-    @property
-    def reading(self) -> str:
-        """What the models read of it: with the previous sentence, if there is one, and a bar between both."""
+    def reading(self, in_context: bool) -> str:
+        """What the models read of it; in context, with the previous sentence and a bar between both."""
         fits = self.before and len(self.whole) + len(self.before) <= MAX_READ_CHARS
-        return f"{self.above} {self.before}{CONTEXT_BAR}{self.text}".strip() if fits else self.whole
+        return f"{self.above} {self.before}{CONTEXT_BAR}{self.text}".strip() if in_context and fits else self.whole
+
+    def leans(self, wanted: Set[str]) -> bool:
+        """Whether the previous sentence may say what it is about: that one has more of what was asked for, or this one
+        begins with a pronoun or "the"."""
+        if not self.before:
+            return False
+        more = not wanted.isdisjoint(stems_of(self.before) - stems_of(self.whole))
+        return more or bool(_BEGINS_LEANING.match(self.text))
 
     def needs_previous(self, wanted: Set[str]) -> bool:
         """Whether it has one part of what was asked for, and the previous sentence, which it refers to, another."""
@@ -124,6 +134,7 @@ class Candidate:
     just_said: bool = False  # in the last one
     # These depend on the question.
     needs_previous: bool = False  # it answers only together with the previous sentence
+    leans: bool = False  # the previous sentence may say what it is about
     meant: bool = True  # it may be what is asked about; most rows of a table are not
     spelled: bool = False  # a row whose whole name, of several words, is in the question
     by_place: bool = False  # a row meant because of the heading above it, not because of its own words
@@ -131,17 +142,16 @@ class Candidate:
 
     def ask(self, wanted: Set[str]) -> None:
         """Reset for another question, which asks for these words."""
-        self.needs_previous, self.meant, self.spelled, self.by_place = (
-            self.statement.needs_previous(wanted),
-            True,
-            False,
-            False,
-        )
-        self.score = 0.0
+        self.needs_previous, self.leans = self.statement.needs_previous(wanted), self.statement.leans(wanted)
+        self.meant, self.spelled, self.by_place, self.score = True, False, False, 0.0
 
     @property
     def text(self) -> str:
         return self.statement.text
+
+    @property
+    def reading(self) -> str:
+        return self.statement.reading(self.leans)
 
     @property
     def is_item(self) -> bool:
