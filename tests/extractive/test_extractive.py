@@ -295,7 +295,8 @@ def test_the_likeliest_sentences_are_read_in_their_place_and_more_if_several_are
     assert answerer.answer(prompt("Which bird flies over the pass?", text)).startswith("I don’t know")
     assert answerer.answer(prompt("Which bird was seen?", text)) == "A goose was seen. [1]"
     answerer.answer(prompt("What about birds?", text))
-    assert list(map(len, read)) == [4, 4, 8]
+    answerer.answer(prompt("tell me more", text, search="tell me more about birds"))
+    assert list(map(len, read)) == [4, 4, 6, 8]
     assert read[0][0] == "Over the pass a bird flies."  # it has all that is asked for
     assert "Over the pass a bird flies. | A goose was seen." in read[1]
 

@@ -16,6 +16,7 @@ from turnwise.extractive.asking import (
     PRONOUN,
     added_weights,
     defined_topic,
+    wants_only_more,
     wants_several,
 )
 from turnwise.extractive.kinds import (
@@ -43,7 +44,8 @@ WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; th
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
 NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
 JUDGED = 4  # sentences that the judge reads, those that match the question best
-JUDGED_OF_SEVERAL = 8  # the same if one sentence is not enough
+JUDGED_OF_SEVERAL = 6  # the same if one sentence is not enough
+JUDGED_OF_MORE = 8  # the same if the user wants to hear more: the best ones were said before
 MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
@@ -86,7 +88,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     alike = {id(table[0]): table[1:] for table in by_table([each for each in likely if each.by_place])}
     others = {id(each) for rows in alike.values() for each in rows}
-    read = [each for each in likely if id(each) not in others][: JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED]
+    most = JUDGED_OF_MORE if wants_only_more(prompt) else JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED
+    read = [each for each in likely if id(each) not in others][:most]
     for each, odds in zip(read, judge.odds(marked, [_reading(each) for each in read]), strict=True):
         opinion = 1 / (1 + math.exp(-odds / 2))
         for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
