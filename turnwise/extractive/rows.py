@@ -23,13 +23,22 @@ from turnwise.extractive.statements import (
     stems_of,
     units,
 )
-from turnwise.text import asks, ends, words
+from turnwise.text import asks, ends, stem, words
 
 MAX_WHOLE_TABLE_ROWS = 8  # a larger table is not quoted whole
 
 # Two things joined by "and" or "or", of a few words each, and words that compare.
 _JOINED = re.compile(r"(?<![\w’'-])((?:[\w’'-]+ ){0,3}[\w’'-]+),? (?:and|or) ((?:[\w’'-]+ ){0,3}[\w’'-]+)", re.I)
 _COMPARES = re.compile(r"\b(?:than|between|versus|vs)\b", re.I)
+# What a row must not have, "without milk", and the most it may cost, "under 6". "Under 5s" are people.
+_WITHOUT = re.compile(
+    r"\b(?:(?:without|with no|ha(?:s|ve) no|contains? no|free (?:of|from)|do(?:es)?(?:n['’]t| not) (?:have|contain)) "
+    r"(?:any )?([a-z]{3,})|([a-z]{3,})[- ]free)\b",
+    re.I,
+)
+_AT_MOST = re.compile(r"\b(?:under|below|less than|cheaper than|up to|at most) [$€£]? ?(\d+(?:\.\d+)?)(?![\w%])", re.I)
+_PEOPLE = re.compile(r"\b(?:child\w*|kids?|babies|adults?|seniors?|age\w*|years?|people|persons?)\b", re.I)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def mark_rows(
@@ -58,11 +67,25 @@ def mark_rows(
             each.meant = each.meant or _gives_amount(each, question, chances)
         if each.said and typed & PRICE_WORDS and not has_price:
             each.meant = False  # a day of the month is not a price
+        each.meant = each.meant and not _contradicts(each, question[:MAX_QUESTION_CHARS])
     _distinguish(rows, asked - MEASURE_WORDS, set() if pointing else typed, question)
     items = [each for each in pool if each.statement.is_item and ": " in each.text]
     _prefer_spelled([*rows, *items], (asked if pointing else typed) - MEASURE_WORDS, question)
     if pointing:
         _prefer_just_said(rows, typed)
+
+
+def _contradicts(row: Candidate, question: str) -> bool:
+    """Whether a row has what the question excludes, or costs more than it allows."""
+    cells = row.statement.cells
+    for found in _WITHOUT.finditer(question):
+        excluded = stem((found[1] or found[2]).lower())
+        values = [re.sub(r"\b[\w-]+[- ]free\b", "", value, flags=re.I) for _, value in cells]
+        if any(stem(word.lower()).endswith(excluded) for value in values for word in words(value)):
+            return True
+    most = None if _PEOPLE.search(question) else _AT_MOST.search(question)
+    prices = [_NUMBER.search(value) for column, value in cells if stems_of(column) & PRICE_WORDS]
+    return most is not None and any(price is not None and float(price[0]) > float(most[1]) for price in prices)
 
 
 def _gives_amount(row: Candidate, question: str, chances: Mapping[str, float]) -> bool:

@@ -19,15 +19,20 @@ _QUESTION = re.compile(
     r"(?:any )?(?P<excluded>[^,?]{1,40}?)(?: in (?:it|them))?\W*",
     re.I,
 )
+_ANYTHING = re.compile(  # "what has no milk?"
+    r"(?:(?:and|so|but),? )?(?:which|what)(?: ones?)?(?:['’]s| is| are| has| have| contains?)? "
+    r"(?:no|without|free of) (?:any )?(?P<excluded>[^,?]{1,40}?)(?: in (?:it|them))?\W*",
+    re.I,
+)
 _CONTENTS = frozenset(map(stem, "contains contents allergens ingredients".split()))
 
 
 def rows_without(question: str, tables: Sequence[Table]) -> str:
     """The rows that a column says are without something; empty if none does."""
+    if found := _ANYTHING.fullmatch(question):
+        return write([_answer("items", found["excluded"], table) for table in tables])
     found = _QUESTION.fullmatch(question)
-    if found is None:
-        return ""
-    return write([_answer(found["what"], found["excluded"], table) for table in tables])
+    return write([_answer(found["what"], found["excluded"], table) for table in tables]) if found else ""
 
 
 def _answer(what: str, excluded: str, table: Table) -> Answer:
