@@ -410,7 +410,7 @@ def test_other_questions_are_answered_as_before(town: Engine, question: str, tol
     assert "\n- " not in text
 
 
-CAFE = """item,category,price,allergens
+SNACKS = """item,category,price,allergens
 Flat white,hot drink,3.40,milk
 Peppermint tea,hot drink,2.50,none
 Cheese toastie,hot food,5.50,"wheat, milk"
@@ -431,14 +431,14 @@ Lentil chilli,hot food,6.80,celery
 )
 def test_a_row_that_contradicts_the_question_is_not_told(tmp_path: Path, question: str, never: tuple[str, ...]) -> None:
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
-        engine.add(contents={"cafe.csv": CAFE.encode()})
+        engine.add(contents={"cafe.csv": SNACKS.encode()})
         text = answer(engine, question)
         assert not any(name in text for name in never), text
 
 
 def test_what_has_none_of_something_is_listed(tmp_path: Path) -> None:
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
-        engine.add(contents={"cafe.csv": CAFE.encode()})
+        engine.add(contents={"cafe.csv": SNACKS.encode()})
         text = answer(engine, "what has no milk?")
         assert names(text) == ["Peppermint tea", "Tomato soup", "Lentil chilli"]
 
