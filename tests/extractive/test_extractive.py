@@ -301,6 +301,13 @@ def test_the_likeliest_sentences_are_read_in_their_place_and_more_if_several_are
     assert "Over the pass a bird flies. | A goose was seen." in read[1]
 
 
+def test_an_item_of_a_list_is_quoted_with_what_follows_its_first_sentence(answerer: ExtractiveAnswerer) -> None:
+    item = "- Kids' swimming, beginners: Wednesdays 15:30 to 16:15, ten lessons, £90. Taught by Sofia Lindqvist."
+    text = f"Courses:\n\n{item}\n- Bouldering taster: Fridays, one evening, £20. Taught by Lena Fischer."
+    answer = answerer.answer(prompt("who teaches kids' swimming for beginners?", text))
+    assert answer == f"{item.removeprefix('- ')} [1]"
+
+
 def test_a_list_is_numbered_where_that_is_asked_for(answerer: ExtractiveAnswerer) -> None:
     def listed(message: str) -> str:
         return answerer.answer(Prompt((), message, (message,), (), (ANSWER,), form="list"))

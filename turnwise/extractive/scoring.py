@@ -69,7 +69,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMING_PROBABILITY}
     mark_rows(pool, question, chances, asked, typed, pointing)
     by_words = _word_scores(question, pool, chances)
-    word_weight = GUESSED_WORDS_WEIGHT if any(chance < 0.5 for chance in chances.values()) else WORDS_WEIGHT
+    guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
+    word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
     marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
     matches = _matches(marked, likely, matcher if prompt.language == "en" else None)  # it knows English only
@@ -198,7 +199,7 @@ def _names_in_passing(topic: str, sentence: str) -> bool:
 
 
 def _opens_on(topic: str, candidate: Candidate) -> bool:
-    """Whether a sentence begins with the topic and is the first in the section of that name."""
-    section = section_of(candidate.evidence.passage)
-    opens_section = candidate.position == 0 and section.lower() == topic.lower()
-    return opens_section and candidate.text.lower().startswith(topic.lower())
+    """Whether a sentence begins with the topic and is the first in the section or document of that name."""
+    passage, key = candidate.evidence.passage, base_stems(content_stems(topic))
+    opens = candidate.position == 0 and base_stems(content_stems(section_of(passage) or passage.title)) == key
+    return opens and bool(re.match(rf"(?:{_ARTICLE} )?{re.escape(topic)}", candidate.text, re.I))

@@ -29,7 +29,7 @@ CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a s
 MAX_GAP = 0.2  # how far a sentence may score below the best one of its passage
 CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to them
 MAX_HEADING_CHARS = 100  # a longer line is not a heading
-MAX_LEAD_CHARS = 60  # a longer first sentence of a list item is a statement of its own
+MAX_LEAD_CHARS = 80  # a longer first sentence of a list item is a statement of its own
 MAX_LED_CHARS = 250  # of a lead and the sentences that belong to it
 MAX_READ_CHARS = 300  # of a statement and what is read with it: the judge reads no more
 
