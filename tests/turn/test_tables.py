@@ -674,3 +674,94 @@ def test_a_quantity_is_summed_over_the_table_and_the_most_is_found_by_it(office:
 def test_a_row_that_ends_in_no_is_supported_by_its_own_line(office: Engine) -> None:
     reply = office.chat().ask("how much is a claw hammer?")
     assert [claim.supported for claim in reply.claims] == [True]
+
+
+# --- what the rows told do not say --------------------------------------------------------------------------------
+
+NEGATED = """dish,price,nut_free,non_refundable,not_for_children
+Brioche,£3,yes,no,no
+Praline,£4,no,yes,no
+Fudge,£5,yes,no,yes
+"""
+MEALS = """dish,price,vegan
+Burger,£9,yes
+Falafel,£6,
+Fries,£3,
+Stew,£8,no
+"""
+UNSAID = """dish,price,notes
+Vegan burger,£9,vegan
+Falafel,£6,served hot
+Fries,£3,salty
+"""
+MUSEUMS = """museum,price,closed
+Town Museum,£4,Monday
+Rail Museum,£6,Tuesday
+"""
+TOGETHER = "how much are the falafel and the fries together?"
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("does it contain nuts?", "Brioche: nut free yes."),
+        ("is it refundable?", "Brioche: non refundable no."),
+        ("is it for children?", "Brioche: not for children no."),
+    ],
+)
+def test_a_column_that_denies_its_noun_gives_no_verdict(tmp_path: Path, question: str, told: str) -> None:
+    with library(tmp_path, {"sweets.csv": NEGATED}) as engine:
+        text = answer(engine, "how much is the brioche?", question)
+        assert not text.startswith(("Yes", "No.")), text
+        assert told in text or "don’t know" in text
+
+
+def test_rows_are_not_listed_by_the_opposite_of_a_column(tmp_path: Path) -> None:
+    with library(tmp_path, {"sweets.csv": NEGATED}) as engine:
+        for question in ("which of those contain nuts?", "are any of them refundable?", "which of those are nut-free?"):
+            text = answer(engine, "list all dishes", question)
+            assert " of the 3" not in text, text
+            assert "All 3" not in text, text
+            assert "“no”" not in text, text
+        free = answer(engine, "list all dishes", "which of those are nut free?")
+        assert "Praline" not in free
+
+
+def test_empty_cells_deny_nothing(tmp_path: Path) -> None:
+    with library(tmp_path, {"meals.csv": MEALS}) as engine:
+        assert "None" not in answer(engine, TOGETHER, "which of those are vegan?")
+        some = answer(engine, "list all dishes", "which of those are vegan?")
+        assert " of the 4" not in some
+
+
+def test_names_and_notes_of_rows_deny_nothing(tmp_path: Path) -> None:
+    without_notes = "".join(f"{line.rpartition(',')[0]}\n" for line in UNSAID.splitlines())
+    for name, text in (("plain", without_notes), ("notes", UNSAID)):
+        with library(tmp_path / name, {"meals.csv": text}) as engine:
+            assert "None of" not in answer(engine, TOGETHER, "which of those are vegan?")
+
+
+@pytest.mark.parametrize(
+    ("first", "question"),
+    [
+        ("how much is the town museum?", "is it open on Monday?"),
+        ("how much is the rye loaf?", "is it available before Monday?"),
+        ("how much is the rye loaf?", "does it weigh more than 750 g?"),
+        ("how much is the rye loaf?", "is it under €4.20?"),
+        ("how much is the cinnamon roll?", "is it available on Saturday or Monday?"),
+        ("how much is the cinnamon roll?", "is it available after Saturday?"),
+        ("how much is the cheesecake slice?", "is it available Sunday to Friday?"),
+    ],
+)
+def test_a_question_with_a_relation_gets_no_verdict(tmp_path: Path, first: str, question: str) -> None:
+    with library(tmp_path, {"shop.csv": SHOP, "museums.csv": MUSEUMS}) as engine:
+        text = answer(engine, first, question)
+        assert not text.startswith(("Yes", "No.")), text
+
+
+def test_the_rows_of_a_list_that_was_cut_are_not_counted(tmp_path: Path) -> None:
+    rows = "".join(f"Tool {number},£{number},{'yes' if number % 2 else 'no'}\n" for number in range(1, 41))
+    with library(tmp_path, {"tools.csv": f"tool,price,electric\n{rows}"}) as engine:
+        assert "There are more rows." in answer(engine, "list all tools")
+        assert "30 rows" not in answer(engine, "list all tools", "how many are there?")
+        assert "of the 30" not in answer(engine, "list all tools", "which of those are electric?")

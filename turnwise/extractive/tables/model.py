@@ -16,6 +16,11 @@ from turnwise.types import Passage
 
 _MISSING = re.compile(r"|[-–—?]|n/?a|tbc|tba", re.I)
 YES, NO = frozenset({"yes", "y", "true", "✓", "✔"}), frozenset({"no", "n", "false", "✗", "✘"})
+# In the name of a column that says the opposite of its noun: "nut_free", "non_refundable", "closed".
+_NEGATED = re.compile(
+    r"\b(?:\w+free|free(?=.)|(?<=.)free|non\w*|not|no|never|without|lacks?|excludes?|excluding|except|exceptions?|closed)\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,12 @@ class Row:
     def cell_stems(self) -> list[frozenset[str]]:
         """The stems of each cell, the name first; "Monday to Friday" has those of all its days."""
         return [stems_of(cell).union(map(stem, days_in(cell))) for cell in (self.name, *self.cells.values())]
+
+    def cell_stems_besides(self, columns: Sequence[str]) -> list[frozenset[str]]:
+        """The same, without the cells in these columns."""
+        return [
+            stems for column, stems in zip(("", *self.cells), self.cell_stems, strict=True) if column not in columns
+        ]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -82,13 +93,17 @@ class Table:
 
     @cached_property
     def flags(self) -> dict[str, str]:
-        """The columns with only "yes" and "no", by the stems of their names: "nut" is "contains_nuts"."""
+        """The columns with only "yes" and "no", by the stems of their names: "nut" is "contains_nuts", but never
+        "nut_free"."""
         flags: dict[str, str] = {}
         for column in self.columns:
-            cells = [row.cells.get(column, "").lower() for row in self.rows]
-            if any(cell in YES | NO for cell in cells) and all(cell in YES | NO or is_missing(cell) for cell in cells):
+            if self._is_yes_or_no(column) and not is_negated(column):
                 flags |= dict.fromkeys(column_stems(column) - FORM_STEMS, column)
         return flags
+
+    def _is_yes_or_no(self, column: str) -> bool:
+        cells = [row.cells.get(column, "").lower() for row in self.rows]
+        return any(cell in YES | NO for cell in cells) and all(cell in YES | NO or is_missing(cell) for cell in cells)
 
     @cached_property
     def place_stems(self) -> frozenset[str]:
@@ -138,13 +153,28 @@ class Table:
         """The rows that a question means: all of them if it only names the table, none if it has another word."""
         rest, groups = self._groups_in(question)
         rows = [row for row in self.rows if all(PEOPLE[group].search(row.name) for group in groups)]
+        negated = [column for column in self.columns if is_negated(column)]
+        unsaid = [column for column in negated if not _says(question, column)]
+        for column in filter(self._is_yes_or_no, negated):
+            if column not in unsaid:  # "nut free"
+                rows = [row for row in rows if row.cells.get(column, "").lower() in YES]
+                rest = _name_pattern(column).sub(" ", rest)
+            elif any(key not in self.flags and not self.has_kind(key) for key in self._own_stems(column, question)):
+                return []  # "nuts" alone is the opposite of "nut_free"
         for stems in _stems_by_word(rest):
             flagged = {self.flags[key] for key in stems if key in self.flags}
             rows = [row for row in rows if all(row.cells.get(column, "").lower() in YES for column in flagged)]
             keys = {key for key in stems - FORM_STEMS if key not in self.naming_stems or self.has_kind(key)}
             keys -= ANY_ROW_STEMS
-            rows = [row for row in rows if not keys or any(keys <= cell for cell in row.cell_stems)]
+            rows = [row for row in rows if not keys or any(keys <= cell for cell in row.cell_stems_besides(unsaid))]
         return rows
+
+    def _own_stems(self, column: str, question: str) -> frozenset[str]:
+        """The stems of a question that only this column is named by."""
+        others = frozenset().union(
+            *(column_stems(each) for each in (self.first_column, *self.columns) if each != column)
+        )
+        return (column_stems(column) & asked_stems(question)) - others - FORM_STEMS
 
     def select_subject(self, question: str) -> list[Row]:
         """The same, but all rows only if the question says what they are: the title of the document does not."""
@@ -161,6 +191,20 @@ class Table:
                 question = pattern.sub(" ", question)
                 groups.append(group)
         return question, groups
+
+
+def is_negated(column: str) -> bool:
+    """Whether the name of a column says the opposite of its noun, as "nut_free" and "closed" do."""
+    return bool(_NEGATED.search(column.replace("_", " ").strip()))
+
+
+def _name_pattern(column: str) -> re.Pattern[str]:
+    return re.compile(r"\b" + r"[\s-]+".join(map(re.escape, re.split(r"[\s_-]+", column.strip(" _-")))) + r"\b", re.I)
+
+
+def _says(question: str, column: str) -> bool:
+    """Whether a question has the whole name of a column."""
+    return bool(_name_pattern(column).search(question))
 
 
 def _stems_by_word(question: str) -> list[frozenset[str]]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
+from turnwise.dialogue.citing import abstains
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import DAYS, days_in
 from turnwise.extractive.tables.answers import list_rows
-from turnwise.extractive.tables.comparatives import rows_by_answer
+from turnwise.extractive.tables.comparatives import MAX_ANSWERS_BACK, rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
 from turnwise.extractive.tables.lists import rows_within_limit
-from turnwise.extractive.tables.model import NO, YES, Row, Table, is_missing
+from turnwise.extractive.tables.model import NO, YES, Row, Table, is_missing, is_negated
 from turnwise.extractive.tables.superlatives import (
     DATES,
     HEIGHTS,
@@ -23,7 +24,7 @@ from turnwise.extractive.tables.superlatives import (
 )
 from turnwise.extractive.tables.vocabulary import FORM_STEMS, NEGATION, NUMBER_WORD, column_stems
 from turnwise.extractive.writing import quote
-from turnwise.text import stem
+from turnwise.text import stem, words
 from turnwise.types import Prompt
 
 _OPENING = re.compile(r"(?:(?:and|so|but|ok|okay|then|now),? )*", re.I)
@@ -51,6 +52,13 @@ _SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\
 _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
 _ASKS_COLUMN = re.compile(r"(?:what|when)(?:['’]s| is| time is) (?:the|its)\b", re.I)
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
+_RELATION = re.compile(  # a cell that has the words of such a question does not answer it
+    r"\b(?:or|after|before|more|less|fewer|under|over|above|below|until|till?|to|up|from|since|by|between|than|least|most"
+    r"|only|just|exactly|closed)\b|[–—-]",
+    re.I,
+)
+_FREE_TEXT = frozenset(map(stem, "note notes comment comments remark remarks description details info".split()))
+_MAX_CATEGORY_WORDS = 2
 _MEASURES = (  # words for what a column has, with the stems of its name
     (re.compile(r"\bhow heavy\b|\bweighs?\b", re.I), WEIGHTS),
     (re.compile(r"\bhow (?:long|far)\b", re.I), LENGTHS),
@@ -72,18 +80,25 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
     if len(told_in) != 1:
         return ""
     ((table, by_answer),) = told_in.items()
+    answers = [answer for answer in reversed(prompt.said[-MAX_ANSWERS_BACK:]) if not abstains(answer)]
     text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
-    if len(by_answer[0]) == 1 and (answer := _about_one(text, by_answer[0][0], table)):
+    if len(by_answer[0]) == 1 and _is_whole(answers[0], 1) and (answer := _about_one(text, by_answer[0][0], table)):
         return answer
-    told = table.only(next((rows for rows in by_answer if len(rows) > 1), []))
-    if not told.rows:
+    back = next((index for index, rows in enumerate(by_answer) if len(rows) > 1), None)
+    if back is None or not all(map(_is_whole, answers[: back + 1], map(len, by_answer))):
         return ""
+    told = table.only(by_answer[back])
     if _HOW_MANY.fullmatch(text):
         return list_rows(told.rows, f"{len(told.rows)} rows")
     for pattern in (_WHICH_OF, _ANY_OF, _HOW_MANY_OF):
         if found := pattern.fullmatch(text):
             return _some_of(found.groupdict().get("of") or found["rest"], told, table)
     return ""
+
+
+def _is_whole(answer: str, found: int) -> bool:
+    """Whether all rows that an answer was about are among those found again."""
+    return "There are more rows." not in answer and sum(line.startswith("- ") for line in answer.splitlines()) <= found
 
 
 def _some_of(condition: str, told: Table, table: Table) -> str:
@@ -99,11 +114,57 @@ def _some_of(condition: str, told: Table, table: Table) -> str:
     if not keys or not (fitting or keys <= table.flags.keys()):
         return ""  # it has a word that no row has
     chosen = [row for row in told.rows if row in fitting]
+    columns = _deciding_columns(keys, table)
+    cells = [row.cells.get(column, "") for row in told.rows for column in columns]
+    if not columns:
+        return ""
     total = len(told.rows)
-    if not chosen:
-        flags = {table.flags[key] for key in keys & table.flags.keys()}
-        return list_rows(told.rows, f"None of the {total}", flags.pop() if len(flags) == 1 else "")
-    return list_rows(chosen, f"All {total}" if len(chosen) == total else f"{len(chosen)} of the {total}")
+    if chosen:
+        count = f"All {total}" if len(chosen) == total else f"{len(chosen)} of the {total}"
+        return list_rows(chosen, "" if any(map(is_missing, cells)) else count)
+    if any(map(is_missing, cells)) or not all(_can_deny(column, told, table) for column in columns):
+        return ""
+    return list_rows(told.rows, f"None of the {total}", columns[0] if len(columns) == 1 else "")
+
+
+def _deciding_columns(keys: Set[str], table: Table) -> list[str]:
+    """The columns that say which rows a condition fits: of "yes" and "no", of days, or of short kinds; none if one of
+    its words is in no such column."""
+    deciding: set[str] = set()
+    for key in keys:
+        if column := table.flags.get(key):
+            deciding.add(column)
+            continue
+        columns = [
+            column for column in table.columns if key in table.cell_stems_of(column) and _has_kinds(column, table)
+        ]
+        if not columns and (key not in table.naming_stems or table.has_kind(key)):
+            return []
+        deciding.update(columns)
+    return [column for column in table.columns if column in deciding]
+
+
+def _parts(column: str, table: Table) -> list[str]:
+    return [part for row in table.rows if (cell := row.cells.get(column, "")) for part in cell.lower().split(", ")]
+
+
+def _has_kinds(column: str, table: Table) -> bool:
+    """Whether a column has days, or kinds of few words, rather than free text."""
+    if any(days_in(row.cells.get(column, "")) for row in table.rows):
+        return True
+    is_short = all(len(words(part)) <= _MAX_CATEGORY_WORDS for part in _parts(column, table))
+    return is_short and _FREE_TEXT.isdisjoint(column_stems(column))
+
+
+def _can_deny(column: str, told: Table, table: Table) -> bool:
+    """Whether rows whose cells in a column do not have something are evidently without it."""
+    cells = [row.cells.get(column, "") for row in told.rows]
+    if column in table.flags.values():
+        return True
+    if any(days_in(row.cells.get(column, "")) for row in table.rows):
+        return all(0 < len(days_in(cell)) < len(DAYS) for cell in cells)
+    parts = _parts(column, table)
+    return len(set(parts)) < len(parts)  # kinds that rows share
 
 
 def _about_one(text: str, row: Row, table: Table) -> str:
@@ -119,7 +180,7 @@ def _about_one(text: str, row: Row, table: Table) -> str:
     if not column or is_missing(cell):
         return ""
     verdict = ""
-    if _YES_OR_NO.match(text) and not NEGATION.search(text):
+    if _YES_OR_NO.match(text) and not (NEGATION.search(text) or _RELATION.search(text) or is_negated(column)):
         value = asked - column_stems(column) - _FILLERS - FORM_STEMS
         days = set(DAYS) if "daili" in value else {day for day in DAYS if stem(day) in value}
         if not value and cell in YES | NO:
