@@ -43,6 +43,28 @@ def test_a_row_is_told_in_words_and_never_by_its_header(claim: str, text: str, r
     assert supporting_text(claim, text) == row
 
 
+DIET = "name: Rye; price: 4.20; vegan: yes\nname: Oat; price: 3.10; vegan: no"
+TICKETS = "Ticket | Price | Refundable\nAdult | £12 | no\nChild | £6 | yes"
+HOURS = "Mon | 9–17 | Hall A\nTue | 10–18 | Hall B"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "own"),
+    [
+        ("Rye is not vegan.", DIET, "name: Rye; price: 4.20; vegan: yes"),
+        ("Rye: vegan no.", DIET, "name: Rye; price: 4.20; vegan: yes"),
+        ("Rye: vegan yes.", DIET, "Rye: vegan yes."),
+        ("The Adult price is refundable.", TICKETS, "Adult: Price £12, Refundable no"),
+        ("Adult: Price £12, Refundable no.", TICKETS, "Adult: Price £12, Refundable no."),
+        ("On Mon it is in Hall A.", HOURS, "Mon | 9–17 | Hall A"),
+        ("On Tue it is in Hall B.", HOURS, "Tue | 10–18 | Hall B"),
+        ("The café is shut on Sunday.", "Café | Shut on Sunday\n\nBring a towel.", "Café | Shut on Sunday"),
+    ],
+)
+def test_the_excerpt_of_a_row_is_never_a_claim_in_other_words(claim: str, text: str, own: str) -> None:
+    assert supporting_text(claim, text) == own
+
+
 def test_the_rows_of_a_file_are_parts() -> None:
     assert parts_of(STOCK) == STOCK.splitlines()
 

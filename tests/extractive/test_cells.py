@@ -6,6 +6,7 @@ import pytest
 
 from turnwise.extractive.cells import column_label, row_in_words
 from turnwise.extractive.choosing import candidates
+from turnwise.extractive.writing import is_told, mark_said_rows
 from turnwise.types import Evidence, Hit, Passage, Prompt
 
 
@@ -25,6 +26,9 @@ def written(line: str, source: str = "stock.csv", column: str = "") -> str:
         ("item: Bun; vegan: no; allergens: egg, milk", "Bun: vegan: no; allergens egg, milk."),
         ("time: 8:15; line: 4; stop: Quay", "Time 8:15: line 4, stop Quay."),
         ("code: R-15; repair: New screen", "Code R-15: repair New screen."),
+        ("shirt: Polo; stock_s: 3; stock_m: 5; stock_l: 7", "Polo: stock s 3, stock m 5, stock l 7."),
+        ("item: Cart; price/kg: 9.50; max speed (km/h): 50", "Cart: price/kg 9.50, max speed (km/h) 50."),
+        ("item: Jar; volume_l: 2; capacity (l): 3", "Jar: volume 2 l, capacity 3 l."),
         ("item: Pie; note: ask the staff.", "Pie: note ask the staff."),
     ],
 )
@@ -40,6 +44,31 @@ def test_a_line_of_fields_in_a_text_is_quoted_as_it_stands() -> None:
 def test_a_single_cell_is_told_with_the_name_of_the_row() -> None:
     assert written("item: Bun; price_eur: 2; vegan: no", column="vegan") == "Bun: vegan no."
     assert written("item: Bun; price_eur: 2; vegan: no", column="price_eur") == "Bun: price €2."
+
+
+def test_a_row_is_told_whole_where_the_cell_is_empty() -> None:
+    assert written("item: Bun; price_eur: 2", column="vegan") == "Bun: price €2."
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Iced Latte: price £3.00, size L. [1]", ["Iced Latte"]),
+        ("Iced Latte: price £3.00. [1]", ["Iced Latte"]),
+        ("Both:\n\n- Iced Latte: size L. [1]\n- Latte: size L. [1]", ["Latte", "Iced Latte"]),
+        ("As I said: Latte: price £3.00. [1]", ["Latte"]),
+        ("They differ. Latte: price £3.00, size L. [1]", ["Latte"]),
+        ("Tea: price £2 [1] Latte: price £3.00. [1]", ["Latte"]),
+        ("Latte: price £3.00.50 [1]", []),
+    ],
+)
+def test_a_row_is_told_only_under_its_whole_name(answer: str, told: list[str]) -> None:
+    rows = "name: Latte; price_gbp: 3.00; size: L\nname: Iced Latte; price_gbp: 3.00; size: L"
+    passage = Passage(1, 1, "drinks", "drinks.csv", rows)
+    pool = candidates(Prompt((), "", ("",), (Evidence(1, Hit(passage, 1.0)),), ()))
+    assert [each.statement.cells[0][1] for each in pool if is_told(each, [answer])] == told
+    mark_said_rows(pool, [answer])
+    assert [each.statement.cells[0][1] for each in pool if each.just_said and each.said] == told
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,10 @@ from turnwise.types import Message, Passage, Source
 
 AGAIN = "As I said: "  # before a sentence that an answer repeats
 
+_BRACKETS = re.compile(r"\([^()]*\)")
+_TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£%]")
+_CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp"}
+
 Locate = Callable[[str], Passage | None]
 
 
@@ -90,10 +94,10 @@ def to_source(number: int, passage: Passage, claim: str) -> Source:
 
 
 def supporting_text(claim: str, text: str) -> str:
-    """Returns the words of a text that support a claim: the claim itself if it is quoted or tells a row of a table in
-    words, or else the sentence or row that has most in common with it, or "" if none has anything in common."""
+    """Returns the words of a text that support a claim: the claim itself if it is quoted or is a row of a table just as
+    we write it, or else the sentence or row that has most in common with it, or "" if none has anything in common."""
     claim = " ".join(claim.split())
-    if claim in " ".join(text.split()):
+    if claim in " ".join(text.split()) or any(_is_written(claim, row) for row in _rows(text)):
         return claim
     wanted = content_stems(claim)
 
@@ -101,26 +105,68 @@ def supporting_text(claim: str, text: str) -> str:
         stems = content_stems(part)
         return len(wanted & stems) / math.sqrt(len(wanted) * len(stems) or 1)
 
-    rows = _rows_in_words(text)
-    best = max((*rows, *_sentences_beside_rows(text)), key=similarity, default="")
-    if best in rows and wanted and wanted <= content_stems(best):
-        return claim
+    best = max((*_rows_in_words(text), *_sentences_beside_rows(text)), key=similarity, default="")
     return best.lstrip("-*• ") if similarity(best) else ""
 
 
 def _rows_in_words(text: str) -> list[str]:
-    """Returns the rows of the tables in a passage, each with its column names, and the lines of a CSV file."""
+    """Returns the rows of the tables in a passage, each with its column names, and the lines of a CSV file. The lines
+    of a table without column names, and a line alone, stay as they are."""
     rows: list[str] = []
-    for is_table, group in groupby(text.splitlines(), key=lambda line: " | " in line):
-        lines = list(group)
-        if is_table:
-            (_, *heads), *table = [[cell.strip() for cell in line.split(" | ")] for line in lines]
-            for first, *cells in table:
-                named = zip(heads, cells, strict=False)
-                rows.append(f"{first}: {', '.join(f'{head} {cell}' for head, cell in named if cell)}")
-        else:
+    for is_table, lines in _line_groups(text):
+        if not is_table:
             rows += filter(_is_record, lines)
+        elif len(lines) == 1:
+            rows += sentences(lines[0])
+        elif any(map(str.isdigit, _BRACKETS.sub("", lines[0]))):
+            rows += lines
+        else:
+            for (_, first), *cells in _table_rows(lines):
+                rows.append(f"{first}: {', '.join(f'{head} {cell}' for head, cell in cells if cell)}")
     return rows
+
+
+def _rows(text: str) -> Iterator[list[tuple[str, str]]]:
+    """Yields the rows of the tables and CSV files in a passage: column names and cells."""
+    for is_table, lines in _line_groups(text):
+        if is_table:
+            yield from _table_rows(lines)
+        else:
+            for line in filter(_is_record, lines):
+                pairs = (part.partition(": ") for part in line.split("; "))
+                yield [(column, cell) for column, _, cell in pairs]
+
+
+def _line_groups(text: str) -> Iterator[tuple[bool, list[str]]]:
+    """Yields the lines of a passage, those of a table together, and whether they are a table."""
+    for is_table, lines in groupby(text.splitlines(), key=lambda line: " | " in line):
+        yield is_table, list(lines)
+
+
+def _table_rows(lines: list[str]) -> list[list[tuple[str, str]]]:
+    heads, *table = [[cell.strip() for cell in line.split(" | ")] for line in lines]
+    return [list(zip(heads, cells, strict=False)) for cells in table]
+
+
+def _is_written(claim: str, row: list[tuple[str, str]]) -> bool:
+    """Whether a claim is the name of a row and then cells of it, with no other word: "Rye: price €4.20, vegan: yes"."""
+    told = _tokens(claim)
+    (head, first), *others = [(_tokens(column), _tokens(cell)) for column, cell in row]
+    name = head + first if told[: len(head + first)] == head + first else first
+    rest = told[len(name) :]
+    if not first or not rest or told[: len(name)] != name:
+        return False
+    for column, cell in others:
+        for form in (column + cell, column[:-1] + cell + column[-1:]):  # the name of a column may end in a unit
+            if cell and rest[: len(form)] == form:
+                rest = rest[len(form) :]
+                break
+    return not rest
+
+
+def _tokens(text: str) -> list[str]:
+    found = _TOKEN.findall(text.lower())
+    return [_CURRENCIES.get(each, each) for each in found if each != "in"]
 
 
 def _sentences_beside_rows(text: str) -> list[str]:

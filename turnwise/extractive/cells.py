@@ -11,6 +11,8 @@ from turnwise.extractive.statements import Candidate
 _CURRENCY_SIGNS = {"usd": "$", "$": "$", "eur": "€", "€": "€", "gbp": "£", "£": "£"}
 _OTHER_CURRENCIES = frozenset("chf sek nok dkk pln cad aud".split())
 _UNITS = frozenset("mg g kg t ml cl l mm cm m km mi min mins h hr hrs w kw kwh %".split())
+# A single letter is a unit only in brackets or after one of these: "stock_m" may be the stock of a size.
+_MEASURES = frozenset("weight length height distance volume width depth duration time size".split())
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[$€£%]")
 _CODE = re.compile(r"\d.*|(?=.*\d)[^a-z ]+")  # it says little without the name of its column: 1002, R-15
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -26,6 +28,7 @@ def row_in_words(candidate: Candidate, column: str = "") -> str:
     """A row as a sentence, with all its cells or just the one in this column. A row of a Markdown table reads well as
     it is quoted, one of a CSV file does not."""
     cells = candidate.statement.cells
+    column = column if dict(cells[1:]).get(column) else ""  # an empty cell says nothing: then the whole row is told
     is_file = candidate.evidence.passage.source.lower().endswith((".csv", ".tsv"))
     if not column and (not is_file or len(cells) < 2 or not candidate.statement.row):
         return candidate.text
@@ -58,9 +61,12 @@ def _cell_in_words(column: str, cell: str) -> str:
 
 
 def name_and_unit(column: str) -> tuple[str, str]:
-    """The name of a column and the unit at its end: "price" and "eur". In "price per kg" no unit of a number ends."""
+    """The name of a column and the unit at its end: "price" and "eur". "Price per kg" and "speed (km/h)" have none."""
     *name, last = _WORD.findall(column) or [""]
     if name and name[-1].lower() == "in":
         name.pop()
     is_unit = last.lower() in {*_CURRENCY_SIGNS, *_OTHER_CURRENCIES, *_UNITS}
-    return (" ".join(name), last) if name and is_unit and name[-1].lower() != "per" else (column, "")
+    if not name or not is_unit or name[-1].lower() == "per" or column[: column.rindex(last)].rstrip().endswith("/"):
+        return column, ""
+    is_sure = not last.isalpha() or len(last) > 1 or name[-1].lower() in _MEASURES
+    return (" ".join(name), last) if is_sure or f"({last})" in column or f"[{last}]" in column else (column, "")

@@ -15,7 +15,7 @@ from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
 from turnwise.extractive.statements import ITEM, LEADING_PRONOUN, Candidate, neighbours, stems_of, stems_with_headings
-from turnwise.text import one_line, points, without_citations
+from turnwise.text import one_line, points, positions_of, without_citations
 from turnwise.types import Prompt
 
 MAX_STEPS = 8
@@ -24,6 +24,10 @@ _SAYS_WHAT = re.compile(
     r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
 )
 _ARTICLE = re.compile(r"^(?:an?|the) (?=\S)", re.I)
+_AFTER_CITATION = re.compile(r"(\[\d{1,4}\])[ \t]+(?=[^\s\[.,;!?])")
+# What stands before the start of a line, list item or sentence, also after a lead such as "As I said:".
+_OPENS = re.compile(r"(?:\A|\n|[.!?:…][”\"’*_)]*\s)\s*(?:(?:[-*•]|\d{1,3}[.)])\s+)?[“\"‘*_(]*\Z")
+_GOES_ON = re.compile(r"\w|[.,]\d")
 
 
 def tool_results(prompt: Prompt) -> str:
@@ -134,16 +138,37 @@ def quote(candidate: Candidate, column: str = "") -> str:
 
 def mark_said_rows(pool: Sequence[Candidate], said: Sequence[str]) -> None:
     """Mark the rows that earlier answers told."""
-    for each in pool:
-        each.just_said = each.just_said or is_told(each, said[-1:])
-        each.said = each.said or each.just_said or is_told(each, said[:-1])
+    texts = list(map(_as_told, said))
+    for each in pool if texts else ():
+        forms = _forms(each)
+        each.just_said = each.just_said or _has_any(texts[-1:], forms)
+        each.said = each.said or each.just_said or _has_any(texts[:-1], forms)
 
 
 def is_told(row: Candidate, answers: Sequence[str]) -> bool:
     """Whether one of these answers told a row, whole or just one of its cells. False if it is no row."""
+    return _has_any(list(map(_as_told, answers)), _forms(row))
+
+
+def _forms(row: Candidate) -> list[str]:
+    """What answers may say of a row: all of it, or just one of its cells."""
     columns = [column for column, _ in row.statement.cells[1:]]
-    forms = [without_citations(quote(row, column)) for column in ("", *columns)] if columns else []
-    return any(form in without_citations(answer) for answer in answers for form in forms)
+    return list(dict.fromkeys(_as_told(quote(row, column)) for column in ("", *columns))) if columns else []
+
+
+def _as_told(text: str) -> str:
+    """The text without its citations; what follows one begins a line, because not every row ends in a full stop."""
+    return without_citations(_AFTER_CITATION.sub(r"\1\n", text))
+
+
+def _has_any(texts: Sequence[str], forms: Sequence[str]) -> bool:
+    """Whether a text has a form, not as the end of a longer name: "Latte: £3" is not in "Iced Latte: £3"."""
+    return any(
+        _OPENS.search(text, max(0, start - 12), start) and not _GOES_ON.match(text, start + len(form))
+        for text in texts
+        for form in forms
+        for start in positions_of(text, form)
+    )
 
 
 def _tidy(sentence: str) -> str:

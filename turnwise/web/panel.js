@@ -86,9 +86,18 @@ function cited(text, quote = "") {
 function rowLike(text, quote) {
   const split = (string) => string.toLowerCase().match(/[\p{L}\d]+/gu) ?? [];
   const told = new Set(split(quote));
-  const share = (line) => split(line).filter((word) => told.has(word)).length / (split(line).length || 1);
-  const best = text.split("\n").reduce((one, other) => (share(other) > share(one) ? other : one), "");
-  return share(best) > 0.5 ? { 0: best, index: text.indexOf(best) } : null;
+  const name = quote.includes(": ") ? split(quote.split(": ")[0]).at(-1) : undefined;
+  const lines = text.split("\n");
+  const named = lines.filter((line) => split(line).includes(name)); // the header of a table does not name the row
+  const shares = (line) => {
+    const words = split(line);
+    const ofLine = words.filter((word) => told.has(word)).length / (words.length || 1);
+    const ofQuote = [...told].filter((word) => words.includes(word)).length / (told.size || 1);
+    return [ofLine, / \| |; /.test(line) ? ofQuote : 0]; // a quote may tell one cell of a row, but a paragraph is no row
+  };
+  const score = (line) => shares(line)[0] + shares(line)[1];
+  const best = (named.length ? named : lines).reduce((one, other) => (score(other) > score(one) ? other : one), "");
+  return Math.max(...shares(best)) > 0.5 ? { 0: best, index: text.indexOf(best) } : null;
 }
 
 function showMark() {
