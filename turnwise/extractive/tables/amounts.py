@@ -16,12 +16,16 @@ from turnwise.text import stem
 
 _AMOUNT = re.compile(
     r"(?P<sign>[$€£¥₹])? ?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ?(?P<unit>[^\d\s,;.()/]{1,12})?"
-    r"(?: ?(?:/ ?|(?:per|an?|each) )\w+)?",
+    r"(?: ?(?:/ ?|(?:per|an?|each) )(?P<per>\w+))?",
     re.I,
 )
+_MAYBE_THOUSANDS = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+_EACH = frozenset({"each", "apiece", "pp"})
+_NAMES_SUM = re.compile(r"(?<![a-z])(?:average|avg|(?:sub)?totals?|sum|mean)(?![a-z])", re.I)
 _SIGNS = ("$", "€", "£", "¥", "₹")
 _CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": "£", "gbp": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
+MAX_DIGITS = 15  # a longer number is no amount
 _PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)
 DAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
 _DAYS_BY_START = {day[:3]: day for day in DAYS}
@@ -42,6 +46,7 @@ class Amount:
     number: str = ""  # as written, like the next two
     before: str = ""
     after: str = ""
+    per: str = ""  # what a price is for: "kg" in "£3 per kg", "each" in "£2 each"
 
     @property
     def is_money(self) -> bool:
@@ -50,6 +55,15 @@ class Amount:
     def write(self, number: str) -> str:
         """A number with the unit as it is written here."""
         return f"{self.before}{number} {self.after}".rstrip()
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether the point may separate thousands: "9.500"."""
+        return bool(_MAYBE_THOUSANDS.fullmatch(self.number))
+
+    @property
+    def decimals(self) -> int:
+        return len(self.number.partition(".")[2])
 
 
 @lru_cache(maxsize=4096)
@@ -62,10 +76,15 @@ def amount_in(cell: str) -> Amount | None:
     if found is None:
         return _date_in(cell)
     number, sign, after = found["number"], found["sign"] or "", found["unit"] or ""
+    if sum(map(str.isdigit, number)) > MAX_DIGITS:
+        return None
+    per = (found["per"] or "").lower()
+    if sign and after.lower() in _EACH:
+        after, per = "", after.lower()
     value, unit = Decimal(number.replace(",", "")), stem(after)
     if not sign and unit in _MINUTES:
-        return Amount(value * _MINUTES[unit], "time", number, after=after)
-    return Amount(value, sign or _CURRENCIES.get(unit, unit), number, sign, after)
+        return Amount(value * _MINUTES[unit], "time", number, after=after, per=per)
+    return Amount(value, sign or _CURRENCIES.get(unit, unit), number, sign, after, per)
 
 
 def _date_in(cell: str) -> Amount | None:
@@ -118,6 +137,11 @@ def amount_in_column(column: str, cell: str) -> Amount | None:
         return price
     _, unit = name_and_unit(column)
     return replace(amount, unit=unit, after=unit)
+
+
+def names_sum(column: str) -> bool:
+    """Whether a column has sums or averages by its name: "total", "average_rating", "sum_insured"."""
+    return bool(_NAMES_SUM.search(column))
 
 
 def is_price(column: str, cell: str) -> bool:

@@ -10,12 +10,12 @@ from functools import partial
 
 from turnwise.extractive.kinds import PRICE_WORDS, has_money
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
-from turnwise.extractive.tables.amounts import Amount, price_in
+from turnwise.extractive.tables.amounts import Amount, names_sum, price_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.model import Row, Table
 from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, PEOPLE, number_of
 from turnwise.extractive.writing import quote
-from turnwise.text import words
+from turnwise.text import stem, words
 
 MAX_CHOICES = 5  # rows that a number of something may mean
 
@@ -37,6 +37,7 @@ _RATE_WORDS = {
     "annual": "year",
 }
 _ASKS_PRICE = re.compile(r"\b(?:how much|costs?|prices?|pay|charged?|total)\b", re.I)
+_ONE = frozenset("each apiece pp person head adult child item piece one ticket unit".split())
 _ASKS_SUM = re.compile(r"\b(?:total|sum|altogether|together|in all)\b", re.I)
 _THE = re.compile(r" the (?!(?:total|sum|price|cost)\b)", re.I)  # one of what it names
 _ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d|[a-z]+ \w+\W*$)", re.I)  # "and 5?"
@@ -81,6 +82,8 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
             return ""
         terms, rest = times, " ".join((rest, *(term.noun for term in things)))
     fitting = [table for table in tables if not _price_depends(table, pool)]
+    if _ASKS_SUM.search(question):  # "the sum insured" is not worked out
+        fitting = [table for table in fitting if not any(map(names_sum, table.columns))]
     across = partial(_sum_across, pool=pool)
     for answer_from in (_sum, across, _choices):
         answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
@@ -139,7 +142,11 @@ def _sum_across(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[
     if row is None or not all(columns) or len(set(columns)) < len(columns):
         return ""
     prices = [price for column in columns if (price := price_in(column, row.cells.get(column, "")))]
-    if len(prices) < len(terms) or len({price.unit for price in prices if price.value}) != 1:
+    if (
+        len(prices) < len(terms)
+        or not all(map(_is_for_one, prices, terms))
+        or len({price.unit for price in prices if price.value}) != 1
+    ):
         return ""
     cheaper = [quote(each) for each in pool if _may_cost_less(each, row, table)]
     return "\n\n".join([list_rows([row]), *cheaper, working([term.count for term in terms], prices)])
@@ -241,14 +248,28 @@ def _unit_price(row: Row, table: Table, term: _Term) -> Amount | None:
     matching = [column for column in columns if _rate(row, column) == term.time]
     if len(matching) != 1 or (not term.time and len(columns) > 1):
         return None
-    return price_in(matching[0], row.cells[matching[0]])
+    price = price_in(matching[0], row.cells[matching[0]])
+    return price if price is not None and (term.time or _is_for_one(price, term)) and not price.is_ambiguous else None
+
+
+def _is_for_one(price: Amount, term: _Term) -> bool:
+    """Whether a price is for one of what is counted, and not for a kilogram of it."""
+    return not price.per or price.per in _ONE or stem(price.per) in stems_of(term.noun)
 
 
 def working(counts: Sequence[int], prices: Sequence[Amount]) -> str:
     """A sum and its result: "3 × £14.50 + 2 × £9.00 is £61.50."."""
     terms = list(zip(counts, prices, strict=True))
     total = sum((count * price.value for count, price in terms), Decimal(0))
-    number = f"{total:,.2f}" if any("." in price.number for price in prices) else f"{total:,}"
     parts = [(f"{count} × " if count > 1 else "") + price.write(price.number) for count, price in terms]
     highest = max(prices, key=lambda price: price.value)  # it has a unit, unlike "free"
-    return f"{' + '.join(parts)} is {highest.write(number)}."
+    return f"{' + '.join(parts)} is {highest.write(write_exactly(total, prices))}."
+
+
+def write_exactly(value: Decimal, amounts: Sequence[Amount]) -> str:
+    """A number without zeros at its end; with two decimals if these amounts are money, or written like it."""
+    exact = value.normalize()
+    like_money = any(amount.is_money or (not amount.unit and amount.decimals == 2) for amount in amounts)
+    has_decimals = bool(value % 1) or any(amount.decimals for amount in amounts)
+    in_cents = exact == round(exact, 2)
+    return f"{exact:,.2f}" if like_money and has_decimals and in_cents else f"{exact:,f}"
