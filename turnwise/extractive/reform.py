@@ -89,7 +89,7 @@ def reform(answer: str, form: str) -> str:
             return _first_of(lines, [line for line in rows[2].splitlines() if line], SHORT_TABLE_ROWS)
         items = [line for line in lines if ITEM.match(line)]
         if len(items) > 1:
-            return _first_of(lines, items, max(2, (len(items) + 1) // 2))
+            return _first_of(lines, items, (len(items) + 1) // 2)
         if form == "shorter":
             return said[0] if said else answer
         plain = set(sorted(said, key=len)[: max(1, (len(said) + 1) // 2)])
