@@ -436,6 +436,13 @@ def test_a_row_that_contradicts_the_question_is_not_told(tmp_path: Path, questio
         assert not any(name in text for name in never), text
 
 
+def test_a_row_that_is_not_free_of_something_is_not_told_as_such(tmp_path: Path) -> None:
+    with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
+        sweets = "name,price,nut_free\nFudge,£2,yes\nPraline,£3,no\nToffee,£1,yes\n"
+        engine.add(contents={"sweets.csv": sweets.encode()})
+        assert "Praline" not in answer(engine, "list all prices", "which of those are nut-free?")
+
+
 def test_what_has_none_of_something_is_listed(tmp_path: Path) -> None:
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
         engine.add(contents={"cafe.csv": SNACKS.encode()})

@@ -83,6 +83,11 @@ def _contradicts(row: Candidate, question: str) -> bool:
         values = [re.sub(r"\b[\w-]+[- ]free\b", "", value, flags=re.I) for _, value in cells]
         if any(stem(word.lower()).endswith(excluded) for value in values for word in words(value)):
             return True
+        if any(
+            {excluded, "free"} <= stems_of(column.replace("_", " ")) and value.lower() == "no"
+            for column, value in cells
+        ):
+            return True
     most = None if _PEOPLE.search(question) else _AT_MOST.search(question)
     prices = [_NUMBER.search(value) for column, value in cells if stems_of(column) & PRICE_WORDS]
     return most is not None and any(price is not None and float(price[0]) > float(most[1]) for price in prices)
