@@ -133,6 +133,28 @@ print(lines(database))
     assert [process.communicate("go\n", timeout=120)[0] for process in processes] == ["['first']\n"] * 3
 
 
+def test_opening_waits_for_a_process_that_is_just_creating_the_file(tmp_path: Path) -> None:
+    creating = sqlite3.connect(tmp_path / "some.db", isolation_level=None, check_same_thread=False)
+    creating.execute("BEGIN IMMEDIATE")
+    creating.execute("CREATE TABLE lines (text TEXT)")
+    created = threading.Timer(0.2, creating.execute, ("COMMIT",))
+    created.start()
+    database = Database(tmp_path / "some.db")
+    assert lines(database) == []
+    database.close()
+    created.join()
+    creating.close()
+
+
+def test_opening_a_file_that_is_never_created_gives_up(tmp_path: Path) -> None:
+    creating = sqlite3.connect(tmp_path / "some.db", isolation_level=None)
+    creating.execute("BEGIN IMMEDIATE")
+    creating.execute("CREATE TABLE lines (text TEXT)")
+    with pytest.raises(LibraryDamaged, match="locked"):
+        Database(tmp_path / "some.db", patience=0.05).connection()
+    creating.close()
+
+
 def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "some.db").write_bytes(b"this is not a database, and long enough to be looked at" * 100)
     with pytest.raises(LibraryDamaged, match=r"some\.db is damaged") as raised:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,13 +34,25 @@ class Database:
                     self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
                 )
                 found.row_factory = sqlite3.Row
-                found.execute("PRAGMA journal_mode = WAL")
+                self._use_wal(found)
                 found.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
                 found.execute("PRAGMA foreign_keys = ON")
                 found.create_function("holds", 2, _holds, deterministic=True)
             self._local.connection = found
             self._keep(found)
         return found
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch the file to WAL. While another process creates it, SQLite refuses that at once instead of waiting."""
+        given_up = time.monotonic() + self._patience
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > given_up:
+                    raise
+            time.sleep(0.01)
 
     def _keep(self, connection: sqlite3.Connection) -> None:
         """Remember the connection of this thread to close it later, and close those of threads that have ended: a
