@@ -554,6 +554,19 @@ def test_a_definition_that_is_asked_for_again_is_said_again(answerer: Extractive
     assert answerer.answer(prompt(question, BERT, said=(said,))) == f"As I said: {said}"
 
 
+def test_a_sentence_that_nearly_answers_is_shown_once_and_not_as_an_answer(answerer: ExtractiveAnswerer) -> None:
+    text = "The hall was hung with the portraits of past mayors. Copies of these may be bought in the shop."
+    asked = prompt("Who painted the large gilded portraits upstairs?", text)
+    answer = answerer.answer(asked)
+    assert answer.startswith("I don’t know: the documents do not answer")
+    assert answer.endswith("The nearest is The: “The hall was hung with the portraits of past mayors.”")
+    again = answerer.answer(dataclasses.replace(asked, said=(answer,)))
+    assert abstains(again)
+    assert "hung with" not in again
+    later = answerer.answer(prompt("What was the hall hung with?", text, said=(answer,)))
+    assert later == "The hall was hung with the portraits of past mayors. [1]", "it was shown, but not told"
+
+
 def test_another_example_is_another_or_said_to_be_missing(answerer: ExtractiveAnswerer) -> None:
     first, second = "For example, a metaphor calls time a thief.", "A metaphor, for example, calls life a journey."
     ask, search = "another example", "another example of a metaphor"

@@ -132,6 +132,14 @@ def test_a_subject_that_no_document_mentions_is_not_known(desk: Engine) -> None:
     assert "don’t know" in desk.chat().ask("tell me about dragons").text
 
 
+def test_how_sure_depends_on_whether_there_was_an_answer(desk: Engine) -> None:
+    chat = desk.chat()
+    chat.ask("tell me about dragons")
+    assert chat.ask("are you sure?").text.startswith("I found no sentence that answers it")
+    chat.ask("how high is the slide?")
+    assert chat.ask("are you sure?").text.startswith("What I said rests on the passages it cites")
+
+
 def test_another_question_may_still_point_back(desk: Engine) -> None:
     chat = desk.chat()
     chat.ask("How high is the slide?")

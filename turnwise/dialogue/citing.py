@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -57,6 +57,16 @@ def abstains(answer: str) -> bool:
         return True
     first = next(iter(sentences(text)), "")
     return bool(_NOT_IN_THE_DOCUMENTS.match(first)) and not CITATION.search(first)
+
+
+def just_abstained(history: Sequence[Message]) -> bool:
+    """Whether the last answer of a conversation says that there is none."""
+    return abstains(next((each.content for each in reversed(history) if each.role == "assistant"), ""))
+
+
+def without_unknown(answer: str) -> str:
+    """Returns an answer without the paragraphs that say something is not known."""
+    return "\n\n".join(part for part in answer.split("\n\n") if not abstains(part))
 
 
 def has_no_more(answer: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.citing import without_unknown
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import conversation_language, courtesies
 from turnwise.dialogue.signs import opens_subject
@@ -83,8 +83,8 @@ def _as_prose(message: Message) -> Message:
 def prose_of(answer: str) -> str:
     """Returns the prose of an answer, without markup, citations and our courtesies, and without paragraphs that say
     something is not known, because they name things nobody asked about."""
-    kept = (part for part in answer.split("\n\n") if not abstains(part) and part.strip() not in courtesies())
-    return plain_text("\n\n".join(kept))
+    known = without_unknown(answer).split("\n\n")
+    return plain_text("\n\n".join(part for part in known if part.strip() not in courtesies()))
 
 
 def _asks(message: Message, language: str) -> bool:

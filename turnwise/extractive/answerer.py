@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from turnwise.dialogue.citing import AGAIN
 from turnwise.dialogue.intent import objection
 from turnwise.extractive.asking import ALL_ABOUT, as_typed, subject_of, wants_only_more, without_wishes
-from turnwise.extractive.choosing import candidates, choose
+from turnwise.extractive.choosing import candidates, choose, nearest
 from turnwise.extractive.kinds import ask_for_phone
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
@@ -46,7 +46,8 @@ class ExtractiveAnswerer:
         pool = _pool(prompt)
         if from_tools and not pool:
             return from_tools
-        parts, unanswered = [from_tools] if from_tools else [], []
+        parts = [from_tools] if from_tools else []
+        unanswered: list[tuple[str, Candidate | None]] = []
         for question in (ALL_ABOUT.sub("", without_wishes(each)) for each in prompt.asked):
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))
             several = sentences(question)
@@ -55,10 +56,10 @@ class ExtractiveAnswerer:
             if not answered and prompt.sides and len(prompt.asked) == 1:  # no sentence tells the difference
                 answered = self._add_answer(" vs ".join(prompt.sides), pool, prompt, parts)
             if not answered:
-                unanswered.append(question)
+                unanswered.append((question, nearest(question, pool, prompt)))
         if prompt.said and (kind := objection(prompt.question, prompt.language)):
             return answer_objection(kind, [part for part in parts if not part.startswith(AGAIN)], prompt)
-        parts += [dont_know(question, prompt) for question in unanswered[:2]]
+        parts += [dont_know(question, near, prompt) for question, near in unanswered[:2]]
         return "\n\n".join(parts)
 
     def _add_answer(

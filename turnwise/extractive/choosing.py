@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 from itertools import pairwise
 
+from turnwise.dialogue.citing import without_unknown
 from turnwise.dialogue.wishes import SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, defined_topic, prefers, wants_only_more
 from turnwise.extractive.kinds import (
@@ -15,6 +16,7 @@ from turnwise.extractive.kinds import (
     asks_price,
     gives,
     has_money,
+    is_about_another,
     without_measures,
 )
 from turnwise.extractive.scoring import GIVES_EXAMPLE, RANK_PENALTY, REPEATED_PENALTY, defines, is_asked_above
@@ -44,13 +46,15 @@ SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
+NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
 DUPLICATE_SHARE = 0.6  # the same for two candidates
 
 
 def candidates(prompt: Prompt) -> list[Candidate]:
     """The sentences of the documents that an answer may use, each once; rows and list items once under each heading,
     because a table or list without them would not be complete."""
-    said, last = _EarlierAnswers(prompt.said), _EarlierAnswers(prompt.said[-1:])
+    answers = [without_unknown(each) for each in prompt.said]
+    said, last = _EarlierAnswers(answers), _EarlierAnswers(answers[-1:])
     found: dict[tuple[object, ...], Candidate] = {}
     documents = [each for each in prompt.evidence if each.passage.id >= 0]
     best = max((each.hit.score for each in documents), default=0.0)
@@ -128,6 +132,18 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         or is_asked_above(each, question)
     ]
     return near[: _answer_length(question, prompt)]
+
+
+def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
+    """The sentence that comes nearest to an answer where none answers; one that was told or shown before, or is about
+    something else, helps nobody."""
+    shown = "\n".join(prompt.said)
+    near = [each for each in pool if each.score >= NEAREST_SCORE and not each.said and each.text not in shown]
+    return max((each for each in near if not is_about_another(each, question)), key=_score, default=None)
+
+
+def _score(candidate: Candidate) -> float:
+    return candidate.score
 
 
 def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from itertools import takewhile
 
-from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
@@ -19,6 +19,7 @@ from turnwise.text import one_line, points, positions_of, without_citations
 from turnwise.types import Prompt
 
 MAX_STEPS = 8
+MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
 
 _SAYS_WHAT = re.compile(
     r"(?:an? |the )?([\w’'-]+(?: [\w’'-]+){0,5}) (?:is|are|was|were|means?|refers? to) (?:an?|the|one|that)\b", re.I
@@ -138,7 +139,7 @@ def quote(candidate: Candidate, column: str = "") -> str:
 
 def mark_said_rows(pool: Sequence[Candidate], said: Sequence[str]) -> None:
     """Mark the rows that earlier answers told."""
-    texts = list(map(_as_told, said))
+    texts = [_as_told(without_unknown(each)) for each in said]
     for each in pool if texts else ():
         forms = _forms(each)
         each.just_said = each.just_said or _has_any(texts[-1:], forms)
@@ -175,16 +176,20 @@ def _tidy(sentence: str) -> str:
     return " ".join(ITEM.sub("", sentence).split())
 
 
-def dont_know(question: str, prompt: Prompt) -> str:
-    """Says that the documents do not answer the question, in the user's words, and what came nearest."""
+def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
+    """Says that the documents do not answer the question, in the user's words, and what came nearest: a sentence, or
+    just the place of the first passage."""
     asked = one_line(question if len(prompt.asked) > 1 else prompt.question, 120)
     if not prompt.evidence:
         return says(prompt.language, "nothing_found", question=asked)
     if prompt.said and (wants_only_more(prompt) or ANOTHER_EXAMPLE.search(prompt.question)):
-        opening = says(prompt.language, "no_more")
+        opening, nearest = says(prompt.language, "no_more"), None
     else:
         again = any(map(abstains, prompt.said[-1:]))
         opening = says(prompt.language, "unknown_again" if again else "unknown", question=asked)
-    nearest = prompt.evidence[0].passage
-    place = " – ".join(filter(None, (nearest.title, nearest.heading)))
-    return f"{opening} {says(prompt.language, 'nearest', place=one_line(place, 100))}" if place else opening
+    passage = nearest.evidence.passage if nearest else prompt.evidence[0].passage
+    place = one_line(" – ".join(filter(None, (passage.title, passage.heading))), 100)
+    if place and nearest:
+        shown = one_line(_tidy(row_in_words(nearest)), MAX_SHOWN_CHARS)
+        return f"{opening} {says(prompt.language, 'nearest_says', place=place, quote=shown)}"
+    return f"{opening} {says(prompt.language, 'nearest', place=place)}" if place else opening

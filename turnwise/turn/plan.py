@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from turnwise.dialogue.citing import just_abstained
 from turnwise.dialogue.earlier import mentions, sentences_about
 from turnwise.dialogue.intent import is_answerable, is_courtesy, objection, read_intent
 from turnwise.dialogue.language import read_languages, says
@@ -46,7 +47,8 @@ def plan_without_search(message: str, history: Sequence[Message], meaning: Meani
         return None
     match understood.intent:
         case "social":
-            return _say(message, says(language, operation), "a courtesy needs no search")
+            unknown = operation == "sure" and just_abstained(history)
+            return _say(message, says(language, "sure_unknown" if unknown else operation), "a courtesy needs no search")
         case "recall":
             about = read_intent(message, language).about
             return _recall(message, operation, about, history, language, meaning.search.where)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from turnwise.config import Settings
-from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.citing import just_abstained
 from turnwise.dialogue.proposing import MAX_REPLY_CHARS, Refused, may_need_steps, parse_plan
 from turnwise.dialogue.questions import group_parts, listed_parts, sentence_parts
 from turnwise.dialogue.rewriting import build_request
@@ -213,8 +213,7 @@ def _with_refusal(analysis: QueryAnalysis, why: str) -> QueryAnalysis:
 def _with_answers(history: Sequence[Message]) -> Sequence[Message]:
     """What a tool may read of a history: nothing if the last answer was "I don't know", which names a document and
     repeats the question, and whose numbers nobody means by "that"."""
-    last = next((each for each in reversed(history) if each.role == "assistant"), None)
-    return () if last is not None and abstains(last.content) else history
+    return () if just_abstained(history) else history
 
 
 def _instructions(tools: Sequence[Tool]) -> str:
