@@ -564,7 +564,7 @@ def test_a_sentence_that_nearly_answers_is_shown_once_and_not_as_an_answer(answe
     assert abstains(again)
     assert "hung with" not in again
     later = answerer.answer(prompt("What was the hall hung with?", text, said=(answer,)))
-    assert later == "The hall was hung with the portraits of past mayors. [1]", "it was shown, but not told"
+    assert later.startswith("The hall was hung with the portraits of past mayors. [1]"), "it was shown, but not told"
 
 
 def test_another_example_is_another_or_said_to_be_missing(answerer: ExtractiveAnswerer) -> None:
