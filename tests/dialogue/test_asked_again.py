@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.asked_again import compared_with, parallel, question_so_far
+from turnwise.dialogue.asked_again import compared_with, focus, parallel, question_so_far
 from turnwise.types import Message
 
 
@@ -22,6 +22,16 @@ def asked(*messages: str) -> list[Message]:
         (("what time does the gym open", "and on sunday?", "and the pool?"), "what time does the pool open on sunday"),
         (("how much is a lost key?", "and the late fee?"), "how much is the late fee?"),
         (("when are lessons for adults?", "what about tennis"), "when are tennis for adults?"),
+        (("who runs it", "and the choir?"), "who runs the choir"),
+        (("is it waterproof", "and the red one?"), "is the red one waterproof"),
+        (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
+        (("can I bring notes", "and to the final?"), "can I bring notes to the final"),
+        (("what if I'm late", "and more than a week?"), "what if I'm late more than a week"),
+        (("what are the limits of the red boat?", "and of the blue one?"), "what are the limits of the blue boat?"),
+        (
+            ("ok and how much homework do they get in year 8", "and in year 9?"),
+            "ok and how much homework do they get in year 9",
+        ),
     ],
 )
 def test_the_question_is_asked_again_about_one_thing_after_another(messages: tuple[str, ...], query: str) -> None:
@@ -35,13 +45,28 @@ def test_the_question_is_asked_again_about_one_thing_after_another(messages: tup
     [
         ("how much is swimming?", "and the price?"),  # an attribute of the same thing
         ("how much is the flat?", "and the deposit?"),
-        ("how much is it?", "and the gym?"),  # nothing is named that could be replaced
         ("how do I cancel?", "and the gym?"),
         ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
     ],
 )
 def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: str) -> None:
     assert parallel(message, asked(last)) is None
+
+
+@pytest.mark.parametrize(
+    ("messages", "thing"),
+    [
+        (("how much is the lamp?", "and the bridge?", "do I need it?"), "bridge"),
+        (("how much is the lamp?", "and the bridge?", "do I need one?", "how heavy is it?"), "bridge"),
+        (("what is the lamp?", "what about Halden?", "when was it built?"), "Halden"),
+        (("how much is the lamp?", "and the price?", "is it high?"), ""),  # an attribute of the lamp
+        (("how much is the lamp?", "and the bridge?", "who sells candles?", "how heavy is it?"), ""),
+        (("how much is the lamp?", "and the bridge?", "who is she?"), ""),
+        (("when is the pool open?", "and Sundays?", "is it heated?"), ""),
+    ],
+)
+def test_it_means_the_other_thing_that_was_asked_about(messages: tuple[str, ...], thing: str) -> None:
+    assert focus(messages[-1], asked(*messages[:-1])) == thing
 
 
 def test_a_new_question_ends_the_old_one() -> None:

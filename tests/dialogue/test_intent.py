@@ -495,6 +495,7 @@ TICKET = "What does a ticket for adults cost?"
         ((TICKET, "and for seniors?"), "no the annual one", "What does a ticket for seniors cost (annual)?"),
         ((TICKET,), "no, I meant the annual pass", "What does a ticket for adults cost (the annual pass)?"),
         (("How long is the warranty?",), "I mean for the receiver", "How long is the warranty for the receiver?"),
+        (("what happens if I miss the tutorial",), "no, I meant the lab", "what happens if I miss the lab"),
     ],
 )
 def test_a_correction_means_the_last_question_as_it_stood(talk: tuple[str, ...], message: str, question: str) -> None:

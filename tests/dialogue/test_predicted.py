@@ -55,6 +55,31 @@ def test_the_longest_phrase_is_taken_and_each_word_once() -> None:
     assert phrases_of(kept, seen) == [("Stochastic gradient descent", pytest.approx(0.8))]
 
 
+def test_it_means_no_verb_of_a_question_but_that_may() -> None:
+    seen = said("can I still cancel an order?", "Yes, before it is sent.")
+    likely = (("cancel", 0.9), ("order", 0.6))
+    assert read("how do I send it back?", seen, *likely).query == "how do I send the order back (cancel)?"
+    assert read("when does that take effect?", seen, *likely).query == "when does cancel take effect (order)?"
+
+
+def test_a_person_takes_the_place_of_he_and_a_thing_does_not() -> None:
+    seen = said("who do I tell about the cap?", "Write to Bayo Lindqvist.")
+    assert read("what is his email?", seen, ("cap", 0.9)).query == "what is Bayo Lindqvist’s email (cap)?"
+    nobody = said("where is the cap?", "In the lab.")
+    assert read("what is his email?", nobody, ("cap", 0.9)).query == "what is his email (the cap)?"
+
+
+def test_a_number_or_a_title_alone_takes_no_pronouns_place() -> None:
+    seen = said("are phones allowed in year 7?", "No. Ask Mrs Renn.")
+    assert "is 7 different" not in read("why is that different?", seen, ("7", 0.9)).query
+    assert "of Mrs" not in read("which of those are free?", seen, ("Mrs", 0.9)).query
+
+
+def test_why_not_stays_whole() -> None:
+    seen = said("should I use the filter?", "No.")
+    assert read("why not?", seen, ("filter", 0.9), edit=Edit(4, 7, "", 0.9)).query == "why not (filter)?"
+
+
 def test_the_likeliest_phrase_takes_the_pronouns_place() -> None:
     found = read("When was it published?", PAPER, *SEARCH, ("Liu", 0.6))
     assert found.query == "When was neural architecture search published (Liu)?"

@@ -112,12 +112,26 @@ def test_only_whole_words_change_and_mending_twice_changes_nothing_more(message:
         ("Whos Kowalski?", "Who's Kowalski?"),
         ("ok and wheres the festival", "ok and where's the festival"),
         ("hows a loss lowered, and whens the festival", "how's a loss lowered, and when's the festival"),
+        ("its a festival, when is it", "it's a festival, when is it"),
+        ("can I eat while its open", "can I eat while it's open"),
+        ("what if its moved to another day", "what if it's moved to another day"),
+        ("what if shes late", "what if she's late"),
     ],
 )
 def test_a_missing_apostrophe_is_added(typed: str, meant: str) -> None:
     assert mended(typed) == meant
 
 
-@pytest.mark.parametrize("message", ["the whys and hows of dropout", "what is “whats new”", "is it on whats.example"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "the whys and hows of dropout",
+        "what is “whats new”",
+        "is it on whats.example",
+        "what are its opening hours",
+        "what if its loss grows",
+        "tell me its name",
+    ],
+)
 def test_an_apostrophe_is_only_added_to_a_contraction(message: str) -> None:
     assert mended(message) == message

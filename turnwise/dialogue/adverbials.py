@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from turnwise.english import MONTHS, WEEKDAYS
-from turnwise.text import is_specific, words
+from turnwise.text import is_content, is_specific, words
 
 MAX_ADVERBIAL_WORDS = 7
 
 PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
 # A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
 _ADVERBIAL = re.compile(
-    rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{PREPOSITION})\s"
+    rf"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?((?:{PREPOSITION}|(?:to|of)(?= (?:the|my|our|your|an?)\b)|"
+    r"(?:more|less|longer|later|earlier|older|younger) than)\s"
     r"(?:(?!\b(?:wh\w+|how|it|its|they|them|their|this|that|these|those|he|him|his|she|her|i|we|you|is|are|was|were|do|"
     r"does|did|can|could|will|would|should|must|has|have|had|both|all|to|instance|sure)\b)[^?.!,;]|[.,](?=\d)){1,60}?)\s*[?.!]*",
     re.I,
@@ -23,7 +24,10 @@ _NEXT_PART = re.compile(
     r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
     re.I,
 )
-_TIMES = re.compile(  # marks a phrase as one of time
+_TO_THE = re.compile(r"(?:to|of) the ", re.I)
+_BACK = re.compile(r" (?:it|that|this|them|these|those)\b", re.I)
+_ONE = re.compile(r"\bones?$", re.I)
+TIMES = re.compile(  # marks a phrase as one of time
     rf"\b(?:(?:{'|'.join(WEEKDAYS)}|weekday|birthday|holiday)s?|weekends?|{'|'.join(MONTHS)}|"
     r"spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
     r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
@@ -35,8 +39,10 @@ _TIMES = re.compile(  # marks a phrase as one of time
 def adverbial(message: str) -> str:
     """Returns the phrase that is all of a message ("on Sundays" for "and on Sundays?"), or ""."""
     found = _ADVERBIAL.fullmatch(message.strip())
-    short = found and len(found[1].split()) <= MAX_ADVERBIAL_WORDS and any(map(is_specific, words(found[1])))
-    return found[1] if found and short else ""
+    if not found or len(found[1].split()) > MAX_ADVERBIAL_WORDS:
+        return ""
+    names = is_content if _TO_THE.match(found[1]) else is_specific
+    return found[1] if any(map(names, words(found[1]))) else ""
 
 
 def with_adverbial(question: str, phrase: str) -> str:
@@ -45,8 +51,10 @@ def with_adverbial(question: str, phrase: str) -> str:
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
     for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
-        end = _NEXT_PART.search(body, found.end())
+        back = _BACK.match(body, found.end())
+        end = _NEXT_PART.search(body, back.end() if back else found.end())
         own = body[found.start() : end.start() if end else len(body)]
-        if own != found[0] and bool(_TIMES.search(own)) == bool(_TIMES.search(phrase)):
-            return question[: found.start()] + phrase + question[found.start() + len(own) :]
+        if own != found[0] and bool(TIMES.search(own)) == bool(TIMES.search(phrase)):
+            named = _ONE.sub(own.split()[-1], phrase)
+            return question[: found.start()] + named + question[found.start() + len(own) :]
     return f"{body} {phrase}{question[len(body) :].strip()}"

@@ -7,10 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import PREPOSITION, adverbial, with_adverbial
+from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, with_adverbial
 from turnwise.dialogue.pronouns import find_pronoun, points_back
-from turnwise.dialogue.writing import MAX_QUESTION_CHARS, last_question, questions_newest_first, terms, with_phrases
-from turnwise.text import is_content, phrases, sentences, stem, subject, words
+from turnwise.dialogue.writing import (
+    MAX_QUESTION_CHARS,
+    PREDICATE,
+    last_question,
+    questions_newest_first,
+    terms,
+    with_phrases,
+)
+from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Message, Term
 
 # A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
@@ -24,7 +31,8 @@ _ONE_SIDED = re.compile(
 _WHEN = re.compile(r"(?:(?:and|but|so) )?(when|where)(?: exactly)?\s*[?.!]*", re.I)
 _ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
 _ASKING_WORD = re.compile(
-    r"^(?:(?:and|so|but|ok|okay),? )?(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|may|must)\b",
+    r"^(?:(?:and|so|but|ok|okay),? ){0,2}(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|may|"
+    r"must)\b",
     re.I,
 )
 _DO_IT = re.compile(r"\bdo (?:it|that|this|so)\b", re.I)
@@ -40,10 +48,9 @@ _ELLIPSIS = re.compile(  # "and GPT?"
     r"wheres|whos|is|are|do|does|did|can|could|hers|his|mine|yours|ours|theirs)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
-_AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: (?!one\b)[\w-]+)?)\s*[?.!]*", re.I)
+_AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
-_PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of the name
 _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not about another one
     r"\b(?:prices?|costs?|fees?|fines?|address|hours|times?|phone|number|e-?mail|deadline|limits?|authors?|date|dates|size|"
     r"age|weight|height|length|name|names|rules?|conditions?|terms|requirements?|reasons?|exceptions?|penalty|discounts?|"
@@ -113,6 +120,22 @@ def _changed(last: str, message: str) -> str:
     return changed.query if changed else ""
 
 
+def focus(message: str, seen: Sequence[Message]) -> str:
+    """Returns the thing that "it" means if the user just asked about another one ("and the bridge?"), or "". Questions
+    after that which name nothing are still about it."""
+    pronoun = find_pronoun(message)
+    if not pronoun or pronoun.plural or pronoun.personal:
+        return ""
+    for text in questions_newest_first(seen):
+        if found := _ELLIPSIS.fullmatch(text.strip()) or _AND_THE.fullmatch(text.strip()):
+            thing = found[1]
+            is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
+            return _ONE_THING.sub("", thing, count=1) if is_name and not TIMES.search(thing) else ""
+        if phrases(text) and not points_back(text):
+            return ""
+    return ""
+
+
 def compared_with(message: str) -> str:
     """Returns the only side that a comparison names ("GPT" in "what's the difference to GPT?"), or ""."""
     found = _ONE_SIDED.fullmatch(message.strip())
@@ -153,9 +176,12 @@ def _ask_when_or_where(word: str, seen: Sequence[Message]) -> Condensed | None:
 def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And on Sundays?" after "When is the mill open on Fridays?"."""
     last = question_so_far(seen)
-    if not _is_one_question(last) or not subject(last):
-        return None
     query = with_adverbial(last, phrase)
+    has_such_phrase = not query.startswith(last.rstrip(" ?.!"))
+    pronoun = find_pronoun(last)
+    is_whole = pronoun.personal if pronoun else len(content_words(last)) > 1
+    if not _is_one_question(last) or not (subject(last) or has_such_phrase or is_whole):
+        return None
     added = _content_terms(query, 0.5, without=phrase)
     return Condensed(query, added, "rules", f"it asks the last question again, “{phrase}”")
 
@@ -232,11 +258,12 @@ def _about_another(message: str, last: str) -> _Changed | None:
     if not found or len(last) > MAX_QUESTION_CHARS:
         return None
     ellipsis = _Ellipsis(message, found[1], last)
-    if with_article and (changed := _replace_only_thing(ellipsis)):
+    of_a_kind = ellipsis.thing.lower().endswith(" one")  # "the red one" is of the kind asked about, not another thing
+    if with_article and not of_a_kind and (changed := _replace_only_thing(ellipsis)):
         return changed
     if _ELLIPSIS.fullmatch(last) or _CONDITION.match(last):
         return None
-    rules = _RULES if bare else (_replace_measured,)
+    rules = _RULES if bare else (_replace_pronoun,) if of_a_kind else (_replace_measured, _replace_pronoun)
     return next((changed for rule in rules if (changed := rule(ellipsis))), None)
 
 
@@ -246,7 +273,7 @@ def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
     if len(things) != 1 or not _is_one_question(last):
         return None
     start, end = things[0].span()
-    thing = _PREDICATE.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
+    thing = PREDICATE.sub("", next((phrase for phrase in phrases(last) if last.startswith(phrase, end)), ""))
     if not thing or points_back(last) or _is_attribute(ellipsis):
         return None
     query = last[:start] + ellipsis.thing + last[end + len(thing) :]
@@ -268,7 +295,7 @@ def _replace_owner(ellipsis: _Ellipsis) -> _Changed | None:
 def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And GPT?" after "How was it trained?"."""
     pronoun, asked = find_pronoun(ellipsis.last), ellipsis.subject
-    if not pronoun or (asked and asked["name"]):
+    if not pronoun or (asked and asked["name"]) or _ONE_THING.search(ellipsis.last) or _is_attribute(ellipsis):
         return None
     return _Changed(with_phrases(ellipsis.last, [ellipsis.thing]), ellipsis.thing, pronoun.text)
 

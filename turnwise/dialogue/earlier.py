@@ -269,6 +269,9 @@ def _replaced_span(correction: _Correction) -> tuple[int, int]:
     if not spans:
         pronoun = _PRONOUN.search(last)
         return pronoun.span() if pronoun else (0, 0)
+    if about.lower().startswith("the "):  # "the final" takes the place of "the midterm"
+        known = [each for each in spans if last[: each[0]].lower().endswith("the ")]
+        spans = known if len(known) == 1 else spans
     scores = [_likeness(last[start:end], meant) for start, end in spans]
     best = max(scores)
     if len(spans) > 1 and scores.count(best) > 1:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from turnwise.dialogue.asked_again import parallel
-from turnwise.dialogue.pronouns import agrees_in_number, points_back
+from turnwise.dialogue.asked_again import focus, parallel
+from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import Phrase, compared_subjects, last_question, questions_newest_first, standalone
@@ -30,6 +30,15 @@ _TOKEN = re.compile(
 _PART = re.compile(rf"{NUMBER}|[^\W_]+")
 _NUMBER = re.compile(NUMBER)
 _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?")  # inside one phrase
+_WHY_NOT = re.compile(r"(?:and |but |so )?why not\s*[?.!]*", re.I)
+# The verb of a question: what "it" refers to in "can I cancel my order? how do I send it back?" is not "cancel".
+_VERB = re.compile(
+    r"\b(?:(?:do|does|did|can|could|will|would|should|must|may|might) (?:i|we|you|they|he|she|one) "
+    r"(?:(?:just|still|also|not|ever) )?(?:(?:have|need|want) to )?"
+    r"|(?:want|need|how|where|when|like|able|allowed|going) to )([a-z]+)",
+    re.I,
+)
+_ACTION = ("that", "this")  # may mean what is done
 _ACRONYM = re.compile(r"[A-Z]{2,6}")
 _LINKED = r"(?:[\s-]+(?:of|for|from|and|the|in|on|to|with))?[\s-]+"  # between the words that an acronym stands for
 
@@ -68,11 +77,13 @@ def by_model(
     if not chosen:
         by_rules = ruled()
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
+    if named := focus(message, seen):
+        chosen = [(named, max(chance for _, chance in chosen))]
     pair = compared_subjects(message, seen)
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
     edit = prediction.edit if prediction.edit and prediction.edit.chance >= MIN_EDIT_PROBABILITY else None
-    if alone and chosen[0][1] < MIN_INSERT_PROBABILITY:
+    if _WHY_NOT.fullmatch(message.strip()) or (alone and chosen[0][1] < MIN_INSERT_PROBABILITY):
         edit = None
     found = standalone(message, seen, chosen, "model", follow_up.reason, edit)
     return dataclasses.replace(found, added=_merged(found.added, counted))
@@ -169,8 +180,10 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
     if not phrases or not points_back(message):
         return phrases
     phrases = [each for each in phrases if not each[0].isdigit()] or phrases  # a number is no antecedent
+    things, actions = _things_and_actions(message, seen, phrases)
+    phrases = [*things, *actions]
     least = MIN_ADDED_SHARE * max(chance for _, chance in phrases)
-    fitting = [each for each in phrases if each[1] >= least and agrees_in_number(message, each[0])] or phrases
+    fitting = [each for each in things if each[1] >= least and agrees_in_number(message, each[0])] or things or phrases
     named = subject(last_question(seen))
     last = content_stems(named) if agrees_in_number(message, named) else set()
     likeliest = max(fitting, key=lambda phrase: phrase[1])
@@ -179,6 +192,23 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
         return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
     whole = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))
     return [whole, *(phrase for phrase in phrases if phrase not in parts)]
+
+
+def _things_and_actions(
+    message: str, seen: Sequence[Message], phrases: list[Phrase]
+) -> tuple[list[Phrase], list[Phrase]]:
+    """Returns the phrases that a pronoun can mean, without a verb that one begins with, and those that are only the
+    verb of a question. "That" may mean what is done, so there all can be meant."""
+    pronoun = find_pronoun(message)
+    if not pronoun or pronoun.text in _ACTION:
+        return phrases, []
+    verbs = {stem(found) for text in questions_newest_first(seen) for found in _VERB.findall(text)}
+    things, actions = list[Phrase](), list[Phrase]()
+    for phrase, chance in phrases:
+        first, _, rest = phrase.partition(" ")
+        is_verb = stem(first) in verbs
+        (actions if is_verb and not rest else things).append((rest if is_verb and rest else phrase, chance))
+    return things, actions
 
 
 def _without_long_forms(phrases: list[Phrase], seen: Sequence[Message]) -> list[Phrase]:

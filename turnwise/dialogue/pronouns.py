@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.text import phrases
+from turnwise.types import Message
 
 _LINK = r"(?:about|to|for|with|at|in|on|by|from|if|when|why|how|and|or)"  # after "her" if that is not a possessive
 _SINGULAR = r"(?:it|this|that|he|she|him)"
 _PRONOUN = re.compile(
     rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
-    rf"have|in|how|why|when|and)\s+({_SINGULAR}|they|them|these|those)\b(?!\s+(?:there|that)\b)"
+    rf"have|in|how|why|when|and|if|while|once|because|until|unless)\s+({_SINGULAR}|they|them|these|those)\b"
+    r"(?!\s+(?:there|that)\b)"
     r"|\b(it|they|them|him|her)\s*[?.!]?$|^(it|this|that|they|he|she)\b"
-    rf"|\b(them|him|her)\s+(?={_LINK}\b)",
+    rf"|\b(them|him|her)\s+(?={_LINK}\b)|\b(it)\s+(?:back|off|up|out|down|away)\b"
+    r"|\b(?:need|get|buy|have|want|use|book|order|rent|borrow)\s+(one)\s*[?.!]?$",
     re.I,
 )
 _POSSESSIVE = re.compile(rf"\b(its|their|his|her)\b(?=\s+(?!{_LINK}\b)\w)", re.I)
 _PLURAL = ("they", "them", "these", "those", "their")
+_MALE, _FEMALE = ("he", "him", "his"), ("she", "her")
 _PLURAL_NOUN = re.compile(r"[^suai]s$|people$|children$")
+_MEN = r"son|husband|father|dad|brother|boy|boyfriend|grandfather|grandson|uncle|nephew"
+_WOMEN = r"daughter|wife|mother|mum|mom|sister|girl|girlfriend|grandmother|granddaughter|aunt|niece"
+_OTHERS = r"kid|child|baby|partner|friend|boss|colleague|neighbou?r|teacher|tutor|student|pupil|doctor|manager|head"
+_NO_PERSON = (  # the last word of a name that looks like a person's
+    r"Hall|Street|Road|Lane|Square|Park|Room|Centre|Center|School|University|College|Library|House|Building|Club|Hospital|"
+    r"Museum|Bridge|River|Lake|Island|Valley|Hill|Mountain|Bay|City|Office|Street|Day|Week|Prize|Award|Act|Plan|Team"
+)
+_CAPITAL = r"(?-i:[A-Z])[\w’'-]+"
+_OPENER = r"(?:the|an?|in|on|at|our|my|your|this|that|these|those|it|we|for|from|by|to|of|and|but|if|when|who|what|how)"
+_PERSON = re.compile(
+    rf"\b(?:(?P<title>(?-i:Mrs?|Ms|Miss|Dr|Prof|Professor|Sir|Dame))\.? {_CAPITAL}(?: {_CAPITAL})?"
+    rf"|(?:my|our|your|the|an?) (?P<kin>{_MEN}|{_WOMEN}|{_OTHERS})\b"
+    rf"|(?!{_OPENER}\b){_CAPITAL} (?:(?-i:[A-Z])\. |(?:van|von|de|da|di) )?(?!(?:{_NO_PERSON})\b){_CAPITAL})",
+    re.I,
+)
+_ASKED_WHO = re.compile(rf"\bwho(?:['’]s| is| was) ((?:the )?[\w’'.-]+(?: {_CAPITAL}){{0,2}})\s*[?.!]*$", re.I)
 _LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
 
 
@@ -33,6 +54,10 @@ class Pronoun(NamedTuple):
     @property
     def plural(self) -> bool:
         return self.text in _PLURAL
+
+    @property
+    def personal(self) -> bool:
+        return self.text in _MALE or self.text in _FEMALE
 
 
 def find_pronoun(message: str) -> Pronoun | None:
@@ -53,6 +78,25 @@ def find_pronoun(message: str) -> Pronoun | None:
 def points_back(message: str) -> bool:
     """Whether the message has a pronoun that a phrase can replace."""
     return find_pronoun(message) is not None
+
+
+def names_person(phrase: str) -> bool:
+    return _PERSON.fullmatch(phrase) is not None
+
+
+def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
+    """Returns the person that "he" or "she" means, or "": the first one in the newest message with any. "Your child"
+    in an answer means nobody."""
+    other = _WOMEN if pronoun.text in _MALE else _MEN
+    wrong = re.compile(rf"(?:{other}|{'mrs|ms|miss|dame' if pronoun.text in _MALE else 'mr|sir'})", re.I)
+    for message in reversed(seen):
+        if asked := _ASKED_WHO.search(message.content):
+            return asked[1]
+        for found in _PERSON.finditer(message.content):
+            own = message.role == "user" or not found["kin"]
+            if own and not wrong.fullmatch(found["title"] or found["kin"] or ""):
+                return found[0]
+    return ""
 
 
 def agrees_in_number(message: str, phrase: str) -> bool:

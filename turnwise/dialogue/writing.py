@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from turnwise.dialogue.pronouns import find_pronoun
+from turnwise.dialogue.pronouns import Pronoun, find_pronoun, names_person, person_meant
 from turnwise.text import is_content, is_specific, phrases, stem, subject, words
 from turnwise.types import Condensed, Edit, Message, Term
 
@@ -16,6 +16,8 @@ Phrase = tuple[str, float]  # as it was written, and the probability that the me
 RIVAL_SHARE = 0.6  # a phrase with at least this share of the best one's probability is as good a reading
 MAX_READINGS = 3
 MAX_QUESTION_CHARS = 300  # longer questions are not rewritten for another subject
+
+PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of a name before it
 
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
@@ -30,6 +32,8 @@ _GOING = re.compile(
     r"\b(?:go|goes|going|went|gone|get|gets|got|getting|come|comes|came|travel\w*|fly|drive|walk)\s+$", re.I
 )
 _BEFORE_PLACE = re.compile(r"\b(?:from|in|to|near|around|over|of)\s+$|^\s*$", re.I)
+_NO_ANTECEDENT = re.compile(r"\d+|(?:mr|mrs|ms|miss|dr|prof)\.?", re.I)
+_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your) (?!person )", re.I)
 _COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
 
 
@@ -43,6 +47,7 @@ def standalone(
 ) -> Condensed:
     """Returns the question written with these phrases, and its other readings. The first phrase replaces the pronoun;
     in a message without one, `edit` says where it goes."""
+    chosen = _with_person(message, seen, chosen)
     first, *others = _readings(message, seen, chosen)
     quoted = ", ".join(f"“{phrase}”" for phrase, _ in first)
     reason = f"{why}; added {quoted} from the conversation"
@@ -50,6 +55,18 @@ def standalone(
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
     query, *candidates = (with_phrases(message, _spans(message, seen, reading), edit) for reading in (first, *others))
     return Condensed(query, terms(first), method, reason, tuple(candidates))
+
+
+def _with_person(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> Sequence[Phrase]:
+    """Returns the phrases with the person first that "he" or "she" in the message means."""
+    pronoun = find_pronoun(message)
+    if not pronoun or not pronoun.personal:
+        return chosen
+    person = next((phrase for phrase, _ in chosen if names_person(phrase)), "")
+    person = person or person_meant(pronoun, seen)
+    named = set(words(person.lower()))
+    others = [each for each in chosen if not named & set(words(each[0].lower()))]
+    return [(person, chosen[0][1]), *others] if person else chosen
 
 
 def terms(chosen: Sequence[Phrase]) -> tuple[Term, ...]:
@@ -87,8 +104,8 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
-    if pronoun := find_pronoun(message):
-        antecedent = rest.pop(0)
+    if (pronoun := find_pronoun(message)) and _can_replace(pronoun, rest[0]):
+        antecedent = PREDICATE.sub("", rest.pop(0))
         ending = "" if not pronoun.possessive else "’" if antecedent.endswith("s") else "’s"
         body = body[: pronoun.start] + antecedent + ending + body[pronoun.end :]
     elif _MORE.fullmatch(body.strip()):
@@ -100,6 +117,12 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     else:
         body = " ".join(filter(None, (body[: edit.end], edit.joint, rest.pop(0)))) + body[edit.end :]
     return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
+
+
+def _can_replace(pronoun: Pronoun, phrase: str) -> bool:
+    """Whether a phrase can be what a pronoun means: no number, and no thing for "he"."""
+    is_thing = _WITH_ARTICLE.match(phrase) and not names_person(phrase)
+    return not _NO_ANTECEDENT.fullmatch(phrase) and not (pronoun.personal and is_thing)
 
 
 def _place_preposition(body: str, edit: Edit) -> str:

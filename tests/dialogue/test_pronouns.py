@@ -1,0 +1,51 @@
+"""Which phrase a pronoun can stand for."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import said
+
+from turnwise.dialogue.pronouns import find_pronoun, names_person, person_meant
+
+
+@pytest.mark.parametrize(
+    ("message", "pronoun"),
+    [
+        ("what happens if it breaks?", "it"),
+        ("can I sail while it's raining", "it"),
+        ("do I need one?", "one"),
+        ("what is his address?", "his"),
+        ("which one is open?", ""),
+        ("what does the IT desk do?", ""),
+    ],
+)
+def test_the_pronoun_that_a_phrase_can_replace_is_found(message: str, pronoun: str) -> None:
+    found = find_pronoun(message)
+    assert (found.text if found else "") == pronoun
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "answered", "person"),
+    [
+        ("does he need a life jacket?", "my son sails on Mondays, when is that?", "The course is at ten.", "my son"),
+        ("does she need a ticket?", "my son and my daughter sail", "The course is at ten.", "my daughter"),
+        ("where is his office?", "who repairs the boats?", "Write to Ilmar Tamm about that.", "Ilmar Tamm"),
+        ("when was she born?", "who leads the club?", "The club is led by Mrs Aune Kask.", "Mrs Aune Kask"),
+        ("when was he born?", "who leads the club?", "The club is led by Mrs Aune Kask.", ""),
+        ("when was he born?", "who was tamm", "A boat builder.", "tamm"),
+        ("where is his office?", "where is the desk?", "In Harbour Hall. Bring your child.", ""),
+        ("where is his office?", "where is the desk?", "The Desk is open.", ""),
+    ],
+)
+def test_he_and_she_mean_the_last_person(message: str, asked: str, answered: str, person: str) -> None:
+    pronoun = find_pronoun(message)
+    assert pronoun is not None
+    assert pronoun.personal
+    assert person_meant(pronoun, said(asked, answered)) == person
+
+
+def test_a_thing_is_no_person() -> None:
+    assert names_person("Ilmar Tamm")
+    assert names_person("my daughter")
+    assert not names_person("the boat")
+    assert not names_person("Harbour Street")
