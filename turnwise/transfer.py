@@ -65,11 +65,11 @@ class Copied:
 
 def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copied:
     """Copy the library in the folder of the settings to a database. Raises LibraryError if that has another library."""
+    target = Postgres(to)  # first, since it checks the address
     settings = dataclasses.replace(settings, model="", base_url="", database="")
     with build(settings) as origin:
         documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents(None)]
     source = Sqlite(library_folder(settings) / DATABASE)
-    target = Postgres(to)
     try:
         index = PostgresIndex(target, embedder_of(settings))
         PostgresStore(target)

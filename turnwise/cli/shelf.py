@@ -33,7 +33,7 @@ def documents(place: Place, tenant: str, flagged: bool, as_json: bool) -> None:
     --flagged lists those with instructions to the assistant, either in passages (which are left out of answers) or in
     places that readers do not see. Documents that have not been checked yet are checked first.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         if flagged:
             with Bars() as bars:
                 suspects = engine.suspects(bars)
@@ -76,7 +76,7 @@ def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> No
     mark applies to a document's current content, even if it is added again; when it changes, it has to be trusted
     again.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         known = {document.source for document in engine.index.documents(None)}
         for path in paths:
             if not engine.trust(path, not undo):

@@ -137,7 +137,7 @@ def add(
     if watch and not any(os.path.exists(path) for path in paths):
         raise click.UsageError("--watch needs an existing file or folder.")
     options: dict[str, Any] = {"collection": collection, "tags": tags, "tenant": tenant}
-    with place.open(create=True) as engine:
+    with place.open_without_model(create=True) as engine:
         changes = engine.watch(*paths, **options) if watch else None
         with Bars() as bars:
             try:
@@ -264,7 +264,7 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
 
     A folder removes everything below it, a bibliography the entries it had. The files themselves are not deleted.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         removed = [source for path in paths for source in _remove(engine, path)]
     if as_json:
         say_json({"removed": removed})
@@ -368,7 +368,7 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
     from turnwise.cli.talk import citation
     from turnwise.text import one_line
 
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         hits = engine.search(" ".join(query), limit, where)
         suspect = {hit.passage.id for hit in hits if engine.is_suspect(hit.passage)}
     for rank, hit in enumerate(hits, 1):
