@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from turnwise.index.schema import (
 from turnwise.index.shared import (
     LOCATE_BATCH,
     LOCATE_CANDIDATES,
+    batches,
     first_with,
     flags_by_document,
     require_embedder,
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
 
 DOCUMENTS_PER_TRANSACTION = 1000
 
-T = TypeVar("T")
-
 
 class EmbeddedIndex:
     """A library in a database file. Safe for several threads and processes."""
@@ -91,7 +90,7 @@ class EmbeddedIndex:
         """Add documents. Each replaces the one with the same source unless the digest is the same. When this returns,
         they are on disk and searchable by their words in every process."""
         outcomes: list[Outcome] = []
-        for batch in _batches(documents, DOCUMENTS_PER_TRANSACTION):
+        for batch in batches(documents, DOCUMENTS_PER_TRANSACTION):
             with self._database.write(durable=True) as tx:
                 outcomes += [put_document(tx, document) for document in batch]
         self._lexical.follow()
@@ -264,7 +263,7 @@ class EmbeddedIndex:
     def _with_words(self, needed: Sequence[str], reach: Reach) -> Iterator[Passage]:
         """Passages that contain all the words, the earliest first."""
         allowed = self._filters.allowed(EVERYTHING, reach, self._seq())
-        for ids in _batches(self._lexical.holding(needed, LOCATE_CANDIDATES, allowed), LOCATE_BATCH):
+        for ids in batches(self._lexical.holding(needed, LOCATE_CANDIDATES, allowed), LOCATE_BATCH):
             found = self._passages(ids, reach)
             yield from (found[each] for each in ids if each in found)
 
@@ -455,9 +454,3 @@ class EmbeddedIndex:
     def _rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
         with reported(self._database.path):
             return self._database.connection().execute(statement, values).fetchall()
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch
