@@ -152,6 +152,15 @@ def test_add_tells_what_could_not_be_read_and_takes_the_rest(library: Path, docu
     assert told.stderr == "Not added: nowhere.md does not exist.\n  Check the path.\n"
 
 
+def test_add_says_which_addresses_it_can_read(library: Path) -> None:
+    told = run("add", "ftp://ann:secret@example.org/a?b.md", "--library", library)
+    assert told.exit_code == 1
+    assert told.stderr == (
+        "Not added: ftp://example.org/a?b.md has an address of a kind that cannot be read.\n"
+        "  Give an address with http:// or https://, a file or a folder (on the command line also - for stdin).\n"
+    )
+
+
 def test_remove_takes_out_a_document_or_a_folder(birds: Path, documents: Path) -> None:
     assert objects(run("remove", documents / "heron.md", "--library", birds, "--json")) == [
         {"removed": [str(documents / "heron.md")]}
@@ -799,6 +808,35 @@ def test_a_model_without_an_endpoint_is_not_ignored(
     finding = examined("--library", birds)["model"]
     assert (finding["status"], "gpt-foo" in finding["message"]) == ("fail", True)
     assert run("config").exit_code == 0
+
+
+def test_commands_that_answer_nothing_need_no_endpoint(
+    birds: Path, documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ask", "What is a heron?", "--conversation", "c1", "--library", birds)
+    monkeypatch.setenv("TURNWISE_MODEL", "gpt-foo")
+    (documents / "new.md").write_text("# Kingfisher\n\nThe kingfisher dives for fish.\n")
+    commands = (
+        ("add", documents / "new.md"),
+        ("documents",),
+        ("documents", "--flagged"),
+        ("search", "kingfisher"),
+        ("conversations",),
+        ("export", "c1"),
+        ("test", "--from", "c1"),
+        ("analytics",),
+        ("memory", "on"),
+        ("memory", "forget"),
+        ("memory", "off"),
+        ("memory", "show"),
+        ("keys", "create", "ann"),
+        ("keys", "list"),
+        ("guard", "check", "hello", "--conversation", "c1"),
+        ("remove", documents / "new.md"),
+    )
+    results = {command: run(*command, "--library", birds) for command in commands}
+    assert [(command, result.stderr) for command, result in results.items() if result.exit_code] == []
+    assert "kingfisher" in results["search", "kingfisher"].stdout.lower()
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,16 @@ def test_a_copy_that_was_broken_off_goes_on_where_it_stopped(library: Path, post
     assert (more.documents, more.turns) == (copied.documents + 1, copied.turns + 1)
 
 
+def test_the_address_to_copy_to_is_checked_first_with_an_example(tmp_path: Path) -> None:
+    result = run("copy", "--to", "foo", "--library", tmp_path / "none")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: That is not the address of a PostgreSQL database.\n"
+        "  Write it (--to, --database or TURNWISE_DATABASE) as postgres://USER:PASSWORD@HOST/DATABASE, such as"
+        " postgres://ann:secret@localhost/turnwise.\n"
+    )
+
+
 def test_what_was_changed_in_the_copy_is_as_in_the_folder_again(talked: Path, postgres_url: str) -> None:
     settings = Settings(library=str(talked))
     copied = copy(settings, postgres_url)

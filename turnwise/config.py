@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from turnwise.errors import ConfigError
+from turnwise.errors import ConfigError, did_you_mean
 
 Setting = dataclasses.Field[Any]  # of Settings
 
@@ -238,8 +237,7 @@ def _read(file: Path | None) -> dict[str, Any]:
 
 
 def _unknown(name: str, origin: str, known: Mapping[str, Any]) -> ConfigError:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"These can be set: {', '.join(sorted(known))}."
+    hint = did_you_mean(name, known, f"These can be set: {', '.join(sorted(known))}.")
     return ConfigError(f"Unknown setting '{name}' in {origin}.", hint)
 
 

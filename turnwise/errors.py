@@ -44,8 +44,16 @@ TurnwiseError
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint about an unknown name: the known one that is most like it, or else another hint."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"Did you mean '{near[0]}'?" if near else otherwise
 
 
 class TurnwiseError(Exception):

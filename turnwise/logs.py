@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -54,24 +54,23 @@ def request() -> Request | None:
     return _REQUEST.get()
 
 
-@contextmanager
-def requested(request: Request) -> Iterator[None]:
+def requested(request: Request) -> AbstractContextManager[None]:
     """Attribute log lines to this request, including those from tasks and threads started inside."""
-    token = _REQUEST.set(request)
-    try:
-        yield
-    finally:
-        _REQUEST.reset(token)
+    return _set(_REQUEST, request)
+
+
+def labelled(label: Label) -> AbstractContextManager[None]:
+    """Attribute log lines to this turn, including those from threads that run in this context."""
+    return _set(_LABEL, label)
 
 
 @contextmanager
-def labelled(label: Label) -> Iterator[None]:
-    """Attribute log lines to this turn, including those from threads that run in this context."""
-    token = _LABEL.set(label)
+def _set(variable: ContextVar[T | None], value: T) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _LABEL.reset(token)
+        variable.reset(token)
 
 
 async def of_turn(label: Label, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

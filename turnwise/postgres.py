@@ -181,16 +181,17 @@ def name_of(url: str) -> str:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
     except ValueError as error:
-        raise _not_an_address("The address") from error
+        raise _not_an_address("That") from error
     if parts.scheme not in ("postgres", "postgresql"):
-        raise _not_an_address(f"{parts.scheme}:…" if parts.scheme else "The address")
+        raise _not_an_address(f"{parts.scheme}:…" if parts.scheme else "That")
     return f"PostgreSQL at {host or 'this machine'}{parts.path}"
 
 
 def _not_an_address(what: str) -> ConfigError:
     return ConfigError(
         f"{what} is not the address of a PostgreSQL database.",
-        "Write it as postgres://USER:PASSWORD@HOST/DATABASE in `database` (TURNWISE_DATABASE).",
+        "Write it (--to, --database or TURNWISE_DATABASE) as postgres://USER:PASSWORD@HOST/DATABASE, such as"
+        " postgres://ann:secret@localhost/turnwise.",
     )
 
 

@@ -11,8 +11,7 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString
 
 from turnwise.app import DATABASE, build, embedder_of, library_folder
 from turnwise.config import Settings
@@ -28,6 +27,7 @@ from turnwise.index.postgres_load import (
     received,
     reserve_ids,
 )
+from turnwise.index.shared import batches
 from turnwise.postgres import Database as Postgres
 from turnwise.postgres import storable
 from turnwise.sqlite import Database as Sqlite
@@ -43,8 +43,6 @@ TURN_COLUMNS = "prompt, response, status, created_at, answered_at, sources, erro
 TURN_FACT_COLUMNS = "copied, feedback, facts, turn_facts.metadata"
 CONVERSATION_COLUMNS = "id, title, created_at, last_activity, tenant, user_id, ancestors, metadata, collections"
 KEY_COLUMNS = "id, digest, name, tenant, collections, may, created_at, expires_at, hint"
-
-T = TypeVar("T")
 Row = tuple[Any, ...]
 Comparison = tuple[str, Iterable[Row], Iterable[Row]]  # name, rows in the folder, rows in the database; same order
 Documents = list[tuple[DocumentInfo, str]]  # with their digests
@@ -65,11 +63,11 @@ class Copied:
 
 def copy(settings: Settings, to: str, progress: Progress | None = None) -> Copied:
     """Copy the library in the folder of the settings to a database. Raises LibraryError if that has another library."""
+    target = Postgres(to)  # first, since it checks the address
     settings = dataclasses.replace(settings, model="", base_url="", database="")
     with build(settings) as origin:
         documents = [(each, origin.index.digest(each.source) or "") for each in origin.index.documents(None)]
     source = Sqlite(library_folder(settings) / DATABASE)
-    target = Postgres(to)
     try:
         index = PostgresIndex(target, embedder_of(settings))
         PostgresStore(target)
@@ -101,7 +99,7 @@ def _copy_documents(source: Sqlite, target: Postgres, documents: Documents, prog
         if document.id not in existing or existing[document.id]["hash"] != storable(digest)
     ]
     done = len(documents) - len(missing)
-    for batch in _batches(missing, DOCUMENT_BATCH):
+    for batch in batches(missing, DOCUMENT_BATCH):
         load_documents(target, [_read_document(source, document, digest) for document, digest in batch])
         done += len(batch)
         if progress:
@@ -146,7 +144,7 @@ def _copy_vectors(source: Sqlite, target: Postgres, progress: Progress | None) -
         if row["passage_id"] not in existing
     )
     done, begun = len(existing), False
-    for batch in _batches(missing, VECTOR_BATCH):
+    for batch in batches(missing, VECTOR_BATCH):
         if not begun:
             begin_vectors(target, embedder, len(batch[0]["vector"]) // 2)
             begun = True
@@ -264,9 +262,3 @@ def _as_stored(value: Any) -> Any:
 def _rows(source: Sqlite, statement: str, *values: Any) -> Iterator[sqlite3.Row]:
     with reported(source.path):
         yield from source.connection().execute(statement, values)
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch

@@ -36,6 +36,7 @@ STOCK = "item: Rye loaf; price_eur: 4.20; days: daily\nitem: Baguette; price_eur
         ("Climbing: Adult £9.00, Child (4–15) £6.50.", CENTRE, "Climbing: Adult £9.00, Child (4–15) £6.50."),
         ("A swim for an adult costs £5.40.", CENTRE, "Swim: Adult £5.40, Child (4–15) £2.80"),
         ("Rye loaf: price €4.20, days daily.", STOCK, "Rye loaf: price €4.20, days daily."),
+        ("Rope: price €4.", "item: Rope; price_euro: 4; metres: 9", "Rope: price €4."),
         ("A baguette is sold for 1.90 euros.", STOCK, "item: Baguette; price_eur: 1.90; days: daily"),
     ],
 )

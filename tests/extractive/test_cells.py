@@ -30,6 +30,15 @@ def written(line: str, source: str = "stock.csv", column: str = "") -> str:
         ("item: Cart; price/kg: 9.50; max speed (km/h): 50", "Cart: price/kg 9.50, max speed (km/h) 50."),
         ("item: Jar; volume_l: 2; capacity (l): 3", "Jar: volume 2 l, capacity 3 l."),
         ("item: Pie; note: ask the staff.", "Pie: note ask the staff."),
+        ("item: Rope; price_euro: 4; deposit_yen: 9", "Rope: price €4, deposit ¥9."),
+        ("item: Parcel; weight_pounds: 4", "Parcel: weight pounds 4."),
+        ("item: Ride; price_min: 5; price_max: 9", "Ride: price min 5, price max 9."),
+        ("item: Ride; qty_min: 2; Age (min): 5", "Ride: qty min 2, Age (min) 5."),
+        ("item: Room; charge_min: 40; charging_min: 30", "Room: charge min 40, charging 30 min."),
+        ("item: Ride; rating_min: 2; delay_mins: 5", "Ride: rating min 2, delay 5 mins."),
+        ("item: Ride; duration_min: 5; Waiting time (min): 9", "Ride: duration 5 min, Waiting time 9 min."),
+        ("item: Ride; length_min: 5; drying_min: 9", "Ride: length 5 min, drying 9 min."),
+        ("item: Ride; minutes: 5; size_m: 3", "Ride: minutes 5, size 3 m."),
     ],
 )
 def test_a_row_of_a_file_reads_as_a_sentence(line: str, words: str) -> None:

@@ -31,7 +31,7 @@ def analytics(place: Place, days: int | None, tenant: str, as_json: bool) -> Non
     from turnwise.types import Reach
 
     since = time.time() - days * SECONDS_PER_DAY if days else 0.0
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         report = report_on(engine.store.of(tenant).facts(since), engine.index.documents(Reach(tenant)))
     if as_json:
         say_json(report.to_dict())

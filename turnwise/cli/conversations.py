@@ -27,7 +27,7 @@ def conversations(place: Place, search: str, limit: int, tenant: str, as_json: b
 
     The most recent come first. `turnwise chat --conversation ID` continues one.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         listed = engine.store.of(tenant).conversations(limit, search)
     for each in listed:
         if as_json:
@@ -59,7 +59,7 @@ def export(place: Place, conversation: str, tenant: str, as_json: bool) -> None:
     turnwise export ID > talk.md
     turnwise export ID --json > talk.json
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         try:
             found = engine.store.of(tenant).conversation(conversation)
         except ConversationNotFound as error:

@@ -98,7 +98,7 @@ def _check(
     preset: str | None,
 ) -> tuple[GuardResult, GuardPreset]:
     if conversation is not None:
-        with place.open(guard=preset) as engine:
+        with place.open_without_model(guard=preset) as engine:
             return engine.guard.check_input(text, engine.store.conversation(conversation)), engine.guard.preset
     from turnwise.app import embedder_of, guard_of
     from turnwise.guard.shape import check_shape

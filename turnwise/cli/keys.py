@@ -78,7 +78,7 @@ def create(
             raise click.UsageError(f"{each[:40]!r} cannot be a name: use at most 200 printable characters.")
     if not name.strip():
         raise click.UsageError("Give the key a name, to tell it from others.")
-    with place.open(create=True) as engine:
+    with place.open_without_model(create=True) as engine:
         key, secret = engine.store.keys.create(name, tenant, collections, may, expires_at)
     if as_json:
         say_json({**dataclasses.asdict(key), "secret": secret})
@@ -95,7 +95,7 @@ def create(
 @library_options(sample=True)
 def list_keys(place: Place, as_json: bool) -> None:
     """List all keys, including revoked and expired ones."""
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         stored = engine.store.keys.all()
     for key in stored:
         if as_json:
@@ -116,7 +116,7 @@ def revoke(place: Place, key_id: str, as_json: bool) -> None:
 
     This takes effect at once: answers that are being streamed to its holder stop too.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         if not engine.store.keys.revoke(key_id):
             raise NotFound(f"There is no key {key_id}.", "`turnwise keys list` shows the ids.")
     if as_json:

@@ -34,7 +34,7 @@ def memory() -> None:
 @library_options(sample=True)
 def show(place: Place, user: str, as_json: bool) -> None:
     """Show everything that is remembered."""
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         profile = engine.memory(user)
     _print_profile(profile, as_json)
 
@@ -45,9 +45,7 @@ def show(place: Place, user: str, as_json: bool) -> None:
 @library_options(sample=True)
 def on(place: Place, user: str, as_json: bool) -> None:
     """Turn memory on."""
-    with place.open() as engine:
-        profile = engine.set_memory(dataclasses.replace(engine.memory(user), enabled=True), user)
-    _print_profile(profile, as_json)
+    _switch(place, user, True, as_json)
 
 
 @memory.command()
@@ -59,8 +57,12 @@ def off(place: Place, user: str, as_json: bool) -> None:
 
     Nothing more is remembered or used. What was remembered is kept until you run `turnwise memory forget`.
     """
-    with place.open() as engine:
-        profile = engine.set_memory(dataclasses.replace(engine.memory(user), enabled=False), user)
+    _switch(place, user, False, as_json)
+
+
+def _switch(place: Place, user: str, enabled: bool, as_json: bool) -> None:
+    with place.open_without_model() as engine:
+        profile = engine.set_memory(dataclasses.replace(engine.memory(user), enabled=enabled), user)
     _print_profile(profile, as_json)
 
 
@@ -75,7 +77,7 @@ def forget(place: Place, what: tuple[str, ...], user: str, as_json: bool) -> Non
     This does not turn memory on or off.
     """
     words = " ".join(what)
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         before = engine.memory(user)
         after = before.without(words) if words else dataclasses.replace(before, preferences=(), topics=())
         if words and after == before:

@@ -49,6 +49,10 @@ class Place:
             return f" --database {shlex.quote(without_password(self.database))}{data}"
         return f" --library {shlex.quote(self.library)}{data}" if self.library else data
 
+    def open_without_model(self, create: bool = False, **arguments: Any) -> Engine:
+        """Open the engine for a command that answers nothing, so that it works even if no model can be reached."""
+        return self.open(create, model="", base_url="", **arguments)
+
     def open(self, create: bool = False, **arguments: Any) -> Engine:
         """Open the engine. The sample library is created on first use; any other must exist, unless `create`."""
         from turnwise.app import build, build_sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +33,7 @@ def documents(place: Place, tenant: str, flagged: bool, as_json: bool) -> None:
     --flagged lists those with instructions to the assistant, either in passages (which are left out of answers) or in
     places that readers do not see. Documents that have not been checked yet are checked first.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         if flagged:
             with Bars() as bars:
                 suspects = engine.suspects(bars)
@@ -76,22 +76,22 @@ def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> No
     mark applies to a document's current content, even if it is added again; when it changes, it has to be trusted
     again.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         known = {document.source for document in engine.index.documents(None)}
         for path in paths:
             if not engine.trust(path, not undo):
-                raise _unknown(path, known)
+                raise unknown_document(path, known, "`turnwise documents --flagged` lists those that are flagged.")
     if as_json:
         say_json({"trusted" if not undo else "not_trusted": list(paths)})
     else:
         say("\n".join(f"{'No longer trusted' if undo else 'Trusted'}: {path}" for path in paths))
 
 
-def _unknown(path: str, known: set[str]) -> DocumentError:
-    names = {os.path.basename(source): source for source in known}
-    near = difflib.get_close_matches(os.path.basename(path), names, n=1)
-    hint = f"Did you mean {names[near[0]]}?" if near else "`turnwise documents --flagged` lists those that are flagged."
-    return DocumentError(f"The library has no document {path}.", hint)
+def unknown_document(path: str, sources: Iterable[str], hint: str) -> DocumentError:
+    """The error for a document that the library does not have. It suggests one with a similar name, if there is one."""
+    names = {os.path.basename(source): source for source in sources}
+    near = difflib.get_close_matches(os.path.basename(os.path.realpath(path)), names, n=1)
+    return DocumentError(f"The library has no document {path}.", f"Did you mean {names[near[0]]}?" if near else hint)
 
 
 def print_suspects(suspects: Sequence[Suspect]) -> None:

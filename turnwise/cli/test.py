@@ -48,7 +48,7 @@ def _as_test_file(place: Place, conversation: str) -> str:
 
     folder = place.library and str(Path(place.library).expanduser().absolute())  # the test file may be moved anywhere
     library = "sample" if place.sample else folder or ""
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         return from_conversation(engine.store.conversation(conversation), library)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import errno
 import logging
 import os
@@ -37,9 +36,9 @@ from turnwise.cli.place import (
     without_password,
 )
 from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
-from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust
+from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust, unknown_document
 from turnwise.cli.test import test
-from turnwise.errors import ConfigError, DocumentError, TurnwiseError
+from turnwise.errors import ConfigError, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.documents.watch import Change
@@ -137,7 +136,7 @@ def add(
     if watch and not any(os.path.exists(path) for path in paths):
         raise click.UsageError("--watch needs an existing file or folder.")
     options: dict[str, Any] = {"collection": collection, "tags": tags, "tenant": tenant}
-    with place.open(create=True) as engine:
+    with place.open_without_model(create=True) as engine:
         changes = engine.watch(*paths, **options) if watch else None
         with Bars() as bars:
             try:
@@ -264,7 +263,7 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
 
     A folder removes everything below it, a bibliography the entries it had. The files themselves are not deleted.
     """
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         removed = [source for path in paths for source in _remove(engine, path)]
     if as_json:
         say_json({"removed": removed})
@@ -278,10 +277,7 @@ def _remove(engine: Engine, path: str) -> list[str]:
     prefixes = (os.path.join(real, ""), f"{real}#")  # in a folder, in a bibliography
     matches = [each for each in sources if each in (path, real) or each.startswith(prefixes)]
     if not matches:
-        names = {os.path.basename(source): source for source in sources}
-        near = difflib.get_close_matches(os.path.basename(real), names, n=1)
-        hint = f"Did you mean {names[near[0]]}?" if near else "Name it by its path, as shown by `turnwise documents`."
-        raise DocumentError(f"The library has no document {path}.", hint)
+        raise unknown_document(path, sources, "Name it by its path, as shown by `turnwise documents`.")
     return [source for source in matches if engine.index.remove(source)]
 
 
@@ -368,7 +364,7 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
     from turnwise.cli.talk import citation
     from turnwise.text import one_line
 
-    with place.open() as engine:
+    with place.open_without_model() as engine:
         hits = engine.search(" ".join(query), limit, where)
         suspect = {hit.passage.id for hit in hits if engine.is_suspect(hit.passage)}
     for rank, hit in enumerate(hits, 1):

@@ -10,14 +10,14 @@ from functools import lru_cache
 from itertools import groupby
 
 from turnwise.dialogue.language import CODES, language
+from turnwise.sums.grammar import CURRENCIES
 from turnwise.text import CITATION, content_stems, is_field, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
 AGAIN = "As I said: "  # before a sentence that an answer repeats
 
 _BRACKETS = re.compile(r"\([^()]*\)")
-_TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£%]")
-_CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp"}
+_TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£¥%]")
 
 Locate = Callable[[str], Passage | None]
 
@@ -176,7 +176,7 @@ def _is_written(claim: str, row: list[tuple[str, str]]) -> bool:
 
 def _tokens(text: str) -> list[str]:
     found = _TOKEN.findall(text.lower())
-    return [_CURRENCIES.get(each, each) for each in found if each != "in"]
+    return [CURRENCIES.get(each, each) for each in found if each != "in"]
 
 
 def _sentences_beside_rows(text: str) -> list[str]:

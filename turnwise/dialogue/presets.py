@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from turnwise.errors import ConfigError
+from turnwise.errors import ConfigError, did_you_mean
 
 FOLDER = Path(__file__).parents[1] / "presets"
 
@@ -58,7 +57,7 @@ def load_preset(name_or_path: str) -> Preset:
     if not path.is_file():
         known = ", ".join(preset_names())
         message = f"There is no preset '{name_or_path}', and no such file."
-        raise ConfigError(message, f"There are: {known}.{_suggestion(path.stem)}")
+        raise ConfigError(message, f"There are: {known}. {did_you_mean(path.stem, preset_names())}".rstrip())
     return _load(path)
 
 
@@ -73,11 +72,6 @@ def _load(path: Path) -> Preset:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"The preset {path} cannot be read: {error}", "Fix it, or copy one that works.") from error
     return _validated(values, path)
-
-
-def _suggestion(name: str) -> str:
-    near = difflib.get_close_matches(name, preset_names(), n=1)
-    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 # --- validation ---------------------------------------------------------------------------------------------------
@@ -133,6 +127,5 @@ def _check_keys(found: Iterable[str], known: Iterable[str], where: str) -> None:
     known = list(known)
     for key in found:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(known)}."
+            hint = did_you_mean(key, known, f"There are: {', '.join(known)}.")
             raise ConfigError(f"Unknown key '{key}' in {where}.", hint)

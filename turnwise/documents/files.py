@@ -17,6 +17,7 @@ from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Reference
 
 IGNORED_FOLDERS = ("node_modules", "__pycache__")  # they contain code, not documents
+_OTHER_ADDRESS = re.compile(r"(?!https?:)[a-z][a-z\d+.-]*://", re.I)
 _INVALID_IN_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates represent undecodable bytes
 
 
@@ -114,8 +115,16 @@ def files_below(sources: Sequence[Path | str]) -> list[Path]:
 
 
 def _expand(source: Path | str, found: FoundDocuments) -> list[Path]:
-    """The path itself, or the matches of a glob pattern."""
+    """The path itself, or the matches of a glob pattern. Addresses that cannot be read are reported."""
     real = real_path(source)
+    if _OTHER_ADDRESS.match(str(source)) and not os.path.exists(real):
+        address = without_secrets(str(source))
+        found.fail(
+            address,
+            f"{address} has an address of a kind that cannot be read.",
+            "Give an address with http:// or https://, a file or a folder (on the command line also - for stdin).",
+        )
+        return []
     if os.path.exists(real) or not glob.has_magic(str(source)):
         return [Path(source)]
     matches = sorted(glob.glob(str(source), recursive=True))

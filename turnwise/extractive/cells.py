@@ -6,14 +6,21 @@ import re
 from collections.abc import Sequence
 
 from turnwise.extractive.statements import Candidate
+from turnwise.sums.grammar import CURRENCIES
 
-# By the last word of a column's name, in lower case.
-_CURRENCY_SIGNS = {"usd": "$", "$": "$", "eur": "€", "€": "€", "gbp": "£", "£": "£"}
+# By the last word of a column's name, in lower case. "pound" is not among them: it may be a weight.
+CURRENCY_SIGNS = {word: sign for word, sign in CURRENCIES.items() if not sign.isalpha()}
 _OTHER_CURRENCIES = frozenset("chf sek nok dkk pln cad aud".split())
 _UNITS = frozenset("mg g kg t ml cl l mm cm m km mi min mins h hr hrs w kw kwh %".split())
 # A single letter is a unit only in brackets or after one of these: "stock_m" may be the stock of a size.
 _MEASURES = frozenset("weight length height distance volume width depth duration time size".split())
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[$€£%]")
+# After one of these "min" is minutes: "price_min" is a minimum.
+_DURATIONS = frozenset(
+    """duration time length wait delay travel journey ride walk drive flight runtime preparation prep waiting travelling
+    traveling riding walking driving cooking baking roasting boiling simmering steeping brewing soaking proving resting
+    drying curing charging cleaning parking running training""".split()
+)
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[$€£¥%]")
 _CODE = re.compile(r"\d.*|(?=.*\d)[^a-z ]+")  # it says little without the name of its column: 1002, R-15
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -24,12 +31,17 @@ def column_label(column: str) -> str:
     return name if unit else column.replace("_", " ").strip()
 
 
+def is_table_file(source: str) -> bool:
+    """Whether a document is a table as a whole, by the name of its file."""
+    return source.lower().endswith((".csv", ".tsv"))
+
+
 def row_in_words(candidate: Candidate, column: str = "") -> str:
     """A row as a sentence, with all its cells or just the one in this column. A row of a Markdown table reads well as
     it is quoted, one of a CSV file does not."""
     cells = candidate.statement.cells
     column = column if dict(cells[1:]).get(column) else ""  # an empty cell says nothing: then the whole row is told
-    is_file = candidate.evidence.passage.source.lower().endswith((".csv", ".tsv"))
+    is_file = is_table_file(candidate.evidence.passage.source)
     if not column and (not is_file or len(cells) < 2 or not candidate.statement.row):
         return candidate.text
     (head, first), *others = cells
@@ -55,18 +67,21 @@ def _cell_in_words(column: str, cell: str) -> str:
     name, unit = name_and_unit(column)
     if not unit or not _NUMBER.fullmatch(cell):
         return f"{column_label(column)} {cell}".strip()
-    if sign := _CURRENCY_SIGNS.get(unit.lower()):
+    if sign := CURRENCY_SIGNS.get(unit.lower()):
         return f"{name} {sign}{cell}"
     return f"{name} {cell} {unit.upper() if unit.lower() in _OTHER_CURRENCIES else unit}"
 
 
 def name_and_unit(column: str) -> tuple[str, str]:
-    """The name of a column and the unit at its end: "price" and "eur". "Price per kg" and "speed (km/h)" have none."""
+    """The name of a column and the unit at its end: "price" and "eur". "Price per kg", "speed (km/h)" and "price_min"
+    have none."""
     *name, last = _WORD.findall(column) or [""]
     if name and name[-1].lower() == "in":
         name.pop()
-    is_unit = last.lower() in {*_CURRENCY_SIGNS, *_OTHER_CURRENCIES, *_UNITS}
+    is_unit = last.lower() in {*CURRENCY_SIGNS, *_OTHER_CURRENCIES, *_UNITS}
     if not name or not is_unit or name[-1].lower() == "per" or column[: column.rindex(last)].rstrip().endswith("/"):
+        return column, ""
+    if last.lower() == "min" and name[-1].lower() not in _DURATIONS:
         return column, ""
     is_sure = not last.isalpha() or len(last) > 1 or name[-1].lower() in _MEASURES
     return (" ".join(name), last) if is_sure or f"({last})" in column or f"[{last}]" in column else (column, "")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise.index import fusion
 from turnwise.index.allowed import Allowed, Filters
 from turnwise.index.codes import to_blob
+from turnwise.index.embedded_write import chunks_of, clear, count, count_vectors, log_change, put_document, span_of
 from turnwise.index.fusion import DEPTH, Found
 from turnwise.index.lexical import LexicalIndex
 from turnwise.index.schema import (
@@ -24,7 +24,6 @@ from turnwise.index.schema import (
     PASSAGES,
     attached,
     base,
-    of_reference,
     to_document,
     to_passage,
     within,
@@ -32,9 +31,9 @@ from turnwise.index.schema import (
 from turnwise.index.shared import (
     LOCATE_BATCH,
     LOCATE_CANDIDATES,
+    batches,
     first_with,
     flags_by_document,
-    of_hidden,
     require_embedder,
     to_hidden,
     to_suspects,
@@ -49,7 +48,6 @@ from turnwise.text import with_heading, words
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,
-    Chunk,
     Counts,
     Document,
     DocumentInfo,
@@ -67,8 +65,6 @@ if TYPE_CHECKING:
     from turnwise.types import Vectors
 
 DOCUMENTS_PER_TRANSACTION = 1000
-
-T = TypeVar("T")
 
 
 class EmbeddedIndex:
@@ -94,9 +90,9 @@ class EmbeddedIndex:
         """Add documents. Each replaces the one with the same source unless the digest is the same. When this returns,
         they are on disk and searchable by their words in every process."""
         outcomes: list[Outcome] = []
-        for batch in _batches(documents, DOCUMENTS_PER_TRANSACTION):
+        for batch in batches(documents, DOCUMENTS_PER_TRANSACTION):
             with self._database.write(durable=True) as tx:
-                outcomes += [_put(tx, document) for document in batch]
+                outcomes += [put_document(tx, document) for document in batch]
         self._lexical.follow()
         return outcomes
 
@@ -112,8 +108,8 @@ class EmbeddedIndex:
             row = tx.execute("SELECT id FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
                 return False
-            _count(tx, row["id"], -1)
-            _clear(tx, row["id"])
+            count(tx, row["id"], -1)
+            clear(tx, row["id"])
             tx.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
         return True
 
@@ -175,7 +171,7 @@ class EmbeddedIndex:
             row = tx.execute("SELECT id, title, hidden FROM documents WHERE source = ?", (source,)).fetchone()
             if row is None:
                 return False
-            document = Document(source, row["title"], "", _chunks(tx, row["id"]), hidden=to_hidden(row["hidden"]))
+            document = Document(source, row["title"], "", chunks_of(tx, row["id"]), hidden=to_hidden(row["hidden"]))
             tx.execute("UPDATE documents SET content = ? WHERE id = ?", (document.content, row["id"]))
             if trusted:
                 tx.execute("INSERT OR IGNORE INTO trusted VALUES (?)", (document.content,))
@@ -215,8 +211,21 @@ class EmbeddedIndex:
             )
             tx.executemany("DELETE FROM pending WHERE passage_id = ?", ((passage,) for passage in vectors))
             for document_id, number in kept:
-                _count_vectors(tx, document_id, number)
+                count_vectors(tx, document_id, number)
         return sum(number for _, number in kept)
+
+    def forget_vectors(self, document_id: int) -> None:
+        """Delete the vectors of a document, so that they are made again."""
+        with self._database.write() as tx:
+            span = span_of(tx, document_id)
+            of_document = "FROM vectors WHERE passage_id BETWEEN ? AND ?"
+            tx.execute(f"INSERT INTO pending SELECT passage_id {of_document}", span)
+            forgotten = tx.execute(f"DELETE {of_document}", span).rowcount
+            if forgotten:
+                log_change(tx, "remove", document_id, span)
+                log_change(tx, "add", document_id, span)
+                count_vectors(tx, document_id, -forgotten)
+        self._lexical.follow()
 
     def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
         with reported(self._database.path):
@@ -254,7 +263,7 @@ class EmbeddedIndex:
     def _with_words(self, needed: Sequence[str], reach: Reach) -> Iterator[Passage]:
         """Passages that contain all the words, the earliest first."""
         allowed = self._filters.allowed(EVERYTHING, reach, self._seq())
-        for ids in _batches(self._lexical.holding(needed, LOCATE_CANDIDATES, allowed), LOCATE_BATCH):
+        for ids in batches(self._lexical.holding(needed, LOCATE_CANDIDATES, allowed), LOCATE_BATCH):
             found = self._passages(ids, reach)
             yield from (found[each] for each in ids if each in found)
 
@@ -371,19 +380,6 @@ class EmbeddedIndex:
         rows = self._rows("SELECT name, value FROM index_meta WHERE name IN ('documents', 'passages', 'vectors')")
         return Counts(**{row["name"]: row["value"] for row in rows})
 
-    def forget_vectors(self, document_id: int) -> None:
-        """Delete the vectors of a document, so that they are made again."""
-        with self._database.write() as tx:
-            span = _span(tx, document_id)
-            of_document = "FROM vectors WHERE passage_id BETWEEN ? AND ?"
-            tx.execute(f"INSERT INTO pending SELECT passage_id {of_document}", span)
-            forgotten = tx.execute(f"DELETE {of_document}", span).rowcount
-            if forgotten:
-                _log(tx, "remove", document_id, span)
-                _log(tx, "add", document_id, span)
-                _count_vectors(tx, document_id, -forgotten)
-        self._lexical.follow()
-
     # --- maintenance ----------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
@@ -458,130 +454,3 @@ class EmbeddedIndex:
     def _rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
         with reported(self._database.path):
             return self._database.connection().execute(statement, values).fetchall()
-
-
-def _put(tx: sqlite3.Connection, document: Document) -> Outcome:
-    known = tx.execute("SELECT id, hash, title FROM documents WHERE source = ?", (document.source,)).fetchone()
-    if known is not None and known["hash"] == document.digest:
-        return "unchanged"
-    same = known is not None and known["title"] == document.title and _chunks(tx, known["id"]) == document.chunks
-    if known is not None:
-        _count(tx, known["id"], -1)
-    if same:  # only its description is new: its words are written again, and no vector is lost
-        _log(tx, "remove", known["id"], (0, -1))
-    elif known is not None:
-        _clear(tx, known["id"])
-    (document_id,) = tx.execute(
-        "INSERT INTO documents"
-        " (source, title, hash, added_at, passages, collection, tags, date, reference, hidden, content, tenant,"
-        " attached) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET"
-        " title = excluded.title, hash = excluded.hash, added_at = excluded.added_at, passages = excluded.passages,"
-        " collection = excluded.collection, tags = excluded.tags, date = excluded.date, reference = excluded.reference,"
-        " hidden = excluded.hidden, content = excluded.content, tenant = excluded.tenant, attached = excluded.attached"
-        " RETURNING id",
-        (
-            document.source,
-            document.title,
-            document.digest,
-            time.time(),
-            len(document.chunks),
-            document.collection,
-            json.dumps(document.tags, ensure_ascii=False),
-            document.date,
-            of_reference(document.reference),
-            of_hidden(document.hidden),
-            document.content,
-            storable(document.tenant),
-            storable(document.attached),
-        ),
-    ).fetchone()
-    if same:
-        flags = ((str(each.flag), document_id, at) for at, each in enumerate(document.chunks) if each.flag)
-        tx.executemany("UPDATE passages SET flag = ? WHERE document_id = ? AND position = ?", flags)
-    else:
-        _write_passages(tx, document_id, document)
-    _log(tx, "add", document_id, _span(tx, document_id))
-    _count(tx, document_id)
-    return "added" if known is None else "updated"
-
-
-def _chunks(tx: sqlite3.Connection, document_id: int) -> tuple[Chunk, ...]:
-    """The chunks that the passages of a document were made from."""
-    rows = tx.execute(
-        'SELECT text, heading, page, start, "end" FROM passages WHERE document_id = ? ORDER BY position', (document_id,)
-    )
-    return tuple(Chunk(*row) for row in rows)
-
-
-def _write_passages(tx: sqlite3.Connection, document_id: int, document: Document) -> None:
-    tx.executemany(
-        'INSERT INTO passages (document_id, position, title, heading, page, start, "end", text, flag)'
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                document_id,
-                position,
-                document.title,
-                piece.heading,
-                piece.page,
-                piece.start,
-                piece.end,
-                piece.text,
-                piece.flag and str(piece.flag),
-            )
-            for position, piece in enumerate(document.chunks)
-        ),
-    )
-    tx.execute("INSERT INTO pending SELECT id FROM passages WHERE document_id = ?", (document_id,))
-
-
-def _clear(tx: sqlite3.Connection, document_id: int) -> None:
-    """Delete a document's passages and their vectors."""
-    _log(tx, "remove", document_id, _span(tx, document_id))
-    of_document = "(SELECT id FROM passages WHERE document_id = ?)"
-    tx.execute(f"DELETE FROM vectors WHERE passage_id IN {of_document}", (document_id,))
-    tx.execute("DELETE FROM passages WHERE document_id = ?", (document_id,))
-    tx.execute("UPDATE documents SET vectors = 0 WHERE id = ?", (document_id,))
-
-
-def _log(tx: sqlite3.Connection, op: str, document_id: int, span: tuple[int, int]) -> None:
-    tx.execute("INSERT INTO changes (op, document_id, first, last) VALUES (?, ?, ?, ?)", (op, document_id, *span))
-
-
-def _span(tx: sqlite3.Connection, document_id: int) -> tuple[int, int]:
-    """The first and the last passage of a document, or an empty span if it has none."""
-    first, last = tx.execute(
-        "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM passages WHERE document_id = ?", (document_id,)
-    ).fetchone()
-    return first, last
-
-
-def _count(tx: sqlite3.Connection, document_id: int, sign: int = 1) -> None:
-    """Add a document and its contents to the counters, or subtract them (-1) before it changes."""
-    row = tx.execute(
-        "SELECT tenant, collection, attached, passages, vectors FROM documents WHERE id = ?", (document_id,)
-    ).fetchone()
-    more = {"documents": sign, "passages": sign * row["passages"], "vectors": sign * row["vectors"]}
-    tx.executemany(
-        "UPDATE index_meta SET value = value + ? WHERE name = ?", ((number, name) for name, number in more.items())
-    )
-    if not row["attached"]:
-        tx.execute(
-            "INSERT INTO collections VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, collection) DO UPDATE SET"
-            " documents = documents + excluded.documents, passages = passages + excluded.passages,"
-            " vectors = vectors + excluded.vectors",
-            (row["tenant"], row["collection"], *more.values()),
-        )
-
-
-def _count_vectors(tx: sqlite3.Connection, document_id: int, more: int) -> None:
-    """Record that a document has so many more vectors."""
-    _count(tx, document_id, -1)
-    tx.execute("UPDATE documents SET vectors = vectors + ? WHERE id = ?", (more, document_id))
-    _count(tx, document_id)
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Protocol, TypeVar
 
 from turnwise.errors import LibraryError
 from turnwise.index.words import indexed_words
@@ -13,11 +14,19 @@ from turnwise.types import Counts, DocumentInfo, Flag, Hidden, Passage, Referenc
 LOCATE_CANDIDATES = 1000  # passages with all words of a sentence that are searched for the sentence itself
 LOCATE_BATCH = 50  # passages that are read at once for it
 
+T = TypeVar("T")
+
 
 class Row(Protocol):
     """A row of either database."""
 
     def __getitem__(self, name: str, /) -> Any: ...
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch
 
 
 def to_hidden(stored: str) -> tuple[Hidden, ...]:

@@ -237,7 +237,6 @@ _NUMBER_IN_TEXT = re.compile(
 # Our own wording around a quoted question or source: the numbers in it are not part of the answer.
 _QUOTED_BY_US = re.compile(r"\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”")
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
-_SIGNS = {"eur": "€", "usd": "$", "gbp": "£"}
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _WORKED_OUT = re.compile(r"\d+ × \S[^=?!]* is (\S+(?: \w+)?)\.")
 _ABOUT_MONEY = re.compile(
@@ -292,7 +291,7 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
         for each in _NUMBER_IN_TEXT.finditer(stated):
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""
             if not before and (field := _CURRENCY_FIELD.search(stated, 0, each.start())):
-                before, after = _SIGNS[field[1].lower()], ""
+                before, after = CURRENCIES[field[1].lower()], ""
             if after.strip().lower() in ("pound", "pounds") and _ABOUT_MONEY.search(stated):
                 before, after = "£", ""
             for spelled in (before + amount + after, before + amount, amount):

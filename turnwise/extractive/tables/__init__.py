@@ -39,17 +39,14 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     tables = tables_in(pool)
     if not tables:
         return ""
-    if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS:
-        message = prompt.question
-        if answer := sum_or_average(message, tables, prompt) or about_told_rows(message, tables, prompt):
-            return answer
+    typed = prompt.question if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS else ""
+    if typed and (answer := sum_or_average(typed, tables, prompt) or about_told_rows(typed, tables, prompt)):
+        return answer
     if NEGATION.search(question):
         return rows_without(question, tables)
     if prompt.sides:
         return compared_rows(question, prompt.sides, tables, pool)
-    typed = question
-    if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS:
-        typed = prompt.question
+    typed = typed or question
     typed_stems = asked_stems(prompt.question)
     for text in dict.fromkeys((question, typed)):
         answer = (

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from turnwise.english import MONTHS
-from turnwise.extractive.cells import name_and_unit
+from turnwise.extractive.cells import CURRENCY_SIGNS, name_and_unit
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.tables.vocabulary import column_stems
 from turnwise.text import stem
@@ -23,7 +23,7 @@ _MAYBE_THOUSANDS = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _EACH = frozenset({"each", "apiece", "pp"})
 _NAMES_SUM = re.compile(r"(?<![a-z])(?:average|avg|(?:sub)?totals?|sum|mean)(?![a-z])", re.I)
 _SIGNS = ("$", "€", "£", "¥", "₹")
-_CURRENCIES = {"dollar": "$", "usd": "$", "euro": "€", "eur": "€", "pound": "£", "gbp": "£"}  # by the stem of a word
+_CURRENCIES = {**CURRENCY_SIGNS, "pound": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
 MAX_DIGITS = 15  # a longer number is no amount
 _PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)

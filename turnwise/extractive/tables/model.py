@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from turnwise.extractive.cells import is_table_file
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import ITEM, Candidate, asked_stems, section_of, stems_of
 from turnwise.extractive.tables.amounts import DAYS, Amount, amount_in, days_in, is_price
@@ -136,8 +137,8 @@ class Table:
         """Whether passages with other rows are evidently missing."""
         first, last = self.rows[0].passage, self.rows[-1].passage
         has_gap = len({row.passage.position for row in self.rows}) <= last.position - first.position
-        is_file = first.source.lower().endswith((".csv", ".tsv"))  # it begins with the first passage
-        return not self.is_told and (has_gap or (is_file and first.position > 0))
+        has_rows_before = is_table_file(first.source) and first.position > 0
+        return not self.is_told and (has_gap or has_rows_before)
 
     def has_kind(self, key: str) -> bool:
         """Whether a stem is a whole cell, or a whole part of one, besides the names of rows."""
