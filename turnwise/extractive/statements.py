@@ -42,6 +42,17 @@ LEADING_PRONOUN = re.compile(
 _BEGINS_LEANING = re.compile(
     r"(?:the|this|that|these|those|it|its|they|their|he|she|his|her|such|both|each|all|otherwise|then|there)\b", re.I
 )
+# What says little without the sentence before it: "After that, ...", "If this does not help, ...", "It sits there."
+_FOLLOWS_ON = re.compile(
+    r"(?:(?:and|but|so),? )?"
+    r"(?:then|otherwise|afterwards|(?:after|before|until|besides) (?:this|that)"
+    r"|if (?:so|not|this|that|these|those|they)"
+    r"|(?:in|on|for) (?:this|that|these|those|such|such an?|both) (?:cases?|events?|reasons?|purposes?|days?|times?)"
+    r"|next(?=,)|(?:second|third|fourth|fifth|last|final)(?:ly)?(?=,)|neither(?!.* n?or )|both(?!.* and )"
+    r"|further(?:more)?(?! (?:information|details|reading|questions|help))|the (?:others|rest|same|latter|former)"
+    r"|[^,;:]*?\binstead(?! of)|[^,;:]*?\bthere(?=\W*$))\b",
+    re.I,
+)
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -99,6 +110,11 @@ class Statement:
         """What the models read of it; in context, with the previous sentence and a bar between both."""
         fits = self.before and len(self.whole) + len(self.before) <= MAX_READ_CHARS
         return f"{self.above} {self.before}{CONTEXT_BAR}{self.text}".strip() if in_context and fits else self.whole
+
+    @property
+    def refers_back(self) -> bool:
+        """Whether it begins with something that only the previous sentence explains."""
+        return bool(LEADING_PRONOUN.match(self.text) or _FOLLOWS_ON.match(ITEM.sub("", self.text)))
 
     def leans(self, wanted: Set[str]) -> bool:
         """Whether the previous sentence may say what it is about: that one has more of what was asked for, or this one

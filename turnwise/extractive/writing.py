@@ -19,6 +19,7 @@ from turnwise.text import one_line, points, positions_of, without_citations
 from turnwise.types import Prompt
 
 MAX_STEPS = 8
+MAX_ANTECEDENTS = 2  # sentences before one that refers back
 MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
 
 _SAYS_WHAT = re.compile(
@@ -49,7 +50,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return "\n".join(f"{number}. {quote(each)}" for number, each in enumerate(steps, 1))
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
-        return AGAIN + _paragraphs(whole)
+        return AGAIN + _paragraphs(_with_antecedents(whole, pool))
     defined = defined_topic(question)
     if not defined:
         return _paragraphs(_with_antecedents(whole, pool))
@@ -120,15 +121,20 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences; before each that refers back, the one that it refers to."""
+    """The sentences; before each that refers back, what it refers to. A single sentence can do without one that was
+    said before; among others it would seem to refer to the wrong one."""
     places = {(each.evidence.number, each.position): each for each in pool}
     ordered: dict[int, Candidate] = {}
     for each in chosen:
-        before = places.get((each.evidence.number, each.position - 1))
-        refers_back = each.needs_previous or LEADING_PRONOUN.match(each.text)
-        if before is not None and refers_back and neighbours(before, each) and not before.said:
-            ordered[id(before)] = before
-        ordered[id(each)] = each
+        found = [each]
+        while len(found) <= MAX_ANTECEDENTS and (found[0].needs_previous or found[0].statement.refers_back):
+            before = places.get((each.evidence.number, found[0].position - 1))
+            if before is None or not neighbours(before, each):
+                break
+            if before.said != each.said and (each.said or len(chosen) == 1):
+                break
+            found.insert(0, before)
+        ordered |= {id(one): one for one in found}
     return list(ordered.values())
 
 

@@ -1,0 +1,103 @@
+"""Quotes that are not cut so that they mislead: with what they refer to, with the rest of the list, with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from turnwise.extractive import ExtractiveAnswerer
+from turnwise.text import CONTEXT_BAR, content_stems
+from turnwise.types import Evidence, Hit, Passage, Prompt
+
+
+class WordJudge:
+    """A judge that counts the words of the question that a sentence has, without what is read with it."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
+        wanted = content_stems(question)
+        own = [each.text.rpartition(CONTEXT_BAR)[2] for each in sentences]
+        self.read += own
+        return [8.0 * len(wanted & content_stems(each)) / max(1, len(wanted)) - 4.0 for each in own]
+
+
+def answer(question: str, text: str, heading: str = "", said: tuple[str, ...] = ()) -> str:
+    passage = Passage(1, 1, "Handbook", heading, text)
+    asked = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), said)
+    return ExtractiveAnswerer(WordJudge()).answer(asked)
+
+
+# --- what a sentence refers to ------------------------------------------------------------------------------------
+
+GUESTS, MEMBERS, LATER = (
+    "Guests leave at noon, and we do not exchange their badges.",
+    "Members can come back within ten days.",
+    "After that, we exchange only broken badges.",
+)
+
+
+def test_a_sentence_does_not_seem_to_refer_to_another_one() -> None:
+    text = f"{GUESTS} {MEMBERS} {LATER}"
+    assert answer("do you exchange badges", text) == f"{GUESTS} [1] {MEMBERS} [1] {LATER} [1]"
+    again = answer("do you exchange badges", text, said=(f"{MEMBERS} [1]",))
+    assert again == f"{GUESTS} [1] {MEMBERS} [1] {LATER} [1]"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "After that, feed the ferret twice.",
+        "Then feed the ferret in the shed.",
+        "Otherwise the ferret goes to the vet.",
+        "In that case, bring the ferret to the vet.",
+        "If this does not help, bring the ferret to the vet.",
+        "If not, bring the ferret to the vet.",
+        "Instead, give the ferret some broth.",
+        "Further ferret visits cost £9.",
+        "Second, give the ferret some broth.",
+        "The ferret may have some broth instead.",
+        "The ferret must sleep there.",
+        "The same goes for a ferret.",
+        "Both are good for a ferret.",
+        "These suit the ferret as well.",
+    ],
+)
+def test_a_sentence_that_follows_on_comes_with_the_one_before(sentence: str) -> None:
+    before = "Put the new cage next to the old one for two nights."
+    text = f"Snails eat lettuce. {before} {sentence}"
+    assert answer("what about the ferret?", text) == f"{before} [1] {sentence} [1]"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "If it rains, the ferret stays in the shed.",
+        "Both the ferret and the stoat eat meat.",
+        "Neither the ferret nor the stoat eats grass.",
+        "Further information about the ferret is in the leaflet.",
+        "Instead of broth, give the ferret some water.",
+        "If the cage is full, the ferret may use the shed instead.",
+        "Next year the ferret moves to the shed.",
+        "There is a ferret in the shed.",
+    ],
+)
+def test_a_sentence_that_stands_alone_comes_alone(sentence: str) -> None:
+    text = f"Snails eat lettuce. Put the new cage beside the old one for two nights. {sentence}"
+    assert answer("what about the ferret?", text) == f"{sentence} [1]"
+
+
+def test_what_is_referred_to_comes_with_what_it_refers_to_itself() -> None:
+    first, second, third = "The dough rests for a day.", "Then it is shaped.", "After that, sprinkle the flour on top."
+    assert answer("when is the flour used?", f"{first} {second} {third}") == f"{first} [1] {second} [1] {third} [1]"
+
+
+def test_what_was_just_said_is_not_repeated_for_the_sentence_after_it() -> None:
+    text = "Put the cage in the hall. Then feed the ferret."
+    said: tuple[str, ...] = ("Put the cage in the hall. [1]",)
+    assert answer("what about the ferret?", text, said=said) == "Then feed the ferret. [1]"
+    said = ("Put the cage in the hall. [1] Then feed the ferret. [1]",)
+    again = answer("what about the ferret?", text, said=said)
+    assert again == "As I said: Put the cage in the hall. [1] Then feed the ferret. [1]"
