@@ -101,3 +101,32 @@ def test_what_was_just_said_is_not_repeated_for_the_sentence_after_it() -> None:
     said = ("Put the cage in the hall. [1] Then feed the ferret. [1]",)
     again = answer("what about the ferret?", text, said=said)
     assert again == "As I said: Put the cage in the hall. [1] Then feed the ferret. [1]"
+
+
+# --- steps --------------------------------------------------------------------------------------------------------
+
+TENT = (
+    "1. Lay out the groundsheet.\n"
+    "2. Push both of the long poles through the sleeves of the tent, starting at the end with the orange ring. "
+    "The short pole stays in the bag.\n"
+    "3. Raise the tent.\n"
+    "4. Drive a peg through each loop, at the angle that the picture shows and never straight down into the soil.\n"
+    "   Stones may bend the pegs."
+)
+
+
+@pytest.mark.parametrize("question", ["how do i raise the tent", "how do i stow the short pole in the bag"])
+def test_steps_are_told_with_all_their_sentences(question: str) -> None:
+    assert answer(question, TENT).splitlines() == [
+        "1. Lay out the groundsheet. [1]",
+        "2. Push both of the long poles through the sleeves of the tent, starting at the end with the orange ring. [1] "
+        "The short pole stays in the bag. [1]",
+        "3. Raise the tent. [1]",
+        "4. Drive a peg through each loop, at the angle that the picture shows and never straight down into the soil. "
+        "[1] Stones may bend the pegs. [1]",
+    ]
+
+
+def test_a_line_below_a_list_is_no_step() -> None:
+    text = f"{TENT}\nTents are kept in the red barn."
+    assert "barn" not in answer("how do i raise the tent", text)

@@ -87,6 +87,7 @@ class Statement:
     before: str = ""  # the previous sentence of its paragraph
     values: str = ""  # for a line "name: value; name: value": its values, because all such lines share the names
     cells: tuple[tuple[str, str], ...] = ()  # for a table row: column names and cells
+    in_item: bool = False  # it is a sentence of a list item, but not the first
 
     @property
     def is_item(self) -> bool:
@@ -301,32 +302,36 @@ def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    outer, before = above, ""
-    for sentence in _with_leads("\n".join(lines)):
+    outer, before, in_item = above, "", False
+    for sentence, beside in _with_leads("\n".join(lines)):
         item = bool(ITEM.match(sentence))
-        above = outer if item else above
+        above, in_item = outer if item else above, in_item and beside and not item
         if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
-            above, before = ITEM.sub("", sentence).strip(), ""
+            above, before, in_item = ITEM.sub("", sentence).strip(), "", False
             outer = outer if item else above
         elif item or (len(units(sentence)) > 1 and ends(sentence)):
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
-            yield Statement(text, above, before="" if item and not _POINTS_BACK.match(text) else before)
-            before = text
+            previous = "" if item and not _POINTS_BACK.match(text) else before
+            yield Statement(text, above, before=previous, in_item=in_item)
+            before, in_item = text, item or in_item
 
 
-def _with_leads(text: str) -> Iterator[str]:
-    """The sentences of a text. A short sentence that opens a list item, or that states a problem before its remedy,
-    stays together with the sentences after it."""
-    whole, end, led = "", 0, False
+def _with_leads(text: str) -> Iterator[tuple[str, bool]]:
+    """The sentences of a text, and whether each stands beside the previous one, in the same line or list item. A short
+    sentence that opens a list item, or that states a problem before its remedy, stays together with the sentences after
+    it."""
+    whole, end, led, beside = "", 0, False, False
     for sentence in sentences(text):
         start = text.find(sentence, end)
         leads = led or _is_lead(whole, sentence, opens=end == len(whole))
         fits = len(whole) + len(sentence) < MAX_LED_CHARS and not asks(sentence) and not sentence.endswith(":")
-        led = leads and fits and bool(_SAME_ITEM.fullmatch(text, end, start))
+        is_beside = bool(_SAME_ITEM.fullmatch(text, end, start))
+        led = leads and fits and is_beside
         if whole and not led:
-            yield whole
+            yield whole, beside
+        beside = beside if led else is_beside
         whole, end = f"{whole} {sentence}" if led else sentence, start + len(sentence)
-    yield from [whole] if whole else []
+    yield from [(whole, beside)] if whole else []
 
 
 def _is_lead(sentence: str, after: str, opens: bool) -> bool:

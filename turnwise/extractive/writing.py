@@ -47,7 +47,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
-        return "\n".join(f"{number}. {quote(each)}" for number, each in enumerate(steps, 1))
+        return "\n".join(f"{number}. {' '.join(map(quote, step))}" for number, step in enumerate(steps, 1))
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
         return AGAIN + _paragraphs(_with_antecedents(whole, pool))
@@ -105,19 +105,34 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
     return "\n\n".join(parts)
 
 
-def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
     """The list that contains the best sentence or follows it, without the items that were said before."""
+    items = _list_around(best, pool)
+    return [item for item in items if any(each is best or not each.said for each in item)][:MAX_STEPS]
+
+
+def _list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The items of the list that contains a sentence or follows it, each with all its sentences."""
     near = [each for each in pool if each.evidence is best.evidence]
     after = [each for each in near if each.position > best.position]
     before = [each for each in near if each.position < best.position and neighbours(each, best)]
 
-    def follows(each: Candidate) -> bool:
-        return each.is_item and (neighbours(each, best) or each.statement.above.endswith(":"))
+    def listed(each: Candidate) -> bool:
+        return each.is_item or each.statement.in_item
 
-    items = list(takewhile(follows, after))
-    if best.is_item:
-        items = [*reversed(list(takewhile(lambda each: each.is_item, reversed(before)))), best, *items]
-    return [each for each in items if each is best or not each.said][:MAX_STEPS]
+    def follows(each: Candidate) -> bool:
+        return listed(each) and (neighbours(each, best) or each.statement.above.endswith(":"))
+
+    found = list(takewhile(follows, after))
+    if listed(best):
+        found = [*reversed(list(takewhile(listed, reversed(before)))), best, *found]
+    items: list[list[Candidate]] = []
+    for each in found:
+        if each.statement.in_item and items:
+            items[-1].append(each)
+        else:
+            items.append([each])
+    return items
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
