@@ -12,20 +12,16 @@ from turnwise.types import Evidence, Hit, Passage, Prompt
 
 
 class WordJudge:
-    """A judge that counts the words of the question that a sentence has, without what is read with it."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
+    """A judge that counts the words of the question that a sentence and its heading have."""
 
     def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
         wanted = content_stems(question)
-        own = [each.text.rpartition(CONTEXT_BAR)[2] for each in sentences]
-        self.read += own
+        own = [f"{each.heading} {each.text.rpartition(CONTEXT_BAR)[2]}" for each in sentences]
         return [8.0 * len(wanted & content_stems(each)) / max(1, len(wanted)) - 4.0 for each in own]
 
 
 def answer(question: str, text: str, heading: str = "", said: tuple[str, ...] = ()) -> str:
-    passage = Passage(1, 1, "Handbook", heading, text)
+    passage = Passage(1, 1, "Handbook", "", text, heading=heading)
     asked = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), said)
     return ExtractiveAnswerer(WordJudge()).answer(asked)
 
@@ -130,3 +126,42 @@ def test_steps_are_told_with_all_their_sentences(question: str) -> None:
 def test_a_line_below_a_list_is_no_step() -> None:
     text = f"{TENT}\nTents are kept in the red barn."
     assert "barn" not in answer("how do i raise the tent", text)
+
+
+# --- lists --------------------------------------------------------------------------------------------------------
+
+FERRY = (
+    "The ferry leaves from the north pier.\n\nYou may not bring on board:\n\n"
+    "- gas bottles,\n- dogs without a lead; and\n- bicycles with an engine."
+)
+FORBIDDEN = (
+    "You may not bring on board:\n\n- gas bottles [1]\n- dogs without a lead [1]\n- bicycles with an engine. [1]"
+)
+
+
+def test_if_the_line_above_a_list_answers_the_whole_list_is_told() -> None:
+    assert answer("what may i not bring on board?", FERRY) == FORBIDDEN
+    assert answer("what may i not bring on board?", FERRY, said=(FORBIDDEN,)) == f"As I said: {FORBIDDEN}"
+
+
+def test_an_item_that_is_asked_for_is_told_alone() -> None:
+    assert answer("may i bring gas bottles on board?", FERRY) == "You may not bring on board: gas bottles [1]"
+
+
+def test_a_list_is_not_told_whole_for_an_amount_that_one_item_gives() -> None:
+    text = "The trip of the choir includes:\n\n- a bus to the trip\n- a lunch for £12\n- two guides"
+    assert "\n- " not in answer("what does the trip of the choir cost?", text)
+    assert "\n- two guides" in answer("what does the trip of the choir include?", text)
+
+
+def test_a_list_is_told_whole_if_its_heading_is_what_is_asked() -> None:
+    items = ["a torch", "a rope of ten metres", "two maps"]
+    text = "\n".join(f"- {item}" for item in items)
+    told = "What to bring:\n\n- a torch [1]\n- a rope of ten metres [1]\n- two maps [1]"
+    assert answer("what should i bring", text, "Caving > What to bring") == told
+    assert told not in answer("what should i bring for the children", text, "Caving > What to bring")
+
+
+def test_a_long_list_is_not_told_whole() -> None:
+    items = "\n".join(f"- item of colour {number}" for number in range(20))
+    assert "colour 19" not in answer("what may i bring?", f"You may bring:\n\n{items}")

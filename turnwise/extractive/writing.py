@@ -11,11 +11,21 @@ from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
 from turnwise.extractive.cells import row_in_words
+from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives
 from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
-from turnwise.extractive.statements import ITEM, LEADING_PRONOUN, Candidate, neighbours, stems_of, stems_with_headings
-from turnwise.text import one_line, points, positions_of, without_citations
+from turnwise.extractive.statements import (
+    ITEM,
+    LEADING_PRONOUN,
+    Candidate,
+    asked_stems,
+    neighbours,
+    section_of,
+    stems_of,
+    stems_with_headings,
+)
+from turnwise.text import asks, ends, one_line, points, positions_of, without_citations
 from turnwise.types import Prompt
 
 MAX_STEPS = 8
@@ -29,6 +39,7 @@ _ARTICLE = re.compile(r"^(?:an?|the) (?=\S)", re.I)
 _AFTER_CITATION = re.compile(r"(\[\d{1,4}\])[ \t]+(?=[^\s\[.,;!?])")
 # What stands before the start of a line, list item or sentence, also after a lead such as "As I said:".
 _OPENS = re.compile(r"(?:\A|\n|[.!?:…][”\"’*_)]*\s)\s*(?:(?:[-*•]|\d{1,3}[.)])\s+)?[“\"‘*_(]*\Z")
+_BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
 _GOES_ON = re.compile(r"\w|[.,]\d")
 
 
@@ -48,6 +59,9 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
         return "\n".join(f"{number}. {' '.join(map(quote, step))}" for number, step in enumerate(steps, 1))
+    items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
+    if items:
+        return _with_list(items, chosen, pool)
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
         return AGAIN + _paragraphs(_with_antecedents(whole, pool))
@@ -135,6 +149,43 @@ def _list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candid
     return items
 
 
+def _led_list(
+    question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt
+) -> list[list[Candidate]]:
+    """The whole list of a chosen item, if the line above the list is what answers: "It does not cover:". That line has
+    words of the question, and no item has others. A heading must have all of them, and the items must not be
+    sentences. A long list is not told whole."""
+    wanted = asked_stems(question)
+    asked = wanted & asked_stems(prompt.question) or wanted
+    for best in (each for each in chosen if each.is_item and each.evidence is chosen[0].evidence):
+        items = [item for item in _list_around(best, pool) if neighbours(item[0], best)]
+        texts = [" ".join(each.text for each in item) for item in items]
+        lead, passage = best.statement.above, best.evidence.passage
+        near = stems_of(f"{lead} {passage.called} {passage.heading}")
+        if lead.endswith(":"):
+            leads = not asked.isdisjoint(stems_of(lead))
+        else:
+            leads = asked <= stems_of(lead or section_of(passage)) and not any(map(ends, texts))
+        alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
+        named = any(wanted & stems_of(each) - near for each in texts)
+        if leads and alike and not named and 1 < len(items) <= MAX_STEPS:
+            return items
+    return []
+
+
+def _with_list(items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> str:
+    """A list under the line above it, and the other chosen sentences, before it if one of them is the best."""
+    first, told = items[0][0], [each for item in items for each in item]
+    lead = (first.statement.above or section_of(first.evidence.passage)).rstrip(": ")
+    lines = "\n".join(f"- {' '.join(map(quote, item))}" for item in items)
+    text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"
+    others = [each for each in chosen if not any(each is one for one in told)]
+    if not others:
+        return AGAIN + text if all(each.said for each in told) else text
+    rest = _paragraphs(_with_antecedents(others, pool))
+    return f"{rest}\n\n{text}" if others[0] is chosen[0] else f"{text}\n\n{rest}"
+
+
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
     """The sentences; before each that refers back, what it refers to. A single sentence can do without one that was
     said before; among others it would seem to refer to the wrong one."""
@@ -194,7 +245,8 @@ def _has_any(texts: Sequence[str], forms: Sequence[str]) -> bool:
 
 
 def _tidy(sentence: str) -> str:
-    return " ".join(ITEM.sub("", sentence).split())
+    """A sentence on one line, without the mark of a list item or the comma before the next one."""
+    return _BEFORE_NEXT_ITEM.sub("", " ".join(ITEM.sub("", sentence).split()))
 
 
 def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
