@@ -144,6 +144,12 @@ def test_if_the_line_above_a_list_answers_the_whole_list_is_told() -> None:
     assert answer("what may i not bring on board?", FERRY, said=(FORBIDDEN,)) == f"As I said: {FORBIDDEN}"
 
 
+def test_what_the_line_above_a_list_refers_to_is_told_with_it() -> None:
+    text = "Dogs are welcome. The pass is for one summer. It opens:\n\n- the pool,\n- the courts."
+    told = "The pass is for one summer. [1]\n\nIt opens:\n\n- the pool [1]\n- the courts. [1]"
+    assert answer("what does it open", text) == told
+
+
 def test_an_item_that_is_asked_for_is_told_alone() -> None:
     assert answer("may i bring gas bottles on board?", FERRY) == "You may not bring on board: gas bottles [1]"
 

@@ -174,16 +174,21 @@ def _led_list(
 
 
 def _with_list(items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> str:
-    """A list under the line above it, and the other chosen sentences, before it if one of them is the best."""
+    """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
     lead = (first.statement.above or section_of(first.evidence.passage)).rstrip(": ")
     lines = "\n".join(f"- {' '.join(map(quote, item))}" for item in items)
     text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"
+    if all(each.said for each in told):
+        return AGAIN + text
     others = [each for each in chosen if not any(each is one for one in told)]
-    if not others:
-        return AGAIN + text if all(each.said for each in told) else text
-    rest = _paragraphs(_with_antecedents(others, pool))
-    return f"{rest}\n\n{text}" if others[0] is chosen[0] else f"{text}\n\n{rest}"
+    if LEADING_PRONOUN.match(lead):
+        above = [each for each in pool if each.evidence is first.evidence and each.position == first.position - 1]
+        others += [each for each in above if not each.said and not each.is_item and not each.statement.is_row]
+    before = [each for each in others if each.evidence is first.evidence and each.position < first.position]
+    after = [each for each in others if each not in before]
+    opening, rest = (_paragraphs(_with_antecedents(part, pool)) for part in (before, after))
+    return "\n\n".join(filter(None, (opening, text, rest)))
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
