@@ -171,3 +171,54 @@ def test_a_list_is_told_whole_if_its_heading_is_what_is_asked() -> None:
 def test_a_long_list_is_not_told_whole() -> None:
     items = "\n".join(f"- item of colour {number}" for number in range(20))
     assert "colour 19" not in answer("what may i bring?", f"You may bring:\n\n{items}")
+
+
+# --- a problem and its remedy -------------------------------------------------------------------------------------
+
+STOVE = (
+    "The flame turns yellow. The burner gets little air. Sweep the vent and light the stove once more. "
+    "Ask a fitter about the hose.\n\nThe stove clicks twice."
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "the flame turns yellow",
+        "the flame is turning yellow now, what do i do",
+        "my big flame turned yellow",
+        "why does the flame turn yellow",
+        "how can i help it, the flame turns yellow",
+    ],
+)
+def test_a_sentence_that_only_repeats_the_problem_comes_with_the_next_two(question: str) -> None:
+    told = (
+        "The flame turns yellow. [1] The burner gets little air. [1] Sweep the vent and light the stove once more. [1]"
+    )
+    assert answer(question, STOVE) == told
+
+
+@pytest.mark.parametrize("question", ["does the flame turn yellow?", "what turns yellow, the flame?"])
+def test_a_sentence_that_states_the_fact_asked_for_comes_alone(question: str) -> None:
+    assert answer(question, STOVE) == "The flame turns yellow. [1]"
+
+
+def test_a_sentence_that_says_more_than_the_problem_comes_alone() -> None:
+    text = "The oven door weighs 9 kg. The glass is double."
+    assert answer("the oven door", text) == "The oven door weighs 9 kg. [1]"
+    text = "The oven door locks itself during a long programme. The glass is double."
+    assert answer("the oven door", text) == "The oven door locks itself during a long programme. [1]"
+
+
+def test_the_remedy_is_in_the_same_paragraph_or_item() -> None:
+    assert answer("the stove clicks twice", f"{STOVE}\n\nSpare parts come by post.") == "The stove clicks twice. [1]"
+    one = "- The pilot light of the old stove flickers whenever the wind blows.\n- Spare parts come by post."
+    told = "The pilot light of the old stove flickers whenever the wind blows. [1]"
+    assert answer("the pilot light of the old stove flickers when the wind blows", one) == told
+
+
+def test_in_other_languages_nothing_is_taken_for_a_problem() -> None:
+    passage = Passage(1, 1, "Heft", "", "Die Flamme wird gelb. Es fehlt an Luft im Brenner.")
+    question = "Wird die Flamme gelb?"
+    asked = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), (), language="de")
+    assert ExtractiveAnswerer(WordJudge()).answer(asked) == "Die Flamme wird gelb. [1]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
@@ -30,6 +30,8 @@ from turnwise.types import Prompt
 
 MAX_STEPS = 8
 MAX_ANTECEDENTS = 2  # sentences before one that refers back
+MAX_PROBLEM_CHARS = 80  # a longer sentence says more than a problem
+MAX_REMEDY_SENTENCES = 2
 MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
 
 _SAYS_WHAT = re.compile(
@@ -39,6 +41,18 @@ _ARTICLE = re.compile(r"^(?:an?|the) (?=\S)", re.I)
 _AFTER_CITATION = re.compile(r"(\[\d{1,4}\])[ \t]+(?=[^\s\[.,;!?])")
 # What stands before the start of a line, list item or sentence, also after a lead such as "As I said:".
 _OPENS = re.compile(r"(?:\A|\n|[.!?:…][”\"’*_)]*\s)\s*(?:(?:[-*•]|\d{1,3}[.)])\s+)?[“\"‘*_(]*\Z")
+_ASKS_FACT = re.compile(
+    r"\W*(?:(?:and|so|but|ok|okay|hi|hello|hey|please),? )*"
+    r"(?:what|which|who\w*|when|where|how|is|are|am|was|were|do|does|did|can|could|will|would|shall|should|may|might|must|"
+    r"has|have|had|tell|list|show|name|give|explain|describe|compare)\b",
+    re.I,
+)
+_ASKS_HELP = re.compile(
+    r"\bwhy\b|\bhow (?:do|can|could|should) (?:i|we)\b|\bhow to\b|\bhelp\b"
+    r"|\bwhat (?:now|to do|if|(?:do|can|could|should|must|shall) (?:i|we) do|does (?:it|this|that) mean)\b"
+    r"|\bwhat(?:['’]s| is) (?:wrong|up|the (?:matter|problem))\b",
+    re.I,
+)
 _BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
 _GOES_ON = re.compile(r"\w|[.,]\d")
 
@@ -65,6 +79,9 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
         return AGAIN + _paragraphs(_with_antecedents(whole, pool))
+    problems = [each for each in chosen if prompt.language == "en" and _only_repeats(each, question)]
+    remedies = [after for each in problems for after in _next_ones(each, pool)]
+    chosen, whole = [*chosen, *remedies], [*whole, *remedies]
     defined = defined_topic(question)
     if not defined:
         return _paragraphs(_with_antecedents(whole, pool))
@@ -189,6 +206,27 @@ def _with_list(items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate]
     after = [each for each in others if each not in before]
     opening, rest = (_paragraphs(_with_antecedents(part, pool)) for part in (before, after))
     return "\n\n".join(filter(None, (opening, text, rest)))
+
+
+def _only_repeats(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence says nothing but the problem that the user describes: "The red lamp blinks." Where a fact is
+    asked for, such a sentence answers: "is the pool heated?", "The pool is heated."."""
+    if candidate.statement.is_row or candidate.statement.before or len(candidate.text) > MAX_PROBLEM_CHARS:
+        return False
+    if _ASKS_FACT.match(question) and not _ASKS_HELP.search(question):
+        return False
+    wanted, own = asked_stems(question), stems_of(candidate.text)
+    return len(own & wanted) > 1 and len(own - wanted) < 2 and not any(map(str.isdigit, "".join(own - wanted)))
+
+
+def _next_ones(candidate: Candidate, pool: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The next sentences of its paragraph or list item."""
+    places = {each.position: each for each in pool if each.evidence is candidate.evidence}
+    for position in range(candidate.position + 1, candidate.position + 1 + MAX_REMEDY_SENTENCES):
+        after = places.get(position)
+        if after is None or not after.statement.before or after.statement.in_item != candidate.is_item or after.said:
+            return
+        yield after
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
