@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from turnwise.extractive import ExtractiveAnswerer
+from turnwise.extractive.statements import statements
 from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import Evidence, Hit, Passage, Prompt
 
@@ -222,3 +223,59 @@ def test_in_other_languages_nothing_is_taken_for_a_problem() -> None:
     question = "Wird die Flamme gelb?"
     asked = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), (), language="de")
     assert ExtractiveAnswerer(WordJudge()).answer(asked) == "Die Flamme wird gelb. [1]"
+
+
+# --- instructions -------------------------------------------------------------------------------------------------
+
+BRUSHES = [
+    "Wipe off the paint with a rag.",
+    "Swirl the brush in white spirit.",
+    "Then wash the brush with soap and water.",
+    "If the bristles are still stiff, soak them overnight.",
+]
+
+
+@pytest.mark.parametrize("question", ["how do i wash the brush", "how to swirl a brush", "how do i soak bristles"])
+def test_the_instructions_of_a_paragraph_are_told_together(question: str) -> None:
+    text = f"Good brushes last for years. {' '.join(BRUSHES)} A comb helps as well. Buy the paint elsewhere."
+    assert answer(question, text) == " ".join(f"{each} [1]" for each in BRUSHES)
+
+
+def test_instructions_are_told_only_for_a_question_how_to_do_something() -> None:
+    text = " ".join(BRUSHES)
+    assert answer("where is the brush swirled?", text) == f"{BRUSHES[1]} [1]"
+
+
+def test_instructions_for_something_else_are_not_told() -> None:
+    varnish, oil = "To varnish a chair, sand the wood and dust it.", "To oil a table, warm the oil a little."
+    assert answer("how do i varnish a chair", f"{varnish} {oil}") == f"{varnish} [1]"
+    assert answer("how do i oil a table", f"{varnish} {oil}") == f"{oil} [1]"
+    assert answer("how do i varnish a chair", f"{varnish}\n\nWarm the oil a little.") == f"{varnish} [1]"
+
+
+def test_of_many_instructions_some_are_told_with_the_best_one() -> None:
+    text = " ".join(f"Turn the dial to mark {number}." for number in range(1, 8))
+    told = answer("how do i turn the dial to mark 7", text)
+    assert told.startswith("Turn the dial to mark 3. [1]")
+    assert told.endswith("Turn the dial to mark 7. [1]")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "instructs"),
+    [
+        ("Swirl the brush in white spirit.", True),
+        ("Please do not press the pedal.", True),
+        ("When the light is green, wait for ten seconds.", True),
+        ("Fold up the frame.", True),
+        ("Press the switch.", True),
+        ("Visitors the guide knows may stay.", False),
+        ("Even the best brush wears out.", False),
+        ("Everyone the guide knows may stay.", False),
+        ("The brush is stiff.", False),
+        ("During the night, all the doors are locked.", False),
+        ("Painting a wall takes a day.", False),
+    ],
+)
+def test_what_is_an_instruction(sentence: str, instructs: bool) -> None:
+    (statement,) = statements(sentence)
+    assert statement.is_instruction is instructs

@@ -16,6 +16,7 @@ from turnwise.text import (
     asks,
     content_stems,
     ends,
+    is_content,
     is_field,
     message_stems,
     sentences,
@@ -70,6 +71,26 @@ _REMEDY = re.compile(
     r"tap|tell|tighten|try|turn|unlock|unplug|update|upgrade|use|wait|wipe|write)\b",
     re.I,
 )
+# An instruction, "Then rinse the brush.": what may come before its verb, some verbs, and what comes after most others.
+_BEFORE_VERB = re.compile(
+    r"(?:(?:if|when|once|after|before|to|for) [^,]+, |(?:and|then|first|next|now|please|finally|afterwards|lastly|"
+    r"always|never|do not|don['’]t|simply|just|carefully|gently|slowly|immediately|instead),? )*",
+    re.I,
+)
+_INSTRUCTS = re.compile(
+    r"(?:allow|apply|attach|avoid|begin|boil|bring|copy|drain|dry|find|give|hang|heat|insert|keep|leave|let|measure|mix|"
+    r"pour|print|remember|repeat|rinse|save|send|stir|submit|take|type|upload|wash|wear)\b",
+    re.I,
+)
+_VERB_AND_OBJECT = re.compile(
+    r"([a-z]+) (?:the|an?|your|it|them|this|these|those|all|any|each|every|both|up|off|out|down|back)\b", re.I
+)
+_NO_VERB = re.compile(
+    r"\w*(?:[^s]s|[^r]ing|ed|ly|one|body)|across|almost|along|although|among|around|behind|beside|despite|even|except|"
+    r"given|half|inside|late|maybe|near|often|outside|plus|quite|since|soon|though|today|tomorrow|tonight|toward|unless|"
+    r"unlike|via|whatever|whenever|whether|within|without",
+    re.I,
+)
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -116,6 +137,14 @@ class Statement:
     def refers_back(self) -> bool:
         """Whether it begins with something that only the previous sentence explains."""
         return bool(LEADING_PRONOUN.match(self.text) or _FOLLOWS_ON.match(ITEM.sub("", self.text)))
+
+    @property
+    def is_instruction(self) -> bool:
+        """Whether it tells somebody to do something: "Then rinse the brush." """
+        start = _BEFORE_VERB.sub("", ITEM.sub("", self.text), count=1)
+        verb = _VERB_AND_OBJECT.match(start)
+        has_verb = verb is not None and is_content(verb[1]) and not _NO_VERB.fullmatch(verb[1])
+        return has_verb or bool(_REMEDY.match(start) or _INSTRUCTS.match(start))
 
     def leans(self, wanted: Set[str]) -> bool:
         """Whether the previous sentence may say what it is about: that one has more of what was asked for, or this one

@@ -30,6 +30,7 @@ from turnwise.types import Prompt
 
 MAX_STEPS = 8
 MAX_ANTECEDENTS = 2  # sentences before one that refers back
+MAX_INSTRUCTIONS = 5  # of a paragraph
 MAX_PROBLEM_CHARS = 80  # a longer sentence says more than a problem
 MAX_REMEDY_SENTENCES = 2
 MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
@@ -53,6 +54,7 @@ _ASKS_HELP = re.compile(
     r"|\bwhat(?:['’]s| is) (?:wrong|up|the (?:matter|problem))\b",
     re.I,
 )
+_PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
 _BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
 _GOES_ON = re.compile(r"\w|[.,]\d")
 
@@ -81,7 +83,8 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return AGAIN + _paragraphs(_with_antecedents(whole, pool))
     problems = [each for each in chosen if prompt.language == "en" and _only_repeats(each, question)]
     remedies = [after for each in problems for after in _next_ones(each, pool)]
-    chosen, whole = [*chosen, *remedies], [*whole, *remedies]
+    instructions = _instructions(chosen[0], pool) if HOW_TO.search(question) and not prefers(prompt, SHORT) else []
+    chosen, whole = [*chosen, *remedies], [*whole, *remedies, *instructions]
     defined = defined_topic(question)
     if not defined:
         return _paragraphs(_with_antecedents(whole, pool))
@@ -227,6 +230,26 @@ def _next_ones(candidate: Candidate, pool: Sequence[Candidate]) -> Iterator[Cand
         if after is None or not after.statement.before or after.statement.in_item != candidate.is_item or after.said:
             return
         yield after
+
+
+def _instructions(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The best sentence, if it is an instruction, with those right before and after it in its paragraph."""
+    if not best.statement.is_instruction:
+        return []
+    near = [each for each in pool if each.evidence is best.evidence]
+    place = near.index(best)
+    first = last = place
+    while first > 0 and _belongs_to_previous(near[first]) and near[first - 1].statement.is_instruction:
+        first -= 1
+    while last + 1 < len(near) and _belongs_to_previous(near[last + 1]) and near[last + 1].statement.is_instruction:
+        last += 1
+    first = max(first, place - MAX_INSTRUCTIONS + 1)
+    return [each for each in near[first : last + 1] if not each.said][:MAX_INSTRUCTIONS]
+
+
+def _belongs_to_previous(candidate: Candidate) -> bool:
+    """Whether an instruction belongs to the previous sentence; "To do something else, ..." begins anew."""
+    return bool(candidate.statement.before) and not _PURPOSE.match(candidate.text)
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
