@@ -124,6 +124,31 @@ def test_steps_are_told_with_all_their_sentences(question: str) -> None:
     ]
 
 
+LOOM = ["1. Wind a warp.", "2. Thread the heddles.\n3. Tie the warp to the beam.", "4. Weave the warp.\n\nLooms last."]
+
+
+def answer_about_the_loom(question: str, *positions: int, heading: str = "Weaving") -> str:
+    passages = [Passage(each + 1, 1, "Loom", "", LOOM[each], heading=heading, position=each) for each in positions]
+    evidence = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate(passages, 1))
+    return ExtractiveAnswerer(WordJudge()).answer(Prompt((), question, (question,), evidence, ()))
+
+
+@pytest.mark.parametrize("question", ["how do i wind a warp", "how do i thread heddles", "how do i weave"])
+def test_steps_go_on_in_the_next_passage(question: str) -> None:
+    assert answer_about_the_loom(question, 1, 0, 2).splitlines() == [
+        "1. Wind a warp. [2]",
+        "2. Thread the heddles. [1]",
+        "3. Tie the warp to the beam. [1]",
+        "4. Weave the warp. [3]",
+    ]
+
+
+def test_steps_do_not_go_on_after_a_gap_and_keep_their_numbers() -> None:
+    assert "Weave" not in answer_about_the_loom("how do i wind yarn", 0, 2)
+    told = answer_about_the_loom("how do i thread heddles on the beam", 1, 2).splitlines()
+    assert told == ["2. Thread the heddles. [1]", "3. Tie the warp to the beam. [1]", "4. Weave the warp. [2]"]
+
+
 def test_a_line_below_a_list_is_no_step() -> None:
     text = f"{TENT}\nTents are kept in the red barn."
     assert "barn" not in answer("how do i raise the tent", text)

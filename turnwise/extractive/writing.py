@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
 from turnwise.dialogue.language import says
@@ -26,7 +26,7 @@ from turnwise.extractive.statements import (
     stems_with_headings,
 )
 from turnwise.text import asks, ends, one_line, points, positions_of, without_citations
-from turnwise.types import Prompt
+from turnwise.types import Passage, Prompt
 
 MAX_STEPS = 8
 MAX_ANTECEDENTS = 2  # sentences before one that refers back
@@ -54,6 +54,7 @@ _ASKS_HELP = re.compile(
     r"|\bwhat(?:['’]s| is) (?:wrong|up|the (?:matter|problem))\b",
     re.I,
 )
+_ITEM_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
 _BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
 _GOES_ON = re.compile(r"\w|[.,]\d")
@@ -74,7 +75,9 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
-        return "\n".join(f"{number}. {' '.join(map(quote, step))}" for number, step in enumerate(steps, 1))
+        own = list(map(_number, steps))  # they tell whether a step is missing
+        numbers = own if own[0] and all(one < other for one, other in pairwise(own)) else range(1, len(steps) + 1)
+        return "\n".join(f"{n}. {' '.join(map(quote, step))}" for n, step in zip(numbers, steps, strict=True))
     items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
     if items:
         return _with_list(items, chosen, pool)
@@ -151,22 +154,62 @@ def _list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candid
     after = [each for each in near if each.position > best.position]
     before = [each for each in near if each.position < best.position and neighbours(each, best)]
 
-    def listed(each: Candidate) -> bool:
-        return each.is_item or each.statement.in_item
-
     def follows(each: Candidate) -> bool:
-        return listed(each) and (neighbours(each, best) or each.statement.above.endswith(":"))
+        return _is_listed(each) and (neighbours(each, best) or each.statement.above.endswith(":"))
 
     found = list(takewhile(follows, after))
-    if listed(best):
-        found = [*reversed(list(takewhile(listed, reversed(before)))), best, *found]
+    if _is_listed(best):
+        found = [*_last_listed(before), best, *found]
+    return _across_passages(_as_items(found), pool)
+
+
+def _is_listed(candidate: Candidate) -> bool:
+    return candidate.is_item or candidate.statement.in_item
+
+
+def _last_listed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    return list(takewhile(_is_listed, reversed(candidates)))[::-1]
+
+
+def _as_items(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The sentences of each item."""
     items: list[list[Candidate]] = []
-    for each in found:
+    for each in candidates:
         if each.statement.in_item and items:
             items[-1].append(each)
         else:
             items.append([each])
     return items
+
+
+def _across_passages(items: list[list[Candidate]], pool: Sequence[Candidate]) -> list[list[Candidate]]:
+    """A numbered list that was split between passages, with its items in those that were found."""
+    passages: dict[tuple[int, str, int], list[Candidate]] = {}
+    for each in pool:
+        passage = each.evidence.passage
+        passages.setdefault((passage.document_id, passage.heading, passage.position), []).append(each)
+
+    def listed_in(passage: Passage, step: int) -> list[list[Candidate]]:
+        there = passages.get((passage.document_id, passage.heading, passage.position + step), [])
+        return _as_items(list(takewhile(_is_listed, there)) if step > 0 else _last_listed(there))
+
+    while items and (number := _number(items[-1])):
+        more = listed_in(items[-1][0].evidence.passage, 1)
+        if not more or _number(more[0]) != number + 1:
+            break
+        items = [*items, *more]
+    while items and (number := _number(items[0])) > 1:
+        more = listed_in(items[0][0].evidence.passage, -1)
+        if not more or _number(more[-1]) != number - 1:
+            break
+        items = [*more, *items]
+    return items
+
+
+def _number(item: Sequence[Candidate]) -> int:
+    """The number of an item, or 0 if it has none."""
+    found = _ITEM_NUMBER.match(item[0].text)
+    return int(found[1]) if found else 0
 
 
 def _led_list(
