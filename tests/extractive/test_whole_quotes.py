@@ -194,6 +194,13 @@ def test_a_list_is_told_whole_if_its_heading_is_what_is_asked() -> None:
     assert told not in answer("what should i bring for the children", text, "Caving > What to bring")
 
 
+def test_a_list_below_a_question_is_told_whole() -> None:
+    items = [f"a {colour} flag" for colour in ("red", "green", "white", "black", "blue", "pink")]
+    text = "What must every crew carry?\n\n" + "\n".join(f"- {item}" for item in items)
+    told = "What must every crew carry?\n\n" + "\n".join(f"- {item} [1]" for item in items)
+    assert answer("what must every crew carry", text) == told
+
+
 def test_a_long_list_is_not_told_whole() -> None:
     items = "\n".join(f"- item of colour {number}" for number in range(20))
     assert "colour 19" not in answer("what may i bring?", f"You may bring:\n\n{items}")

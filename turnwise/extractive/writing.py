@@ -231,7 +231,8 @@ def _led_list(
             leads = asked <= stems_of(lead or section_of(passage)) and not any(map(ends, texts))
         alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
         named = any(wanted & stems_of(each) - near for each in texts)
-        if leads and alike and not named and 1 < len(items) <= MAX_STEPS:
+        in_a_line = asks(lead) and all(item[0] in chosen for item in items)  # "How long does it take? Two days"
+        if leads and alike and not named and not in_a_line and 1 < len(items) <= MAX_STEPS:
             return items
     return []
 
