@@ -181,13 +181,13 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
 
 
 def _is_asked_now(candidate: Candidate, asked_now: Set[str]) -> bool:
-    """Whether a sentence has a word that is asked for now, and together with its headings half of those words. A row,
-    which has few words, only has to be meant."""
+    """Whether a sentence, or the line above the list it is in, has a word that is asked for now, and together with its
+    headings half of those words. A row, which has few words, only has to be meant."""
     if not asked_now or (candidate.statement.is_row and candidate.meant):
         return True
-    return bool(asked_now & stems_of(candidate.text)) and 2 * len(asked_now & stems_with_headings(candidate)) >= len(
-        asked_now
-    )
+    led = candidate.is_item and candidate.statement.above.endswith(":")
+    own = stems_of(candidate.statement.whole if led else candidate.text)
+    return bool(asked_now & own) and 2 * len(asked_now & stems_with_headings(candidate)) >= len(asked_now)
 
 
 def _unjudged(pool: Sequence[Candidate]) -> list[Candidate]:

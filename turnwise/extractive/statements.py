@@ -16,6 +16,7 @@ from turnwise.text import (
     asks,
     content_stems,
     ends,
+    is_content,
     is_field,
     message_stems,
     sentences,
@@ -42,6 +43,17 @@ LEADING_PRONOUN = re.compile(
 _BEGINS_LEANING = re.compile(
     r"(?:the|this|that|these|those|it|its|they|their|he|she|his|her|such|both|each|all|otherwise|then|there)\b", re.I
 )
+# What says little without the sentence before it: "After that, ...", "If this does not help, ...", "It sits there."
+_FOLLOWS_ON = re.compile(
+    r"(?:(?:and|but|so),? )?"
+    r"(?:then|otherwise|afterwards|(?:after|before|until|besides) (?:this|that)"
+    r"|if (?:so|not|this|that|these|those|they)"
+    r"|(?:in|on|for) (?:this|that|these|those|such|such an?|both) (?:cases?|events?|reasons?|purposes?|days?|times?)"
+    r"|next(?=,)|(?:second|third|fourth|fifth|last|final)(?:ly)?(?=,)|neither(?!.* n?or )|both(?!.* and )"
+    r"|further(?:more)?(?! (?:information|details|reading|questions|help))|the (?:others|rest|same|latter|former)"
+    r"|[^,;:]*?\binstead(?! of)|[^,;:]*?\bthere(?=\W*$))\b",
+    re.I,
+)
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -57,6 +69,26 @@ _REMEDY = re.compile(
     r"install|loosen|log|look|lower|make sure|move|open|phone|plug|press|pull|push|put|re(?:boot|build|connect|duce|"
     r"fill|fresh|install|load|move|name|pair|place|set|start|store)|report|ring|run|see|select|set|shut|sign|start|switch|"
     r"tap|tell|tighten|try|turn|unlock|unplug|update|upgrade|use|wait|wipe|write)\b",
+    re.I,
+)
+# An instruction, "Then rinse the brush.": what may come before its verb, some verbs, and what comes after most others.
+_BEFORE_VERB = re.compile(
+    r"(?:(?:if|when|once|after|before|to|for) [^,]+, |(?:and|then|first|next|now|please|finally|afterwards|lastly|"
+    r"always|never|do not|don['’]t|simply|just|carefully|gently|slowly|immediately|instead),? )*",
+    re.I,
+)
+_INSTRUCTS = re.compile(
+    r"(?:allow|apply|attach|avoid|begin|boil|bring|copy|drain|dry|find|give|hang|heat|insert|keep|leave|let|measure|mix|"
+    r"pour|print|remember|repeat|rinse|save|send|stir|submit|take|type|upload|wash|wear)\b",
+    re.I,
+)
+_VERB_AND_OBJECT = re.compile(
+    r"([a-z]+) (?:the|an?|your|it|them|this|these|those|all|any|each|every|both|up|off|out|down|back)\b", re.I
+)
+_NO_VERB = re.compile(
+    r"\w*(?:[^s]s|[^r]ing|ed|ly|one|body)|across|almost|along|although|among|around|behind|beside|despite|even|except|"
+    r"given|half|inside|late|maybe|near|often|outside|plus|quite|since|soon|though|today|tomorrow|tonight|toward|unless|"
+    r"unlike|via|whatever|whenever|whether|within|without",
     re.I,
 )
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
@@ -76,6 +108,7 @@ class Statement:
     before: str = ""  # the previous sentence of its paragraph
     values: str = ""  # for a line "name: value; name: value": its values, because all such lines share the names
     cells: tuple[tuple[str, str], ...] = ()  # for a table row: column names and cells
+    in_item: bool = False  # it is a sentence of a list item, but not the first
 
     @property
     def is_item(self) -> bool:
@@ -99,6 +132,19 @@ class Statement:
         """What the models read of it; in context, with the previous sentence and a bar between both."""
         fits = self.before and len(self.whole) + len(self.before) <= MAX_READ_CHARS
         return f"{self.above} {self.before}{CONTEXT_BAR}{self.text}".strip() if in_context and fits else self.whole
+
+    @property
+    def refers_back(self) -> bool:
+        """Whether it begins with something that only the previous sentence explains."""
+        return bool(LEADING_PRONOUN.match(self.text) or _FOLLOWS_ON.match(ITEM.sub("", self.text)))
+
+    @property
+    def is_instruction(self) -> bool:
+        """Whether it tells somebody to do something: "Then rinse the brush." """
+        start = _BEFORE_VERB.sub("", ITEM.sub("", self.text), count=1)
+        verb = _VERB_AND_OBJECT.match(start)
+        has_verb = verb is not None and is_content(verb[1]) and not _NO_VERB.fullmatch(verb[1])
+        return has_verb or bool(_REMEDY.match(start) or _INSTRUCTS.match(start))
 
     def leans(self, wanted: Set[str]) -> bool:
         """Whether the previous sentence may say what it is about: that one has more of what was asked for, or this one
@@ -285,32 +331,36 @@ def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    outer, before = above, ""
-    for sentence in _with_leads("\n".join(lines)):
+    outer, before, in_item = above, "", False
+    for sentence, beside in _with_leads("\n".join(lines)):
         item = bool(ITEM.match(sentence))
-        above = outer if item else above
+        above, in_item = outer if item else above, in_item and beside and not item
         if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
-            above, before = ITEM.sub("", sentence).strip(), ""
+            above, before, in_item = ITEM.sub("", sentence).strip(), "", False
             outer = outer if item else above
         elif item or (len(units(sentence)) > 1 and ends(sentence)):
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
-            yield Statement(text, above, before="" if item and not _POINTS_BACK.match(text) else before)
-            before = text
+            previous = "" if item and not _POINTS_BACK.match(text) else before
+            yield Statement(text, above, before=previous, in_item=in_item)
+            before, in_item = text, item or in_item
 
 
-def _with_leads(text: str) -> Iterator[str]:
-    """The sentences of a text. A short sentence that opens a list item, or that states a problem before its remedy,
-    stays together with the sentences after it."""
-    whole, end, led = "", 0, False
+def _with_leads(text: str) -> Iterator[tuple[str, bool]]:
+    """The sentences of a text, and whether each stands beside the previous one, in the same line or list item. A short
+    sentence that opens a list item, or that states a problem before its remedy, stays together with the sentences after
+    it."""
+    whole, end, led, beside = "", 0, False, False
     for sentence in sentences(text):
         start = text.find(sentence, end)
         leads = led or _is_lead(whole, sentence, opens=end == len(whole))
         fits = len(whole) + len(sentence) < MAX_LED_CHARS and not asks(sentence) and not sentence.endswith(":")
-        led = leads and fits and bool(_SAME_ITEM.fullmatch(text, end, start))
+        is_beside = bool(_SAME_ITEM.fullmatch(text, end, start))
+        led = leads and fits and is_beside
         if whole and not led:
-            yield whole
+            yield whole, beside
+        beside = beside if led else is_beside
         whole, end = f"{whole} {sentence}" if led else sentence, start + len(sentence)
-    yield from [whole] if whole else []
+    yield from [(whole, beside)] if whole else []
 
 
 def _is_lead(sentence: str, after: str, opens: bool) -> bool:

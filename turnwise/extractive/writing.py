@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
-from itertools import takewhile
+from collections.abc import Iterator, Sequence, Set
+from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
 from turnwise.extractive.cells import row_in_words
+from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives
 from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
-from turnwise.extractive.statements import ITEM, LEADING_PRONOUN, Candidate, neighbours, stems_of, stems_with_headings
-from turnwise.text import one_line, points, positions_of, without_citations
-from turnwise.types import Prompt
+from turnwise.extractive.statements import (
+    ITEM,
+    LEADING_PRONOUN,
+    Candidate,
+    asked_stems,
+    neighbours,
+    section_of,
+    stems_of,
+    stems_with_headings,
+)
+from turnwise.text import asks, ends, one_line, points, positions_of, without_citations
+from turnwise.types import Passage, Prompt
 
 MAX_STEPS = 8
+MAX_ANTECEDENTS = 2  # sentences before one that refers back
+MAX_INSTRUCTIONS = 5  # of a paragraph
+MAX_PROBLEM_CHARS = 80  # a longer sentence says more than a problem
+MAX_REMEDY_SENTENCES = 2
 MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
 
 _SAYS_WHAT = re.compile(
@@ -28,6 +42,21 @@ _ARTICLE = re.compile(r"^(?:an?|the) (?=\S)", re.I)
 _AFTER_CITATION = re.compile(r"(\[\d{1,4}\])[ \t]+(?=[^\s\[.,;!?])")
 # What stands before the start of a line, list item or sentence, also after a lead such as "As I said:".
 _OPENS = re.compile(r"(?:\A|\n|[.!?:…][”\"’*_)]*\s)\s*(?:(?:[-*•]|\d{1,3}[.)])\s+)?[“\"‘*_(]*\Z")
+_ASKS_FACT = re.compile(
+    r"\W*(?:(?:and|so|but|ok|okay|hi|hello|hey|please),? )*"
+    r"(?:what|which|who\w*|when|where|how|is|are|am|was|were|do|does|did|can|could|will|would|shall|should|may|might|must|"
+    r"has|have|had|tell|list|show|name|give|explain|describe|compare)\b",
+    re.I,
+)
+_ASKS_HELP = re.compile(
+    r"\bwhy\b|\bhow (?:do|can|could|should) (?:i|we)\b|\bhow to\b|\bhelp\b"
+    r"|\bwhat (?:now|to do|if|(?:do|can|could|should|must|shall) (?:i|we) do|does (?:it|this|that) mean)\b"
+    r"|\bwhat(?:['’]s| is) (?:wrong|up|the (?:matter|problem))\b",
+    re.I,
+)
+_ITEM_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
+_PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
+_BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
 _GOES_ON = re.compile(r"\w|[.,]\d")
 
 
@@ -46,10 +75,19 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
-        return "\n".join(f"{number}. {quote(each)}" for number, each in enumerate(steps, 1))
+        own = list(map(_number, steps))  # they tell whether a step is missing
+        numbers = own if own[0] and all(one < other for one, other in pairwise(own)) else range(1, len(steps) + 1)
+        return "\n".join(f"{n}. {' '.join(map(quote, step))}" for n, step in zip(numbers, steps, strict=True))
+    items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
+    if items:
+        return _with_list(items, chosen, pool)
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
-        return AGAIN + _paragraphs(whole)
+        return AGAIN + _paragraphs(_with_antecedents(whole, pool))
+    problems = [each for each in chosen if prompt.language == "en" and _only_repeats(each, question)]
+    remedies = [after for each in problems for after in _next_ones(each, pool)]
+    instructions = _instructions(chosen[0], pool) if HOW_TO.search(question) and not prefers(prompt, SHORT) else []
+    chosen, whole = [*chosen, *remedies], [*whole, *remedies, *instructions]
     defined = defined_topic(question)
     if not defined:
         return _paragraphs(_with_antecedents(whole, pool))
@@ -104,31 +142,175 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
     return "\n\n".join(parts)
 
 
-def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
     """The list that contains the best sentence or follows it, without the items that were said before."""
+    items = _list_around(best, pool)
+    return [item for item in items if any(each is best or not each.said for each in item)][:MAX_STEPS]
+
+
+def _list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The items of the list that contains a sentence or follows it, each with all its sentences."""
     near = [each for each in pool if each.evidence is best.evidence]
     after = [each for each in near if each.position > best.position]
     before = [each for each in near if each.position < best.position and neighbours(each, best)]
 
     def follows(each: Candidate) -> bool:
-        return each.is_item and (neighbours(each, best) or each.statement.above.endswith(":"))
+        return _is_listed(each) and (neighbours(each, best) or each.statement.above.endswith(":"))
 
-    items = list(takewhile(follows, after))
-    if best.is_item:
-        items = [*reversed(list(takewhile(lambda each: each.is_item, reversed(before)))), best, *items]
-    return [each for each in items if each is best or not each.said][:MAX_STEPS]
+    found = list(takewhile(follows, after))
+    if _is_listed(best):
+        found = [*_last_listed(before), best, *found]
+    return _across_passages(_as_items(found), pool)
+
+
+def _is_listed(candidate: Candidate) -> bool:
+    return candidate.is_item or candidate.statement.in_item
+
+
+def _last_listed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    return list(takewhile(_is_listed, reversed(candidates)))[::-1]
+
+
+def _as_items(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The sentences of each item."""
+    items: list[list[Candidate]] = []
+    for each in candidates:
+        if each.statement.in_item and items:
+            items[-1].append(each)
+        else:
+            items.append([each])
+    return items
+
+
+def _across_passages(items: list[list[Candidate]], pool: Sequence[Candidate]) -> list[list[Candidate]]:
+    """A numbered list that was split between passages, with its items in those that were found."""
+    passages: dict[tuple[int, str, int], list[Candidate]] = {}
+    for each in pool:
+        passage = each.evidence.passage
+        passages.setdefault((passage.document_id, passage.heading, passage.position), []).append(each)
+
+    def listed_in(passage: Passage, step: int) -> list[list[Candidate]]:
+        there = passages.get((passage.document_id, passage.heading, passage.position + step), [])
+        return _as_items(list(takewhile(_is_listed, there)) if step > 0 else _last_listed(there))
+
+    while items and (number := _number(items[-1])):
+        more = listed_in(items[-1][0].evidence.passage, 1)
+        if not more or _number(more[0]) != number + 1:
+            break
+        items = [*items, *more]
+    while items and (number := _number(items[0])) > 1:
+        more = listed_in(items[0][0].evidence.passage, -1)
+        if not more or _number(more[-1]) != number - 1:
+            break
+        items = [*more, *items]
+    return items
+
+
+def _number(item: Sequence[Candidate]) -> int:
+    """The number of an item, or 0 if it has none."""
+    found = _ITEM_NUMBER.match(item[0].text)
+    return int(found[1]) if found else 0
+
+
+def _led_list(
+    question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt
+) -> list[list[Candidate]]:
+    """The whole list of a chosen item, if the line above the list is what answers: "It does not cover:". That line has
+    words of the question, and no item has others. A heading must have all of them, and the items must not be
+    sentences. A long list is not told whole."""
+    wanted = asked_stems(question)
+    asked = wanted & asked_stems(prompt.question) or wanted
+    for best in (each for each in chosen if each.is_item and each.evidence is chosen[0].evidence):
+        items = [item for item in _list_around(best, pool) if neighbours(item[0], best)]
+        texts = [" ".join(each.text for each in item) for item in items]
+        lead, passage = best.statement.above, best.evidence.passage
+        near = stems_of(f"{lead} {passage.called} {passage.heading}")
+        if lead.endswith(":"):
+            leads = not asked.isdisjoint(stems_of(lead))
+        else:
+            leads = asked <= stems_of(lead or section_of(passage)) and not any(map(ends, texts))
+        alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
+        named = any(wanted & stems_of(each) - near for each in texts)
+        in_a_line = asks(lead) and all(item[0] in chosen for item in items)  # "How long does it take? Two days"
+        if leads and alike and not named and not in_a_line and 1 < len(items) <= MAX_STEPS:
+            return items
+    return []
+
+
+def _with_list(items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> str:
+    """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
+    first, told = items[0][0], [each for item in items for each in item]
+    lead = (first.statement.above or section_of(first.evidence.passage)).rstrip(": ")
+    lines = "\n".join(f"- {' '.join(map(quote, item))}" for item in items)
+    text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"
+    if all(each.said for each in told):
+        return AGAIN + text
+    others = [each for each in chosen if not any(each is one for one in told)]
+    if LEADING_PRONOUN.match(lead):
+        above = [each for each in pool if each.evidence is first.evidence and each.position == first.position - 1]
+        others += [each for each in above if not each.said and not each.is_item and not each.statement.is_row]
+    before = [each for each in others if each.evidence is first.evidence and each.position < first.position]
+    after = [each for each in others if each not in before]
+    opening, rest = (_paragraphs(_with_antecedents(part, pool)) for part in (before, after))
+    return "\n\n".join(filter(None, (opening, text, rest)))
+
+
+def _only_repeats(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence says nothing but the problem that the user describes: "The red lamp blinks." Where a fact is
+    asked for, such a sentence answers: "is the pool heated?", "The pool is heated."."""
+    if candidate.statement.is_row or candidate.statement.before or len(candidate.text) > MAX_PROBLEM_CHARS:
+        return False
+    if _ASKS_FACT.match(question) and not _ASKS_HELP.search(question):
+        return False
+    wanted, own = asked_stems(question), stems_of(candidate.text)
+    return len(own & wanted) > 1 and len(own - wanted) < 2 and not any(map(str.isdigit, "".join(own - wanted)))
+
+
+def _next_ones(candidate: Candidate, pool: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The next sentences of its paragraph or list item."""
+    places = {each.position: each for each in pool if each.evidence is candidate.evidence}
+    for position in range(candidate.position + 1, candidate.position + 1 + MAX_REMEDY_SENTENCES):
+        after = places.get(position)
+        if after is None or not after.statement.before or after.statement.in_item != candidate.is_item or after.said:
+            return
+        yield after
+
+
+def _instructions(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The best sentence, if it is an instruction, with those right before and after it in its paragraph."""
+    if not best.statement.is_instruction:
+        return []
+    near = [each for each in pool if each.evidence is best.evidence]
+    place = near.index(best)
+    first = last = place
+    while first > 0 and _belongs_to_previous(near[first]) and near[first - 1].statement.is_instruction:
+        first -= 1
+    while last + 1 < len(near) and _belongs_to_previous(near[last + 1]) and near[last + 1].statement.is_instruction:
+        last += 1
+    first = max(first, place - MAX_INSTRUCTIONS + 1)
+    return [each for each in near[first : last + 1] if not each.said][:MAX_INSTRUCTIONS]
+
+
+def _belongs_to_previous(candidate: Candidate) -> bool:
+    """Whether an instruction belongs to the previous sentence; "To do something else, ..." begins anew."""
+    return bool(candidate.statement.before) and not _PURPOSE.match(candidate.text)
 
 
 def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentences; before each that refers back, the one that it refers to."""
+    """The sentences; before each that refers back, what it refers to. A single sentence can do without one that was
+    said before; among others it would seem to refer to the wrong one."""
     places = {(each.evidence.number, each.position): each for each in pool}
     ordered: dict[int, Candidate] = {}
     for each in chosen:
-        before = places.get((each.evidence.number, each.position - 1))
-        refers_back = each.needs_previous or LEADING_PRONOUN.match(each.text)
-        if before is not None and refers_back and neighbours(before, each) and not before.said:
-            ordered[id(before)] = before
-        ordered[id(each)] = each
+        found = [each]
+        while len(found) <= MAX_ANTECEDENTS and (found[0].needs_previous or found[0].statement.refers_back):
+            before = places.get((each.evidence.number, found[0].position - 1))
+            if before is None or not neighbours(before, each):
+                break
+            if before.said != each.said and (each.said or len(chosen) == 1):
+                break
+            found.insert(0, before)
+        ordered |= {id(one): one for one in found}
     return list(ordered.values())
 
 
@@ -173,7 +355,8 @@ def _has_any(texts: Sequence[str], forms: Sequence[str]) -> bool:
 
 
 def _tidy(sentence: str) -> str:
-    return " ".join(ITEM.sub("", sentence).split())
+    """A sentence on one line, without the mark of a list item or the comma before the next one."""
+    return _BEFORE_NEXT_ITEM.sub("", " ".join(ITEM.sub("", sentence).split()))
 
 
 def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
