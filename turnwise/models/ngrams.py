@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -110,7 +111,7 @@ def _pieces(lower: str) -> list[str]:
 
 def _number_words(words: list[str]) -> tuple[Buckets, list[str]]:
     """The number of each word's distinct word, and the distinct words."""
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    numbers: dict[str, int] = defaultdict(count().__next__)  # gives each new word the next number
     return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words)), list(numbers)
 
 
