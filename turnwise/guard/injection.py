@@ -74,8 +74,8 @@ _FIRST_WORDS = re.compile(
 
 
 class _Rule(NamedTuple):
-    """A pattern, what it means, words of which every match contains one, a pattern that is in every match too, and how
-    far from that word a match may start and end."""
+    """A pattern, what it means, words of which every match contains one, a pattern that is in every match too (in lower
+    case, on one line), and how far from that word a match may start and end."""
 
     pattern: re.Pattern[str]
     meaning: str
@@ -110,8 +110,7 @@ _RULES = (
         ("ignore", "disregard", "forget", "override", "bypass"),
         re.compile(
             "instruction|prompt|rule|direction|guideline|message|programming|training|filter|restriction|safeguard"
-            "|guardrail|polic",
-            re.I,
+            "|guardrail|polic"
         ),
         before=20,
         after=200,
@@ -120,7 +119,7 @@ _RULES = (
         _LEAK,
         "asks for the hidden instructions",
         ("system prompt", "system message", "initial instructions", "hidden instructions"),
-        re.compile("your|the", re.I),
+        re.compile("your|the"),
         before=200,
         after=40,
     ),
@@ -128,11 +127,13 @@ _RULES = (
         _FREED,
         "says that no rules apply",
         (" bound by", "to follow", "to obey", "jailbreak mode", "dan mode", "god mode", "ed mode"),
-        re.compile(r"bound\sby|(?:have|need)\sto\s|mode\b", re.I),
+        re.compile(r"bound by|(?:have|need) to |mode\b"),
         before=60,
         after=80,
     ),
 )
+
+_TAKEN_FOR_ASCII = f"{DOTTED_I}ıſ"  # by patterns that ignore case
 
 
 class Classifier(Protocol):
@@ -271,7 +272,9 @@ def _may_match(text: str) -> bool:
     """Whether a rule may match: one of the words that it needs is near what else is in every match."""
     lower = lower_ascii(text).replace("\n", " ")
     near = [(rule, bounds) for rule in _RULES for bounds in rule.stretches(lower)]
-    return any(DOTTED_I in text or rule.contains.search(text, *bounds) for rule, bounds in near)
+    if any(each in text for each in _TAKEN_FOR_ASCII):
+        return bool(near)
+    return any(rule.contains.search(lower, *bounds) for rule, bounds in near)
 
 
 def _excerpt(text: str, span: tuple[int, int]) -> str:
