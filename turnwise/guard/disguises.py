@@ -7,9 +7,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 
-from turnwise.guard.folding import Spread, Tape, characters_of
+from turnwise.guard.folding import Spread, Tape, characters_of, lone_characters
 from turnwise.guard.letters import bare, base_letter, fluency, follow_odds, known_small_words
 from turnwise.guard.vocabulary import (
     MAX_TOKEN_CHARS,
@@ -32,13 +32,16 @@ MAX_RUN_LETTERS = 10_000  # spaced letters that are split into words
 FIRST_LETTER_LOG_ODDS = 2.0  # prior that a digit stands for the first of its two letters
 MIN_FLUENCY = -0.1  # average of leetspeak words once they are read as letters; codes have less
 
-_GAP = r"[ .,\-_*|/·•~\n'’\"“”?!:;()]"
-_SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,6}}[^\W_](?![^\W_])){{3,}}")
-_SPACED_INSIDE = re.compile(rf"{_GAP}[^\W_]{_GAP}{{1,6}}[^\W_]{_GAP}")  # in every match of _SPACED, and fast to find
+MAX_GAP_CHARS = 6  # between spaced letters
+
+_GAPS = " .,-_*|/·•~\n'’\"“”?!:;()"
+_GAP = f"[{re.escape(_GAPS)}]"
+_SPACED = re.compile(rf"(?<![^\W_])[^\W_](?:{_GAP}{{1,{MAX_GAP_CHARS}}}[^\W_](?![^\W_])){{3,}}")
 _SPACED_TIGHTLY = re.compile(r"(?<![^\W_])[^\W_][.,\-_*|/·•~]{1,4}[^\W_][.,\-_*|/·•~]{1,4}[^\W_](?![^\W_])")
 _GAP_OF_LETTERS = re.compile(rf"{_GAP}+")
 _ONE = r"(?>\.{3}|\S)"  # one character; an ellipsis has become three dots
 _SPELLED = re.compile(rf"[\"'“„«(\[]{{0,3}}{_ONE}([-._,*|/~+·•])(?:{_ONE}\1)*+{_ONE}?[.,;:!?)\]\"'”»]{{0,3}}")
+_MAYBE_SPELLED = re.compile(rf"^[\"'“„«(\[]{{0,3}}{_ONE}[-._,*|/~+·•].*$", re.M)  # lines of Tokens.odd_text
 _SPELLED_BY = {sign: re.compile(rf"({_ONE})(?:{re.escape(sign)}|$)") for sign in "-._,*|/~+·•"}
 _SEPARATED = re.compile(
     r"(?<![A-Za-z])[A-Za-z]+(?:[_+~|*.]{1,2}[A-Za-z]+){2,}|(?<![A-Za-z-])[A-Za-z]+(?:-[A-Za-z]+){4,}"
@@ -120,8 +123,9 @@ def _join_spaced(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     tape, spelled = _join_spelled(tape, tokens)
     if spelled:
         tokens = Tokens(tape.text)
-    short = (each.strip(".,-_*|/·•~'’\"“”?!:;()") for each in tokens.all if len(each) < 6)
-    alone = {each for each in short if len(each) == 1 and each.isalpha() and each not in "aAiI"}
+    short = (each for each in tokens.all if len(each) == 1 or (len(each) < 6 and not each.isalpha()))
+    stripped = (each.strip(_GAPS) for each in short)
+    alone = {each for each in stripped if len(each) == 1 and each.isalpha() and each not in "aAiI"}
     if len(alone) < 2 and not tokens.any_like(_SPACED_TIGHTLY):
         return tape, spelled
     runs = {found.start(): _join_run(found) for found in _spaced_runs(tape.text)}
@@ -132,20 +136,25 @@ def _join_spaced(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
 
 
 def _spaced_runs(text: str) -> Iterator[re.Match[str]]:
-    """Runs of spaced letters. For speed, they are only looked for around two letters with gaps on both sides; the first
+    """Runs of spaced letters. For speed, they are only looked for around letters with gaps on both sides; the first
     letter of a run is at most one gap before these."""
-    end = 0
-    for inside in _SPACED_INSIDE.finditer(text):
-        for place in range(max(end, inside.start() - 6), inside.end()):
-            if place >= end and (found := _SPACED.match(text, place)):
+    place = 0
+    for start, end in lone_characters(text, _GAPS, MAX_GAP_CHARS):
+        place = max(place, start)
+        while place < end:
+            found = _SPACED.match(text, place)
+            if found:
                 yield found
-                end = found.end()
+            place = found.end() if found else place + 1
 
 
 def _join_spelled(tape: Tape, tokens: Tokens) -> tuple[Tape, int]:
     """Join words of any language that have the same symbol after each letter, if one of them is long or several cannot
     be initials. Other punctuation is kept. Runs of several known words are left to a later step, which splits them."""
-    found = {token: match[1] for token in (*tokens.odd, *tokens.long) if (match := _SPELLED.fullmatch(token))}
+    likely = (*_MAYBE_SPELLED.findall(tokens.odd_text), *tokens.long)
+    found = {token: match[1] for token in likely if (match := _SPELLED.fullmatch(token))}
+    if all(sum(map(_is_letter, token.lower())) < MIN_WORD_LETTERS for token in found):
+        return tape, 0
     new = {token: Tape(token).sub(_SPELLED_BY[sign], lambda one: one[1]) for token, sign in found.items()}
     words = ["".join(filter(_is_letter, after.text.lower())) for after in new.values()]
     sizes = [len(word) for word in words if list(word) != sorted(word)]  # letters in alphabetical order are a list
@@ -325,7 +334,8 @@ def _is_leetspeak(leet_words: Collection[str], tokens: Tokens) -> bool:
     inside = [each for each in leet_words if len(each) >= MIN_WORD_LETTERS and _DIGIT_INSIDE.search(each)]
     if len(inside) < 2 or len(leet_words) < MIN_WORDS or not any(map(_DIGITS_APART.search, inside)):
         return False
-    if 3 * len(leet_words) < sum(1 for each in tokens.all if _WITH_LATIN.search(each)):
+    more = 3 * len(leet_words) + 1
+    if sum(1 for _ in islice(filter(_WITH_LATIN.search, tokens.all), more)) == more:
         return False
     return fluency(" ".join(map(_as_letters, leet_words))) > MIN_FLUENCY
 

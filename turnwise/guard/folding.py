@@ -14,6 +14,7 @@ import numpy as np
 from turnwise.guard.lookalikes import in_one_script
 
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+Points = np.ndarray[tuple[int], np.dtype[np.uint32]]
 
 MAX_EXPANSION_CHARS = 4  # that one character may become; a few ligatures stand for whole phrases
 MAX_REPLACEMENTS = 8  # up to this many different characters, one str.replace after the other is fastest
@@ -47,16 +48,17 @@ _CLUSTER = re.compile(f"[^{_MARKS}{_JOINING}\\s][{_MARKS}{_JOINING}]{{1,4}}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\t]")
 
 
-def _ranges(*ranges: tuple[int, int]) -> frozenset[str]:
+def characters_in(*ranges: tuple[int, int]) -> frozenset[str]:
+    """All characters in these ranges of code points, each with its first and last."""
     return frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
 
 
 _UP_TO_MARKS = "".join(map(chr, (*range(0x300, 0x3100), *range(0xFE20, 0xFE30))))
 _ALL_MARKS = frozenset(re.findall(f"[{_MARKS}{_JOINING}]", _UP_TO_MARKS))
-_HIDDEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\ufeff") | _ranges((0x2060, 0x2064))
-_BIDI = _ranges((0x202A, 0x202E), (0x2066, 0x2069))
-_TAGS = _ranges((0xE0020, 0xE007E))
-_SELECTORS = _ranges((0xE0100, 0xE01EF), (0xFE00, 0xFE0D))
+_HIDDEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\ufeff") | characters_in((0x2060, 0x2064))
+_BIDI = characters_in((0x202A, 0x202E), (0x2066, 0x2069))
+_TAGS = characters_in((0xE0020, 0xE007E))
+_SELECTORS = characters_in((0xE0100, 0xE01EF), (0xFE00, 0xFE0D))
 _AFTER_LETTER = re.compile("(?<=[A-Za-z])[\u200c\u200d\ufe0e\ufe0f]")  # elsewhere they shape emoji, Persian and Hindi
 
 
@@ -143,6 +145,7 @@ def fold(tape: Tape, signs: Counter[str] | None = None) -> Tape:
         tape = _fold_characters(tape, characters, signs)
         if tape.text != before:
             characters = characters_of(tape.text)
+        folded = tape.text
         if characters & _ALL_MARKS:
             tape = _compose_marks(tape, signs)
         text, changed = in_one_script(tape.text, characters)
@@ -151,7 +154,8 @@ def fold(tape: Tape, signs: Counter[str] | None = None) -> Tape:
             signs["homoglyphs"] += changed
         if text == before:
             break
-        characters = characters_of(text)
+        if text != folded:
+            characters = characters_of(text)
     return tape
 
 
@@ -202,7 +206,7 @@ def _apply_table(tape: Tape, table: dict[int, str]) -> Tape:
     lengths = np.ones(max(table) + 2, np.uint8)  # the last entry is for all characters beyond the table
     for point, each in table.items():
         lengths[point] = len(each)
-    sizes = lengths[np.minimum(_points(tape.text), max(table) + 1)]
+    sizes = lengths.take(_points(tape.text), mode="clip")
     return tape.derive(new, np.repeat(np.arange(len(tape.text)), sizes))
 
 
@@ -255,32 +259,49 @@ def characters_of(text: str) -> set[str]:
     """The distinct characters of a text; for a long one, without those that never change."""
     if len(text) < MIN_ARRAY_CHARS or text.isascii():
         return set(text)
-    present = np.zeros(0x110000, np.bool_)
-    present[_points(text)] = True
+    points = _points(text).astype(np.int64)  # an index of 32 bits takes three times as long
+    present = np.zeros(int(points.max()) + 1, np.bool_)
+    present[points] = True
     for first, last in _UNCHANGING:
         present[first : last + 1] = False
     return set(map(chr, np.flatnonzero(present).tolist()))
 
 
 def long_runs(text: str, min_chars: int, allowed: str = "") -> list[tuple[int, int]]:
-    """The bounds of runs of at least `min_chars` characters without whitespace, or of only these ASCII characters."""
-    mask = _character_mask(allowed)
-    edges = np.flatnonzero(np.diff(mask[np.minimum(_points(text), len(mask) - 1)], prepend=False, append=False))
+    """The bounds of runs of at least `min_chars` characters without whitespace, or of only these characters."""
+    edges = np.flatnonzero(np.diff(_are_allowed(text, allowed), prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]
     long = ends - starts >= min_chars
     return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
 
+def lone_characters(text: str, gaps: str, max_gap: int) -> list[tuple[int, int]]:
+    """The bounds of stretches in which lone characters follow one another, each between two of the characters `gaps`
+    and at most `max_gap` before the next one. The gap before a stretch, and the character before that, are part of it.
+    """
+    gap = _are_allowed(text, gaps)
+    lone = np.flatnonzero(gap[:-2] & ~gap[1:-1] & gap[2:]) + 1
+    first = np.flatnonzero(np.diff(lone) <= max_gap + 1)
+    starts, ends = np.maximum(lone[first] - max_gap - 1, 0), lone[first + 1] + 1
+    begins = np.ones(len(first) + 1, np.bool_)  # whether a stretch starts here, or overlaps the one before
+    begins[1:-1] = starts[1:] > ends[:-1]
+    return list(zip(starts[begins[:-1]].tolist(), ends[begins[1:]].tolist(), strict=True))
+
+
+def _are_allowed(text: str, allowed: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return _character_mask(allowed).take(_points(text), mode="clip")
+
+
 @cache
 def _character_mask(allowed: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which characters are allowed, or are not whitespace if none are given. The last entry is for all beyond."""
-    points = map(chr, range(128 + 1 if allowed else 0x3002))
+    points = map(chr, range(ord(max(allowed)) + 2 if allowed else 0x3002))
     return np.array([each in allowed if allowed else not each.isspace() for each in points])
 
 
-def _points(text: str) -> Places:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
+def _points(text: str) -> Points:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def _text(points: Places) -> str:
-    return points.astype(np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
+def _text(points: Points) -> str:
+    return points.tobytes().decode("utf-32-le", "surrogatepass")

@@ -14,6 +14,7 @@ from turnwise.dialogue.wishes import read_wishes
 from turnwise.guard.innocence import asks_about_assistant, asks_for_rules, is_plainly_innocent, without_mentions
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
+from turnwise.guard.vocabulary import DOTTED_I, lower_ascii
 from turnwise.text import positions_of
 from turnwise.types import Embedder, Message
 
@@ -73,28 +74,33 @@ _FIRST_WORDS = re.compile(
 
 
 class _Rule(NamedTuple):
-    """A pattern, what it means, words of which every match contains one, and how far from that word a match may start
-    and end."""
+    """A pattern, what it means, words of which every match contains one, a pattern that is in every match too (in lower
+    case, on one line), and how far from that word a match may start and end."""
 
     pattern: re.Pattern[str]
     meaning: str
     needs: tuple[str, ...]
+    contains: re.Pattern[str]
     before: int
     after: int
 
+    def stretches(self, lower: str) -> list[tuple[int, int]]:
+        """The bounds of the text around the needed words, in which every match is. `lower` is the text in lower case,
+        on one line."""
+        merged: list[tuple[int, int]] = []
+        for place in sorted({place for word in self.needs for place in positions_of(lower, word)}):
+            start = max(0, place - self.before)
+            if merged and start <= merged[-1][1]:
+                start, _ = merged.pop()
+            merged.append((start, place + self.after))
+        return merged
+
     def search(self, text: str, lower: str) -> re.Match[str] | None:
         """The first match. For speed, only the text around the needed words is searched."""
-        places = sorted({place for word in self.needs for place in positions_of(lower, word)})
-        if len(lower) != len(text):  # a letter is longer in lower case, so the positions differ
-            return self.pattern.search(text) if places else None
-        start = end = -1
-        for place in places:
-            if place - self.before > end:
-                if end > 0 and (found := self.pattern.search(text, start, end)):
-                    return found
-                start = max(0, place - self.before)
-            end = place + self.after
-        return self.pattern.search(text, start, end) if end > 0 else None
+        stretches = self.stretches(lower)
+        if DOTTED_I in text:
+            return self.pattern.search(text) if stretches else None
+        return next(filter(None, (self.pattern.search(text, *bounds) for bounds in stretches)), None)
 
 
 _RULES = (
@@ -102,6 +108,10 @@ _RULES = (
         _COMMAND,
         "asks to drop the instructions",
         ("ignore", "disregard", "forget", "override", "bypass"),
+        re.compile(
+            "instruction|prompt|rule|direction|guideline|message|programming|training|filter|restriction|safeguard"
+            "|guardrail|polic"
+        ),
         before=20,
         after=200,
     ),
@@ -109,6 +119,7 @@ _RULES = (
         _LEAK,
         "asks for the hidden instructions",
         ("system prompt", "system message", "initial instructions", "hidden instructions"),
+        re.compile("your|the"),
         before=200,
         after=40,
     ),
@@ -116,10 +127,13 @@ _RULES = (
         _FREED,
         "says that no rules apply",
         (" bound by", "to follow", "to obey", "jailbreak mode", "dan mode", "god mode", "ed mode"),
+        re.compile(r"bound by|(?:have|need) to |mode\b"),
         before=60,
         after=80,
     ),
 )
+
+_TAKEN_FOR_ASCII = f"{DOTTED_I}ıſ"  # by patterns that ignore case
 
 
 class Classifier(Protocol):
@@ -241,18 +255,26 @@ def match_rule(reading: TextReading) -> tuple[tuple[int, int], str] | None:
     """The first plain command in any form of the message, outside quotation marks: its span in the original, and what
     it asks for."""
     for view in reading.views:
-        lower = view.text.lower().replace("\n", " ")
-        if not any(word in lower for rule in _RULES for word in rule.needs):
+        if not _may_match(view.text):
             continue
         # Quotations become spaces of the same length, so that positions do not change.
         own = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), view.text)
-        lower = own.lower().replace("\n", " ")
+        lower = lower_ascii(own).replace("\n", " ")
         # A command may start on a new line, or be broken across lines.
         for text in dict.fromkeys((own, own.replace("\n", " "))):
             for rule in _RULES:
                 if found := rule.search(text, lower):
                     return reading.place(view, *found.span()), rule.meaning
     return None
+
+
+def _may_match(text: str) -> bool:
+    """Whether a rule may match: one of the words that it needs is near what else is in every match."""
+    lower = lower_ascii(text).replace("\n", " ")
+    near = [(rule, bounds) for rule in _RULES for bounds in rule.stretches(lower)]
+    if any(each in text for each in _TAKEN_FOR_ASCII):
+        return bool(near)
+    return any(rule.contains.search(lower, *bounds) for rule, bounds in near)
 
 
 def _excerpt(text: str, span: tuple[int, int]) -> str:

@@ -4,9 +4,10 @@ entirely in another script are left as they are."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from turnwise.guard.vocabulary import WORDS
+from turnwise.text import positions_of
 
 # Latin letters and what passes for each, from Unicode's table of confusable characters.
 _ALIKE = {
@@ -40,6 +41,7 @@ _LATIN_BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
 _LATIN_AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
 _LOOKALIKE_SET = frozenset(_LOOKALIKES)
 NEIGHBOUR_CHARS = 9  # text on either side that is searched for the neighbouring word
+MAX_SEARCHES, MAX_PLACES = 8, 1_000  # up to this many different lookalikes and occurrences are searched for one by one
 
 
 def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
@@ -61,25 +63,51 @@ def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
         changed += len(latin)
         return latin
 
-    pieces: list[str] = []
-    last, converted = 0, dict[str, str]()
-    mostly_latin = 2 * len(text.encode("ascii", "ignore")) > len(text)
-    for start, end in _mixed_words(text):
-        old = text[start:end]
-        new = converted[old] = converted.get(old) or _unmixed(old, mostly_latin)
-        changed += sum(map(str.__ne__, old, new))
-        pieces += (text[last:start], new)
-        last = end
-    text = "".join([*pieces, text[last:]])
+    places = _few_places(text, characters & _LOOKALIKE_SET)
+    if any(_matches(_NEXT_TO_LATIN, text, places)):
+        pieces: list[str] = []
+        last, converted = 0, dict[str, str]()
+        mostly_latin = 2 * len(text.encode("ascii", "ignore")) > len(text)
+        for start, end in _words_at(text, _matches(_LOOKALIKE, text, places)):
+            old = text[start:end]
+            new = converted[old] = converted.get(old) or _unmixed(old, mostly_latin)
+            changed += sum(map(str.__ne__, old, new))
+            pieces += (text[last:start], new)
+            last = end
+        text = "".join([*pieces, text[last:]])
     if not characters.isdisjoint(_STRONG):
-        text = _ONLY_LOOKALIKES.sub(to_latin, text)
+        pieces, last = [], 0
+        for found in _matches(_ONLY_LOOKALIKES, text, None if changed else places):
+            pieces += (text[last : found.start()], to_latin(found))
+            last = found.end()
+        text = "".join([*pieces, text[last:]])
     return text, changed
 
 
-def _mixed_words(text: str) -> Iterator[tuple[int, int]]:
-    """The bounds of words with lookalikes, if any of these is next to a Latin letter."""
+def _few_places(text: str, lookalikes: Collection[str]) -> list[int] | None:
+    """The positions of these lookalikes, or None if there are many. A few are found faster one by one than by a
+    pattern."""
+    if len(lookalikes) > MAX_SEARCHES or sum(map(text.count, lookalikes)) > MAX_PLACES:
+        return None
+    return sorted(place for each in lookalikes for place in positions_of(text, each))
+
+
+def _matches(pattern: re.Pattern[str], text: str, places: Iterable[int] | None) -> Iterator[re.Match[str]]:
+    """The matches of a pattern. They only start at these places; None means that they may start anywhere."""
+    if places is None:
+        yield from pattern.finditer(text)
+        return
     end = 0
-    for other in _LOOKALIKE.finditer(text) if _NEXT_TO_LATIN.search(text) else ():
+    for place in places:
+        if place >= end and (found := pattern.match(text, place)):
+            yield found
+            end = found.end()
+
+
+def _words_at(text: str, lookalikes: Iterable[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    """The bounds of the words that contain these lookalikes."""
+    end = 0
+    for other in lookalikes:
         start = other.start()
         if start < end:
             continue

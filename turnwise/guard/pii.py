@@ -13,13 +13,14 @@ import phonenumbers
 from stdnum import bitcoin, iban, luhn
 from stdnum.us import ssn
 
+from turnwise.guard.folding import characters_in, characters_of
 from turnwise.guard.verdict import Span
 
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "BE", "SE", "PL", "AU", "CA", "IN", "BR", "MX", "JP")
 CONTEXT_CHARS = 60  # text before a number that may say what the number is
 
-_UNUSUAL = re.compile(  # invisible characters, full-width and mathematical letters
-    "[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0000-\U000e007f]"
+_UNUSUAL = frozenset("\xad\ufeff") | characters_in(  # invisible characters, full-width and mathematical letters
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0xFF01, 0xFF5E), (0x1D400, 0x1D7FF), (0xE0000, 0xE007F)
 )
 
 # --- words before a number that say what it is ---------------------------------------------------------------------
@@ -145,7 +146,7 @@ def checked_regions(regions: Collection[str]) -> tuple[str, ...]:
 def normalize(text: str) -> tuple[str, list[int] | None]:
     """The text without invisible characters and with full-width letters as plain ones, and the position of each
     character in the original text (None if the text is unchanged)."""
-    if text.isascii() or not _UNUSUAL.search(text):
+    if text.isascii() or _UNUSUAL.isdisjoint(characters_of(text)):
         return text, None
     kept = [(place, _compatible(letter)) for place, letter in enumerate(text) if unicodedata.category(letter) != "Cf"]
     return "".join(letter for _, letter in kept), [place for place, _ in kept]

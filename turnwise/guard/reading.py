@@ -108,7 +108,7 @@ def _views(text: str, signs: Counter[str], depth: int) -> Iterator[View]:
         yield _view(tape, " + ".join([*kinds, *names]), whole)
     if (bare := strip_formatting(tape)) is not tape:
         yield _view(bare, "unformatted", whole, hidden=False)
-    for view in _turned_views(collapse_spaces(tape), tokens, signs, whole):
+    for view in _turned_views(plain if tape is loose else collapse_spaces(tape), tokens, signs, whole):
         yield view
         found += [(each, whole) for each in payloads(view.text, Tokens(view.text))]
     for payload, span in _limit_payloads(found, signs) if depth else ():

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.guard.folding import long_runs
 from turnwise.guard.pii import normalize
 from turnwise.guard.verdict import Span
+from turnwise.guard.vocabulary import DOTTED_I, lower_ascii
 from turnwise.text import positions_of
 
 Runs = Sequence[tuple[int, int]]
@@ -76,6 +77,7 @@ _ASSIGNED_STARTS = (
     "encryption", "session", "master", "token", "credential", "client", "bearer",
 )  # fmt: skip
 MIN_RUN_CHARS = 10  # without whitespace
+MIN_KEY_CHARS = 15  # of the shortest key that _PROVIDER_KEY matches
 _PLACEHOLDER = re.compile(
     r"^[@~/.]|your|example|change.?me|placeholder|dummy|redacted|secret$|password|passw0rd$|xxx|\*\*|\.\.\.|…|<|\$|%[sd(]|\{|"
     r"foo|bar(?![a-z0-9])|(.)\1{4}|1234567|abcdef|env|process\.|config|settings|get\(|none$|null$|true$|false$|https?:",
@@ -111,6 +113,7 @@ def _private_keys(text: str) -> list[Span]:
 
 def _provider_keys(text: str, runs: Runs) -> list[Span]:
     kinds = list(PREFIXES)
+    runs = [(start, end) for start, end in runs if end - start >= MIN_KEY_CHARS]
     spans = [
         Span(*each.span(), kinds[(each.lastindex or 1) - 1])
         for each in _matches_in(_PROVIDER_KEY, text, runs)
@@ -157,10 +160,10 @@ def _passwords(text: str, runs: Runs) -> list[Span]:
 
 def _assignments(text: str) -> Iterator[re.Match[str]]:
     """Values that the text calls a password or a key. Only matching where such a name starts is ten times as fast."""
-    lower = text.lower().replace("ſ", "s").replace("ı", "i")  # the pattern ignores case and matches these letters too
-    if len(lower) != len(text):  # a letter is longer in lower case, so the positions differ
+    if DOTTED_I in text:
         yield from _ASSIGNED.finditer(text)
         return
+    lower = lower_ascii(text.replace("ſ", "s").replace("ı", "i"))  # the pattern ignores case and matches these too
     end = 0
     for place in sorted({place for name in _ASSIGNED_STARTS for place in positions_of(lower, name)}):
         if place >= end and (found := _ASSIGNED.match(text, place)):

@@ -52,6 +52,8 @@ def looks_backwards(text: str, tokens: Collection[str], words: set[str]) -> bool
     wrong = int(start[:1] in _CLOSING_OR_DOT and start[1:].isalpha())
     right = 0
     for token in tokens:
+        if token.isalpha() and token.islower():  # no punctuation, capitals or vowel signs
+            continue
         word = token.strip(_CLOSING_OR_DOT + _OPENING)
         if len(word) < 2:
             continue

@@ -223,6 +223,7 @@ def kind_of(text: str) -> str:
     return f"foreign{long}" if is_foreign(text) else f"attack{long}"
 
 
+@lru_cache(CACHED_TEXTS)
 def is_foreign(text: str) -> bool:
     """Whether a message is clearly not English: in another script, or of some length without English function words."""
     text = text[:2000]

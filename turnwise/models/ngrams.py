@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ BITS = 18
 WINDOW_WORDS = 60  # or characters, in a script without spaces
 MAX_WORD_CHARS = 40  # of which letter n-grams are taken; longer words are not cached
 CACHED_WORDS = 50_000
+CACHED_COUNTS = 256  # numbers of pieces; most stretches of a long text have one of about a hundred
 _PIECE = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W\\d_]+|\\d+|[^\\w\\s]")
 _ASCII_PIECE = re.compile(r"[a-z]+|[0-9]+|[^a-z0-9_\s]")  # the same for lower-case ASCII, in half the time
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -110,13 +112,14 @@ def _pieces(lower: str) -> list[str]:
 
 def _number_words(words: list[str]) -> tuple[Buckets, list[str]]:
     """The number of each word's distinct word, and the distinct words."""
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    numbers: dict[str, int] = defaultdict(count().__next__)  # gives each new word the next number
     return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words)), list(numbers)
 
 
-def _windows(count: int) -> list[tuple[int, int]]:
+@lru_cache(CACHED_COUNTS)
+def _windows(count: int) -> tuple[tuple[int, int], ...]:
     starts = range(0, max(1, count - WINDOW_WORDS // 2), WINDOW_WORDS // 2)
-    return [(start, min(start + WINDOW_WORDS, count)) for start in starts]
+    return tuple((start, min(start + WINDOW_WORDS, count)) for start in starts)
 
 
 def _buckets(own: Hashes, ends: Buckets) -> Buckets:
