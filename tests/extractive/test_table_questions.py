@@ -303,3 +303,44 @@ def test_rows_without_something_are_those_that_a_column_says_are(
     text = answer(question, passage)
     assert names(text) == rows
     assert not rows or text.startswith("Rows found with")
+
+
+# --- ranges of numbers --------------------------------------------------------------------------------------------
+
+GAMES = Passage(
+    1,
+    1,
+    "games",
+    "games.csv",
+    "\n".join(
+        f"game: {game}; players: {players}; ages: {ages}; shelf: {shelf}"
+        for game, players, ages, shelf in (
+            ("Dune Race", "2-4", "8-12", "red"),
+            ("Owl Night", "2–6", "5 to 7", "blue"),
+            ("Salt Road", "3 to 5", "12+", "red"),
+            ("Ferry", "6-8", "all", "red"),
+            ("Lone Star", "1", "under 9", "blue"),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("which games are for 5 players?", ["Owl Night", "Salt Road"]),
+        ("which games are for 1 player?", ["Lone Star"]),
+        ("which red games are for 4 players?", ["Dune Race", "Salt Road"]),
+        ("which games are for 9 players?", []),
+        ("what can 4 players red shelf play?", ["Dune Race", "Salt Road"]),
+        ("which games are for age 8?", ["Dune Race", "Ferry", "Lone Star"]),
+        ("my daughter is aged 13, what can she play?", ["Salt Road", "Ferry"]),
+        ("my son is 6 years old, which games can he try?", ["Owl Night", "Ferry", "Lone Star"]),
+        ("what red games can a 7 year old play?", ["Ferry"]),
+        ("what can we play?", []),
+        ("my son is 6 years old, what can he cook?", []),
+        ("my son is 6 years old and likes horses, what can he play?", []),
+    ],
+)
+def test_a_number_is_looked_for_in_ranges(question: str, rows: list[str]) -> None:
+    assert names(answer(question, GAMES)) == rows

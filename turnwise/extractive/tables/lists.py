@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from turnwise.extractive.statements import asked_stems, stems_of
-from turnwise.extractive.tables.amounts import amount_in
+from turnwise.extractive.tables.amounts import amount_in, includes_number, is_range
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
 from turnwise.extractive.tables.vocabulary import FORM_STEMS, NUMBER_WORD, number_of
@@ -39,6 +39,18 @@ _HOW_MUCH_IS_EVERYTHING = re.compile(r"how much (?:is|does) (?P<what>everything)
 _WHICH = re.compile(
     r"(?:which|what(?! (?:is|are|was|were|do|does|can|would)\b)) "
     r"(?P<what>.+? (?:contains?|includes?|ha(?:ve|s)|are|is|for) .+)",
+    re.I,
+)
+# "My son is in year 8, what can he do on Monday?": the number must be in a range of the table.
+_WHAT_CAN = re.compile(
+    r"(?P<before>[^,?]{1,60}, )?(?:(?:so|and) )?(?:what|which)(?P<kind> [^,?]{1,40}?)? (?:can|could) "
+    rf"(?P<who>[^,?]{{1,40}}?) (?:{_PROVIDE}|join|take|play|visit|try|attend|go to|use)\b(?P<after>[^?]*)",
+    re.I,
+)
+_WHO = re.compile(
+    r"\b(?:my|our|an?) (?:\w+ )?"
+    r"(?:kids?|child(?:ren)?|sons?|daughters?|boys?|girls?|friends?|students?|pupils?|group)\b"
+    r"|\ban? (?=\d|year\b)",
     re.I,
 )
 # Without its condition, "which breads cost less than £4?" is "which breads?".
@@ -102,6 +114,8 @@ def _request_in(question: str) -> _Request | None:
     if _RELATION.search(plain):
         return None
     plain = _END.sub("", _OPENING.sub("", plain, count=1))
+    if not condition and (found := _WHAT_CAN.fullmatch(plain)):
+        return _Request(_WHO.sub(" ", " ".join(filter(None, found.groups()))), _WHAT_CAN, None, None)
     for pattern in (*_LISTS, _HOW_MANY, _HOW_MUCH_IS_EVERYTHING, _WHICH_OF_ALL if condition else _WHICH):
         if found := pattern.fullmatch(plain):
             request = _Request(found["what"], pattern, limit, None if limit else counted)
@@ -119,6 +133,8 @@ def _answer(request: _Request, table: Table) -> Answer:
         rows = _with_count(rows, number_of(request.counted["number"]), request.counted["noun"])
     if request.pattern is _WHICH and len(rows) == len(table.rows):
         rows = []  # the question wants some of the rows
+    if request.pattern is _WHAT_CAN:
+        rows = table.select(request.what) if table.numbers_in(request.what)[1] else []
     if request.pattern is not _HOW_MANY:
         return Answer(table, rows)
     if not all(map(table.has_kind, asked_stems(request.what))):
@@ -145,7 +161,8 @@ def _with_count(rows: Sequence[Row], number: int, noun: str) -> list[Row]:
 
 
 def _counts(column: str, cell: str, number: int, key: str) -> bool:
-    """Whether a cell is this number of something: "2 days", or "2" in the column "days"."""
+    """Whether a cell is this number of something: "2 days", or "2" or "1-3" in the column "days"."""
     amount = amount_in(cell)
     is_number = amount is not None and amount.number == str(number)
+    is_number = is_number or (is_range(cell) and includes_number(cell, number))
     return is_number and key in stems_of(f"{column} {cell}".replace("_", " "))
