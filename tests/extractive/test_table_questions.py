@@ -344,3 +344,16 @@ GAMES = Passage(
 )
 def test_a_number_is_looked_for_in_ranges(question: str, rows: list[str]) -> None:
     assert names(answer(question, GAMES)) == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("and the most expensive item overall?", "Rope"),
+        ("what's the cheapest item of all", "Nail"),
+        ("which is the cheapest item of them all?", "Nail"),
+    ],
+)
+def test_the_most_of_all_is_that_of_the_whole_table(question: str, row: str) -> None:
+    assert answer(question, STOCK).startswith(f"{'Most expensive' if row == 'Rope' else 'Cheapest'} of the 3 rows found")
+    assert names(answer(question, STOCK))[-1:] == [row]
