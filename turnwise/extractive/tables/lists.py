@@ -17,6 +17,9 @@ from turnwise.text import stem
 
 _KIND = r"(?:(?:kinds?|types?|sorts?) of )?(?P<what>.+?)"
 _PROVIDE = r"(?:have|sell|offer|do|stock|serve|make|bake|get|buy|order|choose(?: from)?|got|hire|rent|book|run)"
+_BEING_IN_CHARGE = (
+    "run|lead|teach|give|make|do|take|organi[sz]e|host|coach|manage|own|write|direct|supply|sell|offer|present|play"
+)
 _OPENING = re.compile(r"(?:(?:and|so|ok|okay|hi|hello|please),? |(?:can|could|would) you )*", re.I)
 _END = re.compile(r"\W+\Z")
 _LISTS = tuple(
@@ -40,6 +43,16 @@ _WHICH = re.compile(
     r"(?:which|what(?! (?:is|are|was|were|do|does|can|would)\b)) "
     r"(?P<what>.+? (?:contains?|includes?|ha(?:ve|s)|are|is|for) .+)",
     re.I,
+)
+# "Which courses does Dr Hall teach?" and "which courses are taught by Dr Hall?": rows with just this in a cell.
+_BY_WHOM = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"(?:what|which) (?P<what>[^,?]{{1,40}}?) (?:do|does|did) (?P<who>[^,?]{{1,40}}?) (?:{_BEING_IN_CHARGE})",
+        r"(?:what|which) (?P<what>[^,?]{1,40}?) (?:is|are|was|were) "
+        r"(?:run|led|taught|given|made|organi[sz]ed|hosted|coached|managed|owned|written|directed|supplied) by "
+        r"(?P<who>[^,?]{1,40}?)",
+    )
 )
 # "My son is in year 8, what can he do on Monday?": the number must be in a range of the table.
 _WHAT_CAN = re.compile(
@@ -99,6 +112,26 @@ def listed_rows(question: str, tables: Sequence[Table]) -> str:
         asked = asked_stems(request.what)
         tables = [table for table in tables if table.price_columns and asked & table.place_stems] or tables
     return write([_answer(request, table) for table in tables])
+
+
+def rows_by_whom(question: str, tables: Sequence[Table]) -> str:
+    """The rows with a name in a cell, all of them, whatever was told before; empty if the question wants others."""
+    plain = _END.sub("", _OPENING.sub("", question, count=1))
+    found = next(filter(None, (pattern.fullmatch(plain) for pattern in _BY_WHOM)), None)
+    return write([Answer(table, _rows_by(found["what"], found["who"], table)) for table in tables]) if found else ""
+
+
+def _rows_by(what: str, who: str, table: Table) -> list[Row]:
+    """The rows of a kind that have just this name in the same column. A part of it is enough, "Hall" for "Dr Hall", if
+    it means only one."""
+    keys = stems_of(who)
+    rows = table.select_subject(what)
+    named = [(column, row) for row in rows for column, cell in row.cells.items() if keys and keys <= stems_of(cell)]
+    if len({column for column, _ in named}) != 1:
+        return []
+    exact = [row for column, row in named if stems_of(row.cells[column]) == keys]
+    means_one = len({row.cells[column] for column, row in named}) == 1
+    return exact or ([row for _, row in named] if means_one else [])
 
 
 def rows_within_limit(question: str, tables: Sequence[Table]) -> str:
