@@ -1,0 +1,69 @@
+"""Follow-up questions about the row of a table that was just told."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnwise.extractive.choosing import candidates
+from turnwise.extractive.tables import answer_from_tables
+from turnwise.extractive.writing import mark_said_rows
+from turnwise.text import without_citations
+from turnwise.types import Evidence, Hit, Passage, Prompt
+
+COLUMNS = "boat,day,departs,returns,pier,age groups,skipper,fare per head,seats,notes"
+BOATS = "\n".join(
+    "; ".join(f"{column}: {cell}" for column, cell in zip(COLUMNS.split(","), row.split(","), strict=True))
+    for row in (
+        "Heron,Sunday,10:00,12:30,North pier,8-12,Ms Adair,£14,20,Life jackets are provided",
+        "Kestrel,Monday,09:30,11:00,South pier,all,Mr Boyd,£9,12,Warm coat needed",
+        "Plover,Monday,13:00,15:00,North pier,12+,Ms Adair,£11,30,No dogs",
+    )
+)
+FLEET = Passage(1, 1, "boats", "boats.csv", BOATS)
+KESTREL = (
+    "Kestrel: day Monday, departs 09:30, returns 11:00, pier South pier, age groups all, skipper Mr Boyd, "
+    "fare per head £9, seats 12, notes Warm coat needed. [1]"
+)
+
+
+def answer(message: str, *said: str, condensed: str = "", passages: tuple[Passage, ...] = (FLEET,)) -> str:
+    """The answer of the tables to a message after these answers."""
+    question = condensed or message
+    evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate(passages, 1))
+    prompt = Prompt((), message, (question,), evidence, said)
+    pool = candidates(prompt)
+    mark_said_rows(pool, said)
+    return without_citations(answer_from_tables(question, pool, prompt))
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("who runs it", "Kestrel: skipper Mr Boyd."),
+        ("who's running it?", "Kestrel: skipper Mr Boyd."),
+        ("how much is it", "Kestrel: fare per head £9."),
+        ("no i meant how much is it", "Kestrel: fare per head £9."),
+        ("how many seats", "Kestrel: seats 12."),
+        ("how many seats are there?", "Kestrel: seats 12."),
+        ("which age groups", "Kestrel: age groups all."),
+        ("which pier?", "Kestrel: pier South pier."),
+        ("and the seats?", "Kestrel: seats 12."),
+        ("what day", "Kestrel: day Monday."),
+        ("does he need anything for it", "Kestrel: notes Warm coat needed."),
+    ],
+)
+def test_a_question_for_one_cell_of_the_row_told_is_answered_with_that_cell(message: str, told: str) -> None:
+    assert answer(message, KESTREL) == told
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["who is it for", "how many dogs", "which boats", "how many boats", "who wrote it", "seats", "which captain"],
+)
+def test_a_question_for_what_no_column_has_is_not_answered_with_a_cell(message: str) -> None:
+    assert answer(message, KESTREL) == ""
+
+
+def test_a_column_is_not_told_of_a_row_that_was_not_just_told() -> None:
+    assert answer("which pier?", KESTREL, "Dogs are not allowed. [1]") == ""
+    assert answer("which pier?") == ""
