@@ -67,3 +67,41 @@ def test_a_question_for_what_no_column_has_is_not_answered_with_a_cell(message: 
 def test_a_column_is_not_told_of_a_row_that_was_not_just_told() -> None:
     assert answer("which pier?", KESTREL, "Dogs are not allowed. [1]") == ""
     assert answer("which pier?") == ""
+
+
+# --- the price of a row or column ---------------------------------------------------------------------------------
+
+ROOMS = Passage(
+    1,
+    1,
+    "Guest house",
+    "house.md",
+    " | Loft | Garden\nPrice per night | £80 | £95\nPrice per week | £500 | £610\nBeds | 2 | 4\nKeys | 1 | 2",
+    "Rooms",
+)
+WHOLE = "Price per night: Loft £80, Garden £95. [1] Price per week: Loft £500, Garden £610. [1]"
+
+
+def test_the_price_of_a_column_is_told_after_the_name_of_its_row() -> None:
+    told = "Price per night: Garden £95. Price per week: Garden £610."
+    assert answer("how much is the garden room?", passages=(ROOMS,)) == told
+    assert answer("what about the garden", condensed="how much is the garden", passages=(ROOMS,)) == told
+
+
+def test_the_price_of_a_column_is_told_again_after_its_rows_were_told() -> None:
+    told = "Price per night: Garden £95. Price per week: Garden £610."
+    assert answer("and garden?", WHOLE, condensed="how much is garden", passages=(ROOMS,)) == f"As I said: {told}"
+    row = "As I said: Price per week: Loft £500, Garden £610. [1]"
+    assert answer("what about garden", row, condensed="how much is garden", passages=(ROOMS,)) == told
+    other = "Price per night: Loft £80. [1] Price per week: Loft £500. [1]"
+    assert answer("and garden?", other, condensed="how much is garden", passages=(ROOMS,)) == told
+
+
+@pytest.mark.parametrize("question", ["how much is the attic?", "how much is the garden shed?", "how much is Beds?"])
+def test_the_price_of_what_no_column_is_named_after_is_not_told(question: str) -> None:
+    assert answer(question, passages=(ROOMS,)) == ""
+
+
+def test_of_a_row_with_many_cells_just_the_price_is_told() -> None:
+    assert answer("how much is the kestrel?") == "Kestrel: fare per head £9."
+    assert answer("how much is the kestrel?", KESTREL) == "As I said: Kestrel: fare per head £9."

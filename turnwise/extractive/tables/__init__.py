@@ -16,7 +16,7 @@ from turnwise.extractive.tables.comparison import compared_rows
 from turnwise.extractive.tables.exclusions import rows_without
 from turnwise.extractive.tables.lists import listed_rows, rows_by_whom
 from turnwise.extractive.tables.model import tables_in
-from turnwise.extractive.tables.named import price_of_named_row
+from turnwise.extractive.tables.named import price_of_named
 from turnwise.extractive.tables.people import rows_for_group
 from turnwise.extractive.tables.superlatives import superlative_rows
 from turnwise.extractive.tables.told import about_told_rows
@@ -58,7 +58,7 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
             or superlative_rows(text, typed_stems, tables, pool)
             or rows_by_whom(text, tables)
             or listed_rows(text, tables)
-            or price_of_named_row(text, tables, pool)
+            or price_of_named(text, tables, pool, prompt.said)
         )
         if answer:
             return answer

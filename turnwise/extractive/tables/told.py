@@ -52,7 +52,7 @@ _SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\
 _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
 _ASKS_COLUMN = re.compile(r"(?:what|when)(?:['’]s| is| time is) (?:the|its)\b", re.I)
 _JUST_COLUMN = re.compile(  # "which room?", "how many seats?"
-    r"(?:(?:for |in |on |at )?(?:which|what)|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?", re.I
+    r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?", re.I
 )
 _WHO_RUNS_IT = re.compile(
     r"who(?:['’]s| is| will be)? (?:runs?|leads?|teach(?:es)?|organi[sz]es?|hosts?|coach(?:es)?|takes?"
