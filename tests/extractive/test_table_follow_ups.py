@@ -105,3 +105,42 @@ def test_the_price_of_what_no_column_is_named_after_is_not_told(question: str) -
 def test_of_a_row_with_many_cells_just_the_price_is_told() -> None:
     assert answer("how much is the kestrel?") == "Kestrel: fare per head £9."
     assert answer("how much is the kestrel?", KESTREL) == "As I said: Kestrel: fare per head £9."
+
+
+# --- another row of the same table --------------------------------------------------------------------------------
+
+TOOLS = Passage(
+    1,
+    1,
+    "Tool hire",
+    "tools.md",
+    "Tool | Price | In the box\nFalcon drill | £9 | drill, red case\nFalcon saw | £7 | blue case\n"
+    "Saw blade | £2 | red case\nHeron sander | £8 | sander, red case",
+    "Tools",
+)
+DRILL = "Falcon drill: Price £9, In the box drill, red case. [1]"
+SANDER = "Heron sander: Price £8, In the box sander, red case."
+
+
+def test_another_row_of_the_table_is_told_whatever_the_conversation_adds_to_the_question() -> None:
+    assert answer("and the sander?", DRILL, condensed="and the sander falcon drill?", passages=(TOOLS,)) == SANDER
+    assert answer("and the falcon saw?", DRILL, passages=(TOOLS,)) == "Falcon saw: Price £7, In the box blue case."
+    assert answer("and the plover?", "Kestrel: skipper Mr Boyd. [1]") == "Plover: skipper Ms Adair."
+
+
+def test_another_row_that_was_told_before_is_told_again_as_such() -> None:
+    assert answer("and the sander?", f"{SANDER} [1]", DRILL, passages=(TOOLS,)) == f"As I said: {SANDER}"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["and the saw?", "and the hammer?", "and the drill?", "and the box?", "and the red case?", "and the sander bag?"],
+)
+def test_no_other_row_is_told_if_the_message_does_not_name_just_one(message: str) -> None:
+    text = answer(message, DRILL, passages=(TOOLS,))
+    assert not text.startswith(("Falcon saw", "Saw blade", "Heron", "Falcon drill: Price"))
+
+
+def test_no_other_row_is_told_after_a_sentence() -> None:
+    assert answer("and the sander?", "The Falcon drill is loud. [1]", passages=(TOOLS,)) == ""
+    assert answer("and the sander?", f"{DRILL} The drill is loud. [1]", passages=(TOOLS,)) == ""

@@ -19,7 +19,7 @@ from turnwise.extractive.tables.model import tables_in
 from turnwise.extractive.tables.named import price_of_named
 from turnwise.extractive.tables.people import rows_for_group
 from turnwise.extractive.tables.superlatives import superlative_rows
-from turnwise.extractive.tables.told import about_told_rows
+from turnwise.extractive.tables.told import about_told_rows, another_row
 from turnwise.extractive.tables.totals import total_price
 from turnwise.extractive.tables.vocabulary import NEGATION
 from turnwise.types import Prompt
@@ -62,4 +62,4 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
         )
         if answer:
             return answer
-    return rows_for_group(typed, tables, pool)
+    return rows_for_group(typed, tables, pool) or another_row(typed, tables, prompt)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
-from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import DAYS, days_in
@@ -52,8 +53,10 @@ _SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\
 _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
 _ASKS_COLUMN = re.compile(r"(?:what|when)(?:['’]s| is| time is) (?:the|its)\b", re.I)
 _JUST_COLUMN = re.compile(  # "which room?", "how many seats?"
-    r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?", re.I
+    r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?",
+    re.I,
 )
+_AND_ANOTHER = re.compile(r"(?:and|or),? (?:(?:the|an?|your) )?(?P<name>[^,;?]{1,40})\W*", re.I)  # "and the bridge?"
 _WHO_RUNS_IT = re.compile(
     r"who(?:['’]s| is| will be)? (?:runs?|leads?|teach(?:es)?|organi[sz]es?|hosts?|coach(?:es)?|takes?"
     r"|running|leading|teaching|organi[sz]ing|hosting|coaching|taking) (?:it|this|that|them)",
@@ -107,6 +110,32 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
         if found := pattern.fullmatch(text):
             return _some_of(found.groupdict().get("of") or found["rest"], told, table)
     return ""
+
+
+def another_row(message: str, tables: Sequence[Table], prompt: Prompt) -> str:
+    """The row that a message such as "and the baguette?" names, of the table whose rows the last answer told, and
+    nothing else; just a cell if that told one. Empty if the message may mean anything else."""
+    found = _AND_ANOTHER.fullmatch(message.strip())
+    told_in = [(table, table.just_said) for table in tables if table.just_said]
+    if not found or len(told_in) != 1 or prompt.said[-1].count("[") > len(told_in[0][1]):
+        return ""
+    ((table, told),) = told_in
+    keys = asked_stems(found["name"])
+    named = [row for row in table.rows if keys and keys <= row.cell_stems[0]]
+    named = [row for row in named if row.cell_stems[0] == keys] or named
+    if len(named) != 1 or named[0] in told or any(keys <= column_stems(column) for column in table.columns):
+        return ""
+    if any(keys <= kind for row in table.rows if row is not named[0] for kind in row.kinds):
+        return ""  # "and the bread?" after the cheapest cake
+    text = quote(named[0].candidate, _column_told(told[0], prompt.said[-1]) if len(told) == 1 else "")
+    return f"{AGAIN}{text}" if named[0].candidate.said else text
+
+
+def _column_told(row: Row, answer: str) -> str:
+    """The column of the only cell of a row that an answer told; empty if it told the whole row."""
+    if row_in_words(row.candidate) in answer:
+        return ""
+    return next((column for column in row.cells if row_in_words(row.candidate, column) in answer), "")
 
 
 def _is_whole(answer: str, found: int) -> bool:
