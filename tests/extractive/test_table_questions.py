@@ -400,3 +400,38 @@ def test_rows_with_a_name_in_a_cell_are_listed_also_if_they_were_told() -> None:
     question = "which tours does ms tan run?"
     prompt = Prompt((), question, (question,), evidence, ("Tunnels: day Friday, guide Ms Tan, note by foot. [1]",))
     assert names(answer_from_tables(question, candidates(prompt), prompt)) == ["Old harbour", "Tunnels"]
+
+
+# --- a limit without a currency -----------------------------------------------------------------------------------
+
+PLANTS = table(
+    "Nursery",
+    "Plants",
+    "Plant | Kind | Price",
+    "Holly | evergreen shrub | £7",
+    "Box | evergreen shrub | £5.50",
+    "Lilac | flowering shrub | £4",
+    "Yew | evergreen shrub | £4.80",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("evergreen shrub under 6", ["Box", "Yew"]),
+        ("any evergreen shrubs below 5?", ["Yew"]),
+        ("which evergreen shrubs are cheaper than 5", ["Yew"]),
+        ("evergreen shrub under 6 years", []),
+        ("shrubs for kids under 6", []),
+        ("shrubs for under 6", []),
+        ("trees under 6", []),
+        ("is there parking under 6", []),
+    ],
+)
+def test_a_limit_without_a_currency_is_one_of_the_price(question: str, rows: list[str]) -> None:
+    assert names(answer(question, PLANTS)) == rows
+
+
+def test_a_limit_without_a_currency_is_unclear_in_a_table_with_other_numbers() -> None:
+    shrubs = table("Nursery", "Plants", "Plant | Height | Price", "Holly shrub | 4 m | £7", "Box shrub | 1 m | £5")
+    assert names(answer("shrubs under 6", shrubs)) == []

@@ -12,7 +12,7 @@ from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import amount_in, includes_number, is_range
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, NUMBER_WORD, number_of
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, NUMBER_WORD, PEOPLE, number_of
 from turnwise.text import stem
 
 _KIND = r"(?:(?:kinds?|types?|sorts?) of )?(?P<what>.+?)"
@@ -68,6 +68,7 @@ _WHO = re.compile(
 )
 # Without its condition, "which breads cost less than £4?" is "which breads?".
 _WHICH_OF_ALL = re.compile(r"(?:which|what|list|show)\b(?P<what>.+)", re.I)
+_BARE = re.compile(r"(?:any |some )?(?P<what>[^,?]{1,40})", re.I)
 _PRICE_LIST = re.compile(r"(?:full |whole |entire )?(?:price list|menu)", re.I)
 _COMPARISONS: dict[str, Callable[[Decimal, Decimal], bool]] = {
     **dict.fromkeys(("under", "below", "less than", "cheaper than"), operator.lt),
@@ -81,9 +82,15 @@ _PRICE_LIMIT = re.compile(
     rf"(?P<amount>[$€£]{_DECIMAL}|{_DECIMAL} (?:euros?|pounds?|dollars?))(?![.,]?\w)",
     re.I,
 )
+# "Hot food under 6", of a table whose only numbers are prices. "For under 5s" and "kids under 5" are people.
+_BARE_LIMIT = re.compile(
+    rf"(?<!\bfor )\b(?P<comparison>under|below|less than|cheaper than|up to|at most) (?P<amount>{_DECIMAL})\W*$", re.I
+)
+_AGES = re.compile(r"\b(?:age[sd]?|people|persons?)\b", re.I)
 _COUNTED = re.compile(
     rf"(?:lasts?|takes?|are|is|for) (?P<number>\d+|{NUMBER_WORD}) (?P<noun>[a-z]+)(?= long\b|\W*$)", re.I
 )
+_NUMBER = re.compile(r"\d")
 _RELATION = re.compile(  # to something that no cell shows
     r"\b(?:than|before|after|between|until|others?|above|below|over|under(?![- ]?\d)|(?-i:May))\b", re.I
 )
@@ -142,6 +149,9 @@ def rows_within_limit(question: str, tables: Sequence[Table]) -> str:
 
 def _request_in(question: str) -> _Request | None:
     limit, counted = _PRICE_LIMIT.search(question), _COUNTED.search(question)
+    if limit is None and (bare := _BARE_LIMIT.search(question)):
+        about_people = any(each.search(question[: bare.start()]) for each in (_AGES, *PEOPLE.values()))
+        limit = None if about_people else bare
     condition = limit or counted
     plain = " ".join(question.replace(condition[0], " ").split()) if condition else question
     if _RELATION.search(plain):
@@ -149,7 +159,8 @@ def _request_in(question: str) -> _Request | None:
     plain = _END.sub("", _OPENING.sub("", plain, count=1))
     if not condition and (found := _WHAT_CAN.fullmatch(plain)):
         return _Request(_WHO.sub(" ", " ".join(filter(None, found.groups()))), _WHAT_CAN, None, None)
-    for pattern in (*_LISTS, _HOW_MANY, _HOW_MUCH_IS_EVERYTHING, _WHICH_OF_ALL if condition else _WHICH):
+    last = (_WHICH_OF_ALL, *([_BARE] if limit else [])) if condition else (_WHICH,)
+    for pattern in (*_LISTS, _HOW_MANY, _HOW_MUCH_IS_EVERYTHING, *last):
         if found := pattern.fullmatch(plain):
             request = _Request(found["what"], pattern, limit, None if limit else counted)
             names_rows = bool(asked_stems(request.what) - FORM_STEMS)
@@ -181,7 +192,11 @@ def _within_limit(rows: Sequence[Row], table: Table, limit: re.Match[str]) -> li
     if bound is None or len(table.price_columns) != 1:
         return []
     amounts = comparable_amounts(rows, table.price_columns[0])
-    if any(amount.unit not in ("", bound.unit) for _, amount in amounts):
+    if limit.re is _BARE_LIMIT:
+        others = [cell for row in table.rows for column, cell in row.cells.items() if column != table.price_columns[0]]
+        if any(_NUMBER.search(cell) for cell in (*others, *(row.name for row in table.rows))):
+            return []  # the limit may be one of something else
+    elif any(amount.unit not in ("", bound.unit) for _, amount in amounts):
         return []  # another currency
     fits = _COMPARISONS[limit["comparison"].lower()]
     return [row for row, amount in amounts if fits(amount.value, bound.value)]
