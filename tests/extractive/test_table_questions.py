@@ -435,3 +435,48 @@ def test_a_limit_without_a_currency_is_one_of_the_price(question: str, rows: lis
 def test_a_limit_without_a_currency_is_unclear_in_a_table_with_other_numbers() -> None:
     shrubs = table("Nursery", "Plants", "Plant | Height | Price", "Holly shrub | 4 m | £7", "Box shrub | 1 m | £5")
     assert names(answer("shrubs under 6", shrubs)) == []
+
+
+# --- sums in several columns --------------------------------------------------------------------------------------
+
+BATHS = table(
+    "Spa",
+    "Prices",
+    "Ticket | Sauna | Baths | Both",
+    "Adult | £11.00 | £6.50 | £15.00",
+    "Child (4–15) | £6.00 | £3.50 | £8.00",
+    "Family (2 adults, up to 3 children) | £28.00 | £16.00 | £38.00",
+)
+DEPOSITS = table("Boats", "Prices", "Ticket | Hire | Deposit", "Adult | £11 | £5", "Child | £6 | £5")
+
+
+def test_a_price_for_several_people_is_worked_out_in_each_column() -> None:
+    rows, *sums = answer("how much for 2 adults and 1 kid", BATHS).split("\n\n")
+    assert names(rows) == ["Adult", "Child (4–15)", "Family (2 adults, up to 3 children)"]
+    assert sums == [
+        "Sauna: 2 × £11.00 + £6.00 is £28.00.",
+        "Baths: 2 × £6.50 + £3.50 is £16.50.",
+        "Both: 2 × £15.00 + £8.00 is £38.00.",
+    ]
+
+
+def test_a_price_for_several_people_is_worked_out_in_the_column_named() -> None:
+    assert answer("how much for 3 adults in the sauna?", BATHS).endswith("\n\nSauna: 3 × £11.00 is £33.00.")
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("how much for 2 adults and 1 kid", DEPOSITS),
+        ("how much for 2 adults and 1 dog", BATHS),
+        ("how much for 2 adults and 1 kid at the cinema", BATHS),
+    ],
+)
+def test_there_is_no_sum_in_several_columns_if_the_price_is_not_clear(question: str, passage: Passage) -> None:
+    assert "×" not in answer(question, passage)
+
+
+def test_a_second_day_matters_only_to_a_price_for_a_time() -> None:
+    late = table("Zoo", "Lost cards", "A second day costs half as much.", number=3)
+    zoo = table("Zoo", "Tickets", "Ticket | Price", "Adult | £14.50", "Child | £9.00", number=3)
+    assert answer("how much for 2 adults and 1 child?", zoo, late).endswith("2 × £14.50 + £9.00 is £38.00.")
