@@ -39,6 +39,11 @@ def names(text: str) -> list[str]:
         ("for 1 a", "!", "x"),
         ("which is cheaper, ", "a or ", ""),
         ("do you have ", "any a without ", "\nx"),
+        ("my son is 6, what ", "can a do ", "\nx"),
+        ("what ", "1 item can ", "x"),
+        ("which a does ", "b do ", "\nx"),
+        ("when is ", "open ", "\nx"),
+        ("and ", "a ", "\n,"),
     ],
 )
 def test_a_hostile_question_is_answered_fast(start: str, piece: str, end: str) -> None:

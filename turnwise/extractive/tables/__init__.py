@@ -14,6 +14,7 @@ from turnwise.extractive.tables.aggregates import sum_or_average
 from turnwise.extractive.tables.comparatives import comparative_row
 from turnwise.extractive.tables.comparison import compared_rows
 from turnwise.extractive.tables.exclusions import rows_without
+from turnwise.extractive.tables.hours import open_longest
 from turnwise.extractive.tables.lists import listed_rows, rows_by_whom
 from turnwise.extractive.tables.model import tables_in
 from turnwise.extractive.tables.named import price_of_named
@@ -55,6 +56,7 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
         answer = (
             comparative_row(text, tables, pool, prompt)
             or total_price(text, tables, pool)
+            or open_longest(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)
             or rows_by_whom(text, tables)
             or listed_rows(text, tables)
