@@ -213,7 +213,7 @@ def _about_one(text: str, row: Row, table: Table) -> str:
     """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"."""
     asked = asked_stems(text) - stems_of(row.name)
     column = _column_meant(text, asked, table)
-    just_column = _JUST_COLUMN.fullmatch(text)
+    just_column = None if _is_line_of_text(row) else _JUST_COLUMN.fullmatch(text)
     names_column = bool(just_column or _ASKS_COLUMN.match(text)) and bool(asked & column_stems(column))
     if _SEVERAL.search(text) and not (names_column and just_column):
         return ""
@@ -233,6 +233,11 @@ def _about_one(text: str, row: Row, table: Table) -> str:
         elif value and value == stems_of(cell):
             verdict = "Yes. "
     return f"{verdict}{quote(row.candidate, column)}"
+
+
+def _is_line_of_text(row: Row) -> bool:
+    """Whether it is a line "name: value; name: value" of a text, which is quoted as it stands."""
+    return bool(row.candidate.statement.values) and row_in_words(row.candidate) == row.candidate.text
 
 
 def _column_meant(text: str, asked: Set[str], table: Table) -> str:
