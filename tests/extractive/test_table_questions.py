@@ -39,6 +39,11 @@ def names(text: str) -> list[str]:
         ("for 1 a", "!", "x"),
         ("which is cheaper, ", "a or ", ""),
         ("do you have ", "any a without ", "\nx"),
+        ("my son is 6, what ", "can a do ", "\nx"),
+        ("what ", "1 item can ", "x"),
+        ("which a does ", "b do ", "\nx"),
+        ("when is ", "open ", "\nx"),
+        ("and ", "a ", "\n,"),
     ],
 )
 def test_a_hostile_question_is_answered_fast(start: str, piece: str, end: str) -> None:
@@ -303,3 +308,180 @@ def test_rows_without_something_are_those_that_a_column_says_are(
     text = answer(question, passage)
     assert names(text) == rows
     assert not rows or text.startswith("Rows found with")
+
+
+# --- ranges of numbers --------------------------------------------------------------------------------------------
+
+GAMES = Passage(
+    1,
+    1,
+    "games",
+    "games.csv",
+    "\n".join(
+        f"game: {game}; players: {players}; ages: {ages}; shelf: {shelf}"
+        for game, players, ages, shelf in (
+            ("Dune Race", "2-4", "8-12", "red"),
+            ("Owl Night", "2–6", "5 to 7", "blue"),
+            ("Salt Road", "3 to 5", "12+", "red"),
+            ("Ferry", "6-8", "all", "red"),
+            ("Lone Star", "1", "under 9", "blue"),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("which games are for 5 players?", ["Owl Night", "Salt Road"]),
+        ("which games are for 1 player?", ["Lone Star"]),
+        ("which red games are for 4 players?", ["Dune Race", "Salt Road"]),
+        ("which games are for 9 players?", []),
+        ("what can 4 players red shelf play?", ["Dune Race", "Salt Road"]),
+        ("which games are for age 8?", ["Dune Race", "Ferry", "Lone Star"]),
+        ("my daughter is aged 13, what can she play?", ["Salt Road", "Ferry"]),
+        ("my son is 6 years old, which games can he try?", ["Owl Night", "Ferry", "Lone Star"]),
+        ("what red games can a 7 year old play?", ["Ferry"]),
+        ("what can we play?", []),
+        ("my son is 6 years old, what can he cook?", []),
+        ("my son is 6 years old and likes horses, what can he play?", []),
+    ],
+)
+def test_a_number_is_looked_for_in_ranges(question: str, rows: list[str]) -> None:
+    assert names(answer(question, GAMES)) == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("and the most expensive item overall?", "Rope"),
+        ("what's the cheapest item of all", "Nail"),
+        ("which is the cheapest item of them all?", "Nail"),
+    ],
+)
+def test_the_most_of_all_is_that_of_the_whole_table(question: str, row: str) -> None:
+    text = answer(question, STOCK)
+    assert " of the 3 rows found" in text
+    assert names(text)[-1:] == [row]
+
+
+TOURS = Passage(
+    1,
+    1,
+    "tours",
+    "tours.csv",
+    "\n".join(
+        f"tour: {tour}; day: {day}; guide: {guide}; note: {note}"
+        for tour, day, guide, note in (
+            ("Old harbour", "Monday", "Ms Tan", "by boat"),
+            ("Cathedral", "Tuesday", "Dr Hall", "by foot"),
+            ("Tunnels", "Friday", "Ms Tan", "by foot"),
+            ("Market", "Friday", "Mr Hall", "by foot"),
+            ("Hall of Tan", "Friday", "Sr Vega", "by foot"),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("what tours does ms tan run", ["Old harbour", "Tunnels"]),
+        ("which tours are led by Ms Tan?", ["Old harbour", "Tunnels"]),
+        ("which tours does tan lead?", ["Old harbour", "Tunnels"]),
+        ("which tours does dr hall do?", ["Cathedral"]),
+        ("which tours does hall do?", []),
+        ("which tours does ms tanner run?", []),
+        ("which courses does ms tan run?", []),
+        ("which friday tours does ms tan run?", ["Tunnels"]),
+    ],
+)
+def test_all_rows_with_a_name_in_a_cell_are_listed(question: str, rows: list[str]) -> None:
+    assert names(answer(question, TOURS)) == rows
+
+
+def test_rows_with_a_name_in_a_cell_are_listed_also_if_they_were_told() -> None:
+    evidence = (Evidence(1, Hit(TOURS, 1.0)),)
+    question = "which tours does ms tan run?"
+    prompt = Prompt((), question, (question,), evidence, ("Tunnels: day Friday, guide Ms Tan, note by foot. [1]",))
+    assert names(answer_from_tables(question, candidates(prompt), prompt)) == ["Old harbour", "Tunnels"]
+
+
+# --- a limit without a currency -----------------------------------------------------------------------------------
+
+PLANTS = table(
+    "Nursery",
+    "Plants",
+    "Plant | Kind | Price",
+    "Holly | evergreen shrub | £7",
+    "Box | evergreen shrub | £5.50",
+    "Lilac | flowering shrub | £4",
+    "Yew | evergreen shrub | £4.80",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("evergreen shrub under 6", ["Box", "Yew"]),
+        ("any evergreen shrubs below 5?", ["Yew"]),
+        ("which evergreen shrubs are cheaper than 5", ["Yew"]),
+        ("evergreen shrub under 6 years", []),
+        ("shrubs for kids under 6", []),
+        ("shrubs for under 6", []),
+        ("trees under 6", []),
+        ("is there parking under 6", []),
+    ],
+)
+def test_a_limit_without_a_currency_is_one_of_the_price(question: str, rows: list[str]) -> None:
+    assert names(answer(question, PLANTS)) == rows
+
+
+def test_a_limit_without_a_currency_is_unclear_in_a_table_with_other_numbers() -> None:
+    shrubs = table("Nursery", "Plants", "Plant | Height | Price", "Holly shrub | 4 m | £7", "Box shrub | 1 m | £5")
+    assert names(answer("shrubs under 6", shrubs)) == []
+
+
+# --- sums in several columns --------------------------------------------------------------------------------------
+
+BATHS = table(
+    "Spa",
+    "Prices",
+    "Ticket | Sauna | Baths | Both",
+    "Adult | £11.00 | £6.50 | £15.00",
+    "Child (4–15) | £6.00 | £3.50 | £8.00",
+    "Family (2 adults, up to 3 children) | £28.00 | £16.00 | £38.00",
+)
+DEPOSITS = table("Boats", "Prices", "Ticket | Hire | Deposit", "Adult | £11 | £5", "Child | £6 | £5")
+
+
+def test_a_price_for_several_people_is_worked_out_in_each_column() -> None:
+    rows, *sums = answer("how much for 2 adults and 1 kid", BATHS).split("\n\n")
+    assert names(rows) == ["Adult", "Child (4–15)", "Family (2 adults, up to 3 children)"]
+    assert sums == [
+        "Sauna: 2 × £11.00 + £6.00 is £28.00.",
+        "Baths: 2 × £6.50 + £3.50 is £16.50.",
+        "Both: 2 × £15.00 + £8.00 is £38.00.",
+    ]
+
+
+def test_a_price_for_several_people_is_worked_out_in_the_column_named() -> None:
+    assert answer("how much for 3 adults in the sauna?", BATHS).endswith("\n\nSauna: 3 × £11.00 is £33.00.")
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("how much for 2 adults and 1 kid", DEPOSITS),
+        ("how much for 2 adults and 1 dog", BATHS),
+        ("how much for 2 adults and 1 kid at the cinema", BATHS),
+    ],
+)
+def test_there_is_no_sum_in_several_columns_if_the_price_is_not_clear(question: str, passage: Passage) -> None:
+    assert "×" not in answer(question, passage)
+
+
+def test_a_second_day_matters_only_to_a_price_for_a_time() -> None:
+    late = table("Zoo", "Lost cards", "A second day costs half as much.", number=3)
+    zoo = table("Zoo", "Tickets", "Ticket | Price", "Adult | £14.50", "Child | £9.00", number=3)
+    assert answer("how much for 2 adults and 1 child?", zoo, late).endswith("2 × £14.50 + £9.00 is £38.00.")

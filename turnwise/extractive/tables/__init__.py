@@ -14,12 +14,13 @@ from turnwise.extractive.tables.aggregates import sum_or_average
 from turnwise.extractive.tables.comparatives import comparative_row
 from turnwise.extractive.tables.comparison import compared_rows
 from turnwise.extractive.tables.exclusions import rows_without
-from turnwise.extractive.tables.lists import listed_rows
+from turnwise.extractive.tables.hours import open_longest
+from turnwise.extractive.tables.lists import listed_rows, rows_by_whom
 from turnwise.extractive.tables.model import tables_in
-from turnwise.extractive.tables.named import price_of_named_row
+from turnwise.extractive.tables.named import price_of_named
 from turnwise.extractive.tables.people import rows_for_group
 from turnwise.extractive.tables.superlatives import superlative_rows
-from turnwise.extractive.tables.told import about_told_rows
+from turnwise.extractive.tables.told import about_told_rows, another_row
 from turnwise.extractive.tables.totals import total_price
 from turnwise.extractive.tables.vocabulary import NEGATION
 from turnwise.types import Prompt
@@ -52,10 +53,12 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
         answer = (
             comparative_row(text, tables, pool, prompt)
             or total_price(text, tables, pool)
+            or open_longest(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)
+            or rows_by_whom(text, tables)
             or listed_rows(text, tables)
-            or price_of_named_row(text, tables, pool)
+            or price_of_named(text, tables, pool, prompt.said)
         )
         if answer:
             return answer
-    return rows_for_group(typed, tables, pool)
+    return rows_for_group(typed, tables, pool) or another_row(typed, tables, prompt)

@@ -35,6 +35,11 @@ _DATE = re.compile(
     rf"|(?P<day_of_month>\d{{1,2}}) (?P<month_name>{'|'.join(MONTHS)})(?: (?P<year_after>\d{{4}}))?",
     re.I,
 )
+# The whole numbers that a cell stands for: "7-11", "Years 7 to 9"; "12+"; "under 5".
+_RANGE = re.compile(r"(?:[a-z]+ )?(?P<first>\d{1,4}) ?(?:-|–|—|to) ?(?P<last>\d{1,4})(?: [a-z]+)?", re.I)
+_FROM = re.compile(r"(?:[a-z]+ )?(?P<first>\d{1,4}) ?(?:\+|(?:and|or) (?:over|up|above|older|more))", re.I)
+_UP_TO = re.compile(r"(?P<relation>under|up to) (?P<last>\d{1,4})s?", re.I)
+_ANY_NUMBER = re.compile(r"(?:all|any)(?: [a-z]+)?|everyone", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,22 @@ def days_in(cell: str) -> frozenset[str]:
         first, last = DAYS.index(ends[0]), DAYS.index(ends[-1])
         days |= {DAYS[day % 7] for day in range(first, last + (1 if last >= first else 8))}
     return frozenset(days)
+
+
+def is_range(cell: str) -> bool:
+    """Whether a cell is a range of numbers, such as "7-11"."""
+    return bool(_RANGE.fullmatch(cell))
+
+
+def includes_number(cell: str, number: int) -> bool:
+    """Whether a cell is this number or stands for numbers that include it: "7-11", "12+", "under 5", "all"."""
+    if found := _RANGE.fullmatch(cell):
+        return int(found["first"]) <= number <= int(found["last"])
+    if found := _FROM.fullmatch(cell):
+        return int(found["first"]) <= number
+    if found := _UP_TO.fullmatch(cell):
+        return number < int(found["last"]) + (found["relation"].lower() == "up to")
+    return bool(_ANY_NUMBER.fullmatch(cell)) or str(number) in re.findall(r"\d+", cell)
 
 
 def price_in(column: str, cell: str) -> Amount | None:

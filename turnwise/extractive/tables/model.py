@@ -10,7 +10,7 @@ from functools import cached_property
 from turnwise.extractive.cells import is_table_file
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import ITEM, Candidate, asked_stems, section_of, stems_of
-from turnwise.extractive.tables.amounts import DAYS, Amount, amount_in, days_in, is_price
+from turnwise.extractive.tables.amounts import DAYS, Amount, amount_in, days_in, includes_number, is_price, is_range
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEOPLE, column_stems
 from turnwise.text import stem, words
 from turnwise.types import Passage
@@ -21,6 +21,10 @@ YES, NO = frozenset({"yes", "y", "true", "✓", "✔"}), frozenset({"no", "n", "
 _NEGATED = re.compile(
     r"\b(?:\w+free|free(?=.)|(?<=.)free|non\w*|not|no|never|without|lacks?|excludes?|excluding|except|exceptions?|closed)\b",
     re.I,
+)
+# A number with a word before or after it: "year 7", "5 players". "7 years old" is an age.
+_NUMBERED = re.compile(
+    r"\b(?:(?P<before>[a-z]+) )?(?P<number>\d{1,4})\b(?:[ -](?P<after>[a-z]+)(?P<old>[ -]olds?\b)?)?", re.I
 )
 
 
@@ -152,8 +156,11 @@ class Table:
 
     def select(self, question: str) -> list[Row]:
         """The rows that a question means: all of them if it only names the table, none if it has another word."""
-        rest, groups = self._groups_in(question)
+        rest, numbers = self.numbers_in(question)
+        rest, groups = self._groups_in(rest)
         rows = [row for row in self.rows if all(PEOPLE[group].search(row.name) for group in groups)]
+        for column, number in numbers:
+            rows = [row for row in rows if includes_number(row.cells.get(column, ""), number)]
         negated = [column for column in self.columns if is_negated(column)]
         unsaid = [column for column in negated if not _says(question, column)]
         for column in filter(self._is_yes_or_no, negated):
@@ -169,6 +176,22 @@ class Table:
             keys -= ANY_ROW_STEMS
             rows = [row for row in rows if not keys or any(keys <= cell for cell in row.cell_stems_besides(unsaid))]
         return rows
+
+    def numbers_in(self, question: str) -> tuple[str, list[tuple[str, int]]]:
+        """The question without the numbers that it names a column of ranges with, and these columns and numbers:
+        "year 8" is in the row with "7-11" in the column "Years"."""
+        numbers: list[tuple[str, int]] = []
+        ranged = [column for column in self.columns if any(is_range(row.cells.get(column, "")) for row in self.rows)]
+        for found in _NUMBERED.finditer(question) if ranged else ():
+            before, after = found["before"] or "", found["after"] or ""
+            named = stems_of(f"{before} {'age' if found['old'] else after}")
+            columns = [column for column in ranged if column_stems(column) & named]
+            if len(columns) == 1:
+                numbers.append((columns[0], int(found["number"])))
+                others = "" if found["old"] else after
+                kept = [word for word in (before, others) if not stems_of(word) & column_stems(columns[0])]
+                question = question.replace(found[0], f" {' '.join(kept)} ", 1)
+        return question, numbers
 
     def _own_stems(self, column: str, question: str) -> frozenset[str]:
         """The stems of a question that only this column is named by."""

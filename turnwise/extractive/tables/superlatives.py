@@ -42,6 +42,7 @@ _SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
         ("lowest|fewest|least", False, _ANY_COLUMN),
     )
 )
+_OF_ALL = re.compile(r"\b(?:overall|in general)\W*$", re.I)
 _YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were)\b", re.I)
 _ASKS_COST = re.compile(r"\b(?:how much (?:is|does|do|are|would)|what does|costs?)\b", re.I)
 
@@ -87,7 +88,7 @@ def _tables_meant(asked: Set[str], typed: Set[str], tables: Sequence[Table]) -> 
 
 def _request_in(question: str, typed: Set[str]) -> _Request | None:
     """What a question with one superlative compares. If the conversation added another, the `typed` one counts."""
-    rest, found = question, []
+    rest, found = _OF_ALL.sub("", question), []
     for pattern, is_highest, columns in _SUPERLATIVES:
         if match := pattern.search(rest):
             found.append((match[1].lower(), is_highest, columns))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
-from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import DAYS, days_in
@@ -22,12 +23,12 @@ from turnwise.extractive.tables.superlatives import (
     WEIGHTS,
     superlative_rows,
 )
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, NEGATION, NUMBER_WORD, column_stems
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, NEGATION, NUMBER_WORD, column_stems
 from turnwise.extractive.writing import quote
 from turnwise.text import stem, words
 from turnwise.types import Prompt
 
-_OPENING = re.compile(r"(?:(?:and|so|but|ok|okay|then|now),? )*", re.I)
+_OPENING = re.compile(r"(?:(?:and|so|but|ok|okay|then|now|no|sorry|actually|i mean|i meant),? )*", re.I)
 _THESE = rf"(?:(?:all )?(?:of )?(?:these|those|them|the (?:\d+|{NUMBER_WORD}|lot)))"
 _VERB = (
     r"(?:is|are|has|have|contains?|includes?|costs?|weighs?|lasts?|takes?|can|do|does|runs?|opens?|works?"
@@ -51,6 +52,20 @@ _HOW_MANY = re.compile(
 _SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\b|\b(?:total|average)\b", re.I)
 _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
 _ASKS_COLUMN = re.compile(r"(?:what|when)(?:['’]s| is| time is) (?:the|its)\b", re.I)
+_JUST_COLUMN = re.compile(  # "which room?", "how many seats?"
+    r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?",
+    re.I,
+)
+_AND_ANOTHER = re.compile(r"(?:and|or),? (?:(?:the|an?|your) )?(?P<name>[^,;?]{1,40})\W*", re.I)  # "and the bridge?"
+_WHO_RUNS_IT = re.compile(
+    r"who(?:['’]s| is| will be)? (?:runs?|leads?|teach(?:es)?|organi[sz]es?|hosts?|coach(?:es)?|takes?"
+    r"|running|leading|teaching|organi[sz]ing|hosting|coaching|taking) (?:it|this|that|them)",
+    re.I,
+)
+_IN_CHARGE = frozenset(
+    map(stem, "leader teacher instructor tutor coach trainer organiser organizer host guide supervisor".split())
+)
+_PERSON = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Sir|Dame|Sra?|Herr|Frau|Mme|M)\.? \w")
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
 _RELATION = re.compile(  # a cell that has the words of such a question does not answer it
     r"\b(?:or|after|before|more|less|fewer|under|over|above|below|until|till?|to|up|from|since|by|between|than|least|most"
@@ -65,6 +80,7 @@ _MEASURES = (  # words for what a column has, with the stems of its name
     (re.compile(r"\bhow (?:tall|high)\b", re.I), HEIGHTS),
     (re.compile(r"\bhow (?:big|large)\b", re.I), SIZES),
     (re.compile(r"\bhow much\b|\bwhat (?:does|do) \w+ cost\b", re.I), PRICE_WORDS),
+    (re.compile(r"\bwhat time\b", re.I), frozenset(map(stem, "time times start starts hours".split()))),
     (re.compile(r"\bhow often\b", re.I), frozenset(map(stem, "every frequency interval".split()))),
     (re.compile(r"\bwhen\b", re.I), DATES | frozenset(map(stem, "days time times available hours".split()))),
 )
@@ -94,6 +110,32 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
         if found := pattern.fullmatch(text):
             return _some_of(found.groupdict().get("of") or found["rest"], told, table)
     return ""
+
+
+def another_row(message: str, tables: Sequence[Table], prompt: Prompt) -> str:
+    """The row that a message such as "and the baguette?" names, of the table whose rows the last answer told, and
+    nothing else; just a cell if that told one. Empty if the message may mean anything else."""
+    found = _AND_ANOTHER.fullmatch(message.strip())
+    told_in = [(table, table.just_said) for table in tables if table.just_said]
+    if not found or len(told_in) != 1 or prompt.said[-1].count("[") > len(told_in[0][1]):
+        return ""
+    ((table, told),) = told_in
+    keys = asked_stems(found["name"])
+    named = [row for row in table.rows if keys and keys <= row.cell_stems[0]]
+    named = [row for row in named if row.cell_stems[0] == keys] or named
+    if len(named) != 1 or named[0] in told or any(keys <= column_stems(column) for column in table.columns):
+        return ""
+    if any(keys <= kind for row in table.rows if row is not named[0] for kind in row.kinds):
+        return ""  # "and the bread?" after the cheapest cake
+    text = quote(named[0].candidate, _column_told(told[0], prompt.said[-1]) if len(told) == 1 else "")
+    return f"{AGAIN}{text}" if named[0].candidate.said else text
+
+
+def _column_told(row: Row, answer: str) -> str:
+    """The column of the only cell of a row that an answer told; empty if it told the whole row."""
+    if row_in_words(row.candidate) in answer:
+        return ""
+    return next((column for column in row.cells if row_in_words(row.candidate, column) in answer), "")
 
 
 def _is_whole(answer: str, found: int) -> bool:
@@ -169,11 +211,12 @@ def _can_deny(column: str, told: Table, table: Table) -> bool:
 
 def _about_one(text: str, row: Row, table: Table) -> str:
     """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"."""
-    if _SEVERAL.search(text):
-        return ""
     asked = asked_stems(text) - stems_of(row.name)
     column = _column_meant(text, asked, table)
-    names_column = bool(_ASKS_COLUMN.match(text)) and bool(asked & column_stems(column))
+    just_column = None if _is_line_of_text(row) else _JUST_COLUMN.fullmatch(text)
+    names_column = bool(just_column or _ASKS_COLUMN.match(text)) and bool(asked & column_stems(column))
+    if _SEVERAL.search(text) and not (names_column and just_column):
+        return ""
     if not _POINTS_BACK.search(text) and not names_column:
         return ""
     cell = row.cells.get(column, "").lower()
@@ -192,15 +235,34 @@ def _about_one(text: str, row: Row, table: Table) -> str:
     return f"{verdict}{quote(row.candidate, column)}"
 
 
+def _is_line_of_text(row: Row) -> bool:
+    """Whether it is a line "name: value; name: value" of a text, which is quoted as it stands."""
+    return bool(row.candidate.statement.values) and row_in_words(row.candidate) == row.candidate.text
+
+
 def _column_meant(text: str, asked: Set[str], table: Table) -> str:
     """The only column that a question is about, by its name, by what its cells say, or by a word for what it measures;
     empty if there is none, or if the question has a word that does not belong to it."""
+    if _WHO_RUNS_IT.fullmatch(text):
+        return _column_in_charge(table)
     known = {column: column_stems(column) | table.cell_stems_of(column) for column in table.columns}
     measured = next((stems for pattern, stems in _MEASURES if pattern.search(text)), frozenset())
-    asked = asked - _FILLERS
+    asked = asked - _FILLERS - ANY_ROW_STEMS
+    if _JUST_COLUMN.fullmatch(text):
+        asked -= {"group"}  # "which age groups?"
     fitting = [
         column
         for column in table.columns
         if asked - FORM_STEMS <= known[column] and (asked & known[column] or column_stems(column) & measured)
     ]
     return fitting[0] if len(fitting) == 1 else ""
+
+
+def _column_in_charge(table: Table) -> str:
+    """The only column with those who run something, by its name or because all its cells begin like "Mrs"."""
+    named = [column for column in table.columns if column_stems(column) & _IN_CHARGE]
+    with_titles = [
+        column for column in table.columns if all(_PERSON.match(row.cells.get(column, "")) for row in table.rows)
+    ]
+    columns = named or with_titles
+    return columns[0] if len(columns) == 1 else ""

@@ -13,7 +13,14 @@ from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.amounts import Amount, names_sum, price_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.model import Row, Table
-from turnwise.extractive.tables.vocabulary import ASKS_WHY_OR_HOW, FORM_STEMS, NUMBER_WORD, PEOPLE, number_of
+from turnwise.extractive.tables.vocabulary import (
+    ASKS_WHY_OR_HOW,
+    FORM_STEMS,
+    NUMBER_WORD,
+    PEOPLE,
+    column_stems,
+    number_of,
+)
 from turnwise.extractive.writing import quote
 from turnwise.text import stem, words
 
@@ -44,11 +51,18 @@ _ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d
 _COMPARES = re.compile(r"\b(?:or|than|more|less|cheaper|difference)\b", re.I)
 _BY_AGE = re.compile(r"(?:under|over)\b", re.I)
 _SEVERAL_IN_ONE = re.compile(r"\b(?:famil(?:y|ies)|groups?|party|pack|bundle|dozen|set|pair|up to|visits)\b", re.I)
-_PRICE_DEPENDS = re.compile(
-    r"\bdiscount|\breduc(?:ed|tion)|% (?:off|less)|per cent off|\bhalf price\b|\bgroups? of\b|\bdeals?\b"
-    r"|\b(?:second|third|next|additional|extra|further) (?:hour|day|night|week|child|person|guest)",
+_PART_OF_PRICE = re.compile(
+    r"\b(?:deposit|hire|rent(?:al)?|joining|booking|tax|vat|extras?|surcharge|supplement|tip|service|delivery|shipping"
+    r"|per|hour|day|night|week|month|year|daily|weekly|monthly|yearly|annual|total|from|to|min|max)s?\b",
     re.I,
 )
+_NEXT = r"\b(?:second|third|next|additional|extra|further)"
+_PRICE_DEPENDS = re.compile(
+    r"\bdiscount|\breduc(?:ed|tion)|% (?:off|less)|per cent off|\bhalf price\b|\bgroups? of\b|\bdeals?\b"
+    rf"|{_NEXT} (?:child|person|guest)",
+    re.I,
+)
+_PRICE_DEPENDS_ON_TIME = re.compile(rf"{_PRICE_DEPENDS.pattern}|{_NEXT} (?:hour|day|night|week)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +95,12 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
         if len(times) > 1 or any(term.count > 1 for term in things):
             return ""
         terms, rest = times, " ".join((rest, *(term.noun for term in things)))
-    fitting = [table for table in tables if not _price_depends(table, pool)]
+    depends = _PRICE_DEPENDS_ON_TIME if times else _PRICE_DEPENDS
+    fitting = [table for table in tables if not _price_depends(depends, table, pool)]
     if _ASKS_SUM.search(question):  # "the sum insured" is not worked out
         fitting = [table for table in fitting if not any(map(names_sum, table.columns))]
     across = partial(_sum_across, pool=pool)
-    for answer_from in (_sum, across, _choices):
+    for answer_from in (_sum, across, _sums_by_column, _choices):
         answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
         if answers:
             return answers[0] if len(answers) == 1 else ""
@@ -113,9 +128,9 @@ def _terms_in(question: str) -> tuple[list[_Term], str]:
     return terms, " ".join(rest)
 
 
-def _price_depends(table: Table, pool: Sequence[Candidate]) -> bool:
+def _price_depends(depends: re.Pattern[str], table: Table, pool: Sequence[Candidate]) -> bool:
     """Whether the document says that the price depends on the number."""
-    return any(_PRICE_DEPENDS.search(each.text) for each in pool if each.evidence.passage.document_id == table.document)
+    return any(depends.search(each.text) for each in pool if each.evidence.passage.document_id == table.document)
 
 
 def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
@@ -150,6 +165,37 @@ def _sum_across(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[
         return ""
     cheaper = [quote(each) for each in pool if _may_cost_less(each, row, table)]
     return "\n\n".join([list_rows([row]), *cheaper, working([term.count for term in terms], prices)])
+
+
+def _sums_by_column(terms: Sequence[_Term], rest: str, table: Table) -> str:
+    """The sum in each column with prices, if these are for different things and groups of people are rows: the pool,
+    the sauna, and both. If the question names some of the columns, just these."""
+    columns = table.price_columns
+    are_people = all(any(pattern.search(term.noun) for pattern in PEOPLE.values()) for term in terms)
+    if len(columns) < 2 or not are_people or any(map(_is_part_of_price, columns)):
+        return ""
+    meant = [_rows_for(term, rest, table) for term in terms]
+    rows = [mine[0] for mine in meant if len(mine) == 1]
+    if len(set(rows)) < len(terms):
+        return ""
+    named = [column for column in columns if column_stems(column) & asked_stems(rest)]
+    sums = []
+    for column in named or columns:
+        prices = [price for row in rows if (price := price_in(column, row.cells.get(column, "")))]
+        if (
+            len(prices) < len(terms)
+            or not all(map(_is_for_one, prices, terms))
+            or len({price.unit for price in prices if price.value}) != 1
+            or any(price.is_ambiguous for price in prices)
+        ):
+            return ""
+        sums.append(f"{column}: {working([term.count for term in terms], prices)}")
+    return "\n\n".join([list_rows([*rows, *_bundles(terms, table)]), *sums])
+
+
+def _is_part_of_price(column: str) -> bool:
+    """Whether the price in a column may be due beside that in another, or is for a time: "Deposit", "Monthly fee"."""
+    return bool(_PART_OF_PRICE.search(column)) or not column_stems(column).isdisjoint(PRICE_WORDS)
 
 
 def _column_for(term: _Term, table: Table) -> str:
