@@ -25,9 +25,26 @@ BIRDS = "Journal of Birds"
             2018,
             BIRDS,
         ),
+        (
+            "Ada Lund and Piet van Dam (2021)\nJournal of Birds, 12(3), 201–214",
+            ("Lund, Ada", "van Dam, Piet"),
+            2021,
+            BIRDS,
+        ),
+        ("Ada Lund (2021). Journal of Birds, 12(3), 201–214.", ("Lund, Ada",), 2021, BIRDS),
+        (
+            "Lund, A., van Dam, P. J., & Lee, C.-H. (2017). Nature.",
+            ("Lund, A.", "van Dam, P. J.", "Lee, C.-H."),
+            2017,
+            "Nature",
+        ),
+        ("Lund, A. and Schulz, B. (2017)", ("Lund, A.", "Schulz, B."), 2017, ""),
+        ("Ada Lund et al., 2021", ("Lund, Ada",), 2021, ""),
+        ("Authors: Ada Lund, Piet van Dam", ("Lund, Ada", "van Dam, Piet"), None, ""),
+        ("Author: Ada Lund\nDate: 3 May 2021", ("Lund, Ada",), 2021, ""),
     ],
 )
-def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int, journal: str) -> None:
+def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int | None, journal: str) -> None:
     found = byline(line)
     assert found is not None
     assert (found.authors, found.year, found.csl.get("container-title", "")) == (authors, year, journal)
@@ -42,6 +59,10 @@ def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int, 
         "Lund et al. (2019) counted three times as many birds.",
         "Ada Lund was born in 1950.",
         "Ada Lund and Piet van Dam",
+        "New York (2021)\nAll rights reserved.",
+        "Harbour Museum, North Wing (2021). Open every day",
+        "Ada Lund and Piet van Dam (2021) counted the birds.",
+        "Authors: see below",
         "Ada Lund, " * 50 + "2021",
         "",
     ],

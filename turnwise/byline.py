@@ -12,34 +12,50 @@ MAX_BYLINE_CHARS = 300
 _NAME_PART = r"(?:[A-ZÀ-ÖØ-ÞĀ-ž]\.(?:-?[A-ZÀ-ÖØ-ÞĀ-ž]\.)*|(?:d['’]|O['’]|al-)?[A-ZÀ-ÖØ-ÞĀ-ž][\w'’-]*\w)"
 _PARTICLE = r"(?:van|von|vom|zu|zum|de|der|den|del|della|di|da|das|dos|du|la|le|el|al|bin|ibn|ten|ter|y|e)"
 _NAME = rf"{_NAME_PART}(?: (?:{_PARTICLE} ){{0,2}}{_NAME_PART}){{1,3}}"
+_FAMILY_FIRST = rf"(?:{_PARTICLE} ){{0,2}}{_NAME_PART}, (?:[A-ZÀ-ÖØ-ÞĀ-ž]\.[ -]?){{1,4}}(?<! )"  # "van Dam, P. J."
 _SEPARATOR = r"(?:, and |, & |, | and | & |; )"
 _YEAR = r"(?:19|20)\d\d"
+_JOURNAL = r"[A-ZÀ-ÖØ-ÞĀ-ž][^.!?\n]{2,100}?"
+_IN_CAPITALS = r"[A-ZÀ-ÖØ-ÞĀ-ž][\w-]+(?: (?:[A-ZÀ-ÖØ-ÞĀ-ž][\w-]+|of|and|&|the|for|in|on|de)){0,11}"  # no sentence
 _BYLINE = re.compile(
-    rf"(?P<by>[Bb]y )?(?P<names>{_NAME}(?:{_SEPARATOR}{_NAME}){{0,29}})"
-    # an optional journal, perhaps with a volume, between the names and the year
-    rf"(?:[.:,\n]\s?(?P<journal>[A-ZÀ-ÖØ-ÞĀ-ž][^.!?\n]{{2,100}}?)(?:,? (?:vol\. ?)?\d{{1,4}}(?: ?\(\d{{1,3}}\))?)?"
+    r"(?:(?P<by>[Bb]y )|(?P<label>Authors?: ?))?"
+    rf"(?P<names>{_NAME}(?:{_SEPARATOR}{_NAME}){{0,29}}|{_FAMILY_FIRST}(?:{_SEPARATOR}{_FAMILY_FIRST}){{0,29}})"
+    r"(?P<others>,? et al\.?)?"
+    # an optional journal between the names and the year, perhaps with a volume
+    rf"(?:(?:[.:,\n]\s?(?P<journal>{_JOURNAL})(?:,? (?:vol\. ?)?\d{{1,4}}(?: ?\(\d{{1,3}}\))?)?"
     r"(?:[.,\n]|(?= ?\()))?"
-    rf"[.,\n]? ?(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
-    r"(?:[,:;] ?[\d(): –-]{1,30})?\.?"
+    r"[.,\n]? ?(?:Date: ?)?"
+    rf"(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
+    r"(?:[,:;] ?[\d(): –-]{1,30})?"
+    # or after the year, with a volume and pages or in capitals: anything else could be a sentence
+    rf"|,? \((?P<first>{_YEAR})\)[.,:]?\s"
+    rf"(?:(?P<numbered>{_JOURNAL}),? (?:vol\. ?)?\d[\d(): ,–-]{{0,30}}|(?P<titled>{_IN_CAPITALS})))?\.?"
 )
 _SEPARATORS = re.compile(_SEPARATOR)
+_FAMILY_FIRST_SEPARATORS = re.compile(rf"(?<=\.){_SEPARATOR}")
 _FAMILY = re.compile(rf"(?P<given>.*?) (?P<family>(?:{_PARTICLE} )*\S+)")
 
 
 def byline(text: str) -> Reference | None:
     """The authors and year from the first paragraph of a document, or None if it is not a byline.
 
-    A single name needs a journal or a "by", because it could be a place."""
+    Without a year it needs "Authors:". A single name needs that, a "by" or a journal, because it could be a place."""
     first = text.strip().split("\n\n", 1)[0]
     found = _BYLINE.fullmatch(first) if len(first) <= MAX_BYLINE_CHARS else None
     if not found:
         return None
-    names = _SEPARATORS.split(found["names"])
-    if len(names) == 1 and not (found["by"] or found["journal"]):
+    names, year = found["names"], found["year"] or found["inner"] or found["first"]
+    is_family_first = bool(re.match(_FAMILY_FIRST, names))
+    authors = _FAMILY_FIRST_SEPARATORS.split(names) if is_family_first else _SEPARATORS.split(names)
+    marked = is_family_first or found["by"] or found["label"] or found["others"]
+    is_person = len(authors) > 1 or marked or found["journal"] or found["numbered"]
+    if not is_person or not (year or found["label"]):
         return None
-    csl = {"container-title": found["journal"]} if found["journal"] else {}
-    year = found["year"] or found["inner"]
-    return Reference("", tuple(map(_family_first, names)), int(year), csl={**csl, "issued": year})
+    journal = found["journal"] or found["numbered"] or found["titled"]
+    csl = {"container-title": journal} if journal else {}
+    dated = {"issued": year} if year else {}
+    in_order = authors if is_family_first else map(_family_first, authors)
+    return Reference("", tuple(in_order), int(year) if year else None, csl={**csl, **dated})
 
 
 def is_byline(text: str) -> bool:
