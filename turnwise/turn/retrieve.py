@@ -349,7 +349,8 @@ def _with_named(query: SearchQuery, hits: list[Hit], search: Search) -> tuple[li
     passages = [hit.passage for hit in hits]
     typed, whole = named_documents(query.literal, passages), named_documents(query.question, passages)
     named = {each: whole.get(each, query.question) for each in typed} or whole
-    if not named and (unknown := _not_found(query.question, passages)):  # it may be a name
+    unknown = _not_found(query.question, passages) if len(hits) >= MIN_RESULTS else ""  # fewer are the whole library
+    if not named and unknown:  # it may be a name
         by_name = dataclasses.replace(query, literal=unknown, dense=unknown, added=(), talk="")
         passages = [hit.passage for hit in search(by_name, MIN_RESULTS)]
         named = named_documents(query.question, passages)
@@ -370,9 +371,9 @@ def _with_named(query: SearchQuery, hits: list[Hit], search: Search) -> tuple[li
 
 
 def _not_found(question: str, passages: Sequence[Passage]) -> str:
-    """The words of a question that no passage has."""
+    """The words of a question that no passage has, without numbers."""
     text = "\n".join(f"{each.title} {each.heading} {each.text}" for each in passages).lower()
-    specific = (word for word in words(question) if is_specific(word))
+    specific = (word for word in words(question) if is_specific(word) and not word[0].isdigit())
     return " ".join(word for word in specific if word.lower() not in text and stem(word) not in text)
 
 
