@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import turnwise
-from turnwise.byline import byline, is_byline
+from turnwise.byline import byline, is_byline, named_documents
+from turnwise.types import Passage, Reference
 
 BIRDS = "Journal of Birds"
 
@@ -25,9 +26,26 @@ BIRDS = "Journal of Birds"
             2018,
             BIRDS,
         ),
+        (
+            "Ada Lund and Piet van Dam (2021)\nJournal of Birds, 12(3), 201–214",
+            ("Lund, Ada", "van Dam, Piet"),
+            2021,
+            BIRDS,
+        ),
+        ("Ada Lund (2021). Journal of Birds, 12(3), 201–214.", ("Lund, Ada",), 2021, BIRDS),
+        (
+            "Lund, A., van Dam, P. J., & Lee, C.-H. (2017). Nature.",
+            ("Lund, A.", "van Dam, P. J.", "Lee, C.-H."),
+            2017,
+            "Nature",
+        ),
+        ("Lund, A. and Schulz, B. (2017)", ("Lund, A.", "Schulz, B."), 2017, ""),
+        ("Ada Lund et al., 2021", ("Lund, Ada",), 2021, ""),
+        ("Authors: Ada Lund, Piet van Dam", ("Lund, Ada", "van Dam, Piet"), None, ""),
+        ("Author: Ada Lund\nDate: 3 May 2021", ("Lund, Ada",), 2021, ""),
     ],
 )
-def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int, journal: str) -> None:
+def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int | None, journal: str) -> None:
     found = byline(line)
     assert found is not None
     assert (found.authors, found.year, found.csl.get("container-title", "")) == (authors, year, journal)
@@ -42,6 +60,10 @@ def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int, 
         "Lund et al. (2019) counted three times as many birds.",
         "Ada Lund was born in 1950.",
         "Ada Lund and Piet van Dam",
+        "New York (2021)\nAll rights reserved.",
+        "Harbour Museum, North Wing (2021). Open every day",
+        "Ada Lund and Piet van Dam (2021) counted the birds.",
+        "Authors: see below",
         "Ada Lund, " * 50 + "2021",
         "",
     ],
@@ -96,3 +118,60 @@ def test_a_follow_up_stays_in_its_document_and_an_author_names_another(tmp_path:
         assert paid in chat.ask("who paid for the study?").text
     assert "cameras" in chat.ask("How did Lund watch sleep?").text
     engine.close()
+
+
+HERONS = Passage(
+    1, 1, "Herons", "/papers/herons_night.pdf", "", reference=Reference("", ("Lund-Ek, Åsa", "van Dam, P."), 2021)
+)
+STORKS = Passage(2, 2, "Storks", "storks.md", "How long is it?", reference=Reference("", ("Long, Mia",), 2019))
+BUDGET = Passage(3, 3, "Annual report 2019", "2019.pdf", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "unnamed"),
+    [
+        ("how many herons did lund-ek count?", HERONS, "how many herons did the study count?"),
+        ("how many did Lund Ek and van Dam (2021) count?", HERONS, "how many did the study count?"),
+        ("what is in Asa Lund-Ek et al.’s paper?", HERONS, "what is in the study?"),
+        ("limits of the study by Dam", HERONS, "limits of the study"),
+        ("limits of the 2021 article", HERONS, "limits of the study"),
+        ("limits of the one from 2021", HERONS, "limits of the study"),
+        ("how many herons (lund-ek)", HERONS, "how many herons"),
+        ("what does herons_night say", HERONS, "what does the study say"),
+        ("what does Long say about storks?", STORKS, "what does the study say about storks?"),
+        ("who is Mia Long?", STORKS, "who is Mia Long?"),
+        ("what does storks.md say?", STORKS, "what does the study say?"),
+        ("costs in the 2019 report", BUDGET, "costs in the report"),
+    ],
+)
+def test_authors_a_year_or_a_file_name_a_document(question: str, document: Passage, unnamed: str) -> None:
+    assert named_documents(question, [HERONS, STORKS, BUDGET]).get(document.document_id) == unnamed
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how long is it?",  # a passage has this name as a word
+        "what did Lund-Ek (2018) count?",
+        "how many storks came in 2021?",
+        "is the damage large?",
+        "what about the 2020 study?",
+        "what do storks eat?",
+        "",
+    ],
+)
+def test_other_questions_name_none(question: str) -> None:
+    assert not named_documents(question, [HERONS, STORKS, BUDGET])
+
+
+def test_a_year_names_all_its_papers_but_only_what_is_called_so_by_its_title() -> None:
+    assert [*named_documents("the 2019 paper", [HERONS, STORKS, BUDGET])] == [2]
+    assert [*named_documents("the 2019 report", [HERONS, STORKS, BUDGET])] == [2, 3]
+    assert [*named_documents("compare the 2019 and 2021 studies", [HERONS, STORKS])] == [1, 2]
+
+
+def test_what_fits_many_documents_names_none() -> None:
+    museum = Reference("", ("Museum of Ribe", ""), 2021)
+    leaflets = [Passage(n, n, "Leaflet", f"{n}.md", "", reference=museum) for n in range(4)]
+    assert named_documents("what does the museum of ribe show?", leaflets[:2])
+    assert not named_documents("what does the museum of ribe show?", leaflets)

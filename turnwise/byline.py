@@ -1,45 +1,72 @@
-"""Reads who wrote a document and when from the line below its title: "Julia Brandt and Samuel Adeyemi. Sleep and
-Light, 2021." Only a paragraph that contains nothing else counts."""
+"""Reads who wrote a document and when from the line below its title, "Julia Brandt and Samuel Adeyemi. Sleep and
+Light, 2021.", and finds the documents that a question names by that. Only a paragraph that contains nothing else counts
+as a byline."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from turnwise.types import Reference
+from turnwise.types import Passage, Reference
 
 MAX_BYLINE_CHARS = 300
+MAX_QUESTION_CHARS = 1000  # at its beginning, in which names are looked for
+MAX_NAMED = 3  # documents that a question names
 
 _NAME_PART = r"(?:[A-ZÀ-ÖØ-ÞĀ-ž]\.(?:-?[A-ZÀ-ÖØ-ÞĀ-ž]\.)*|(?:d['’]|O['’]|al-)?[A-ZÀ-ÖØ-ÞĀ-ž][\w'’-]*\w)"
 _PARTICLE = r"(?:van|von|vom|zu|zum|de|der|den|del|della|di|da|das|dos|du|la|le|el|al|bin|ibn|ten|ter|y|e)"
 _NAME = rf"{_NAME_PART}(?: (?:{_PARTICLE} ){{0,2}}{_NAME_PART}){{1,3}}"
+_FAMILY_FIRST = rf"(?:{_PARTICLE} ){{0,2}}{_NAME_PART}, (?:[A-ZÀ-ÖØ-ÞĀ-ž]\.[ -]?){{1,4}}(?<! )"  # "van Dam, P. J."
 _SEPARATOR = r"(?:, and |, & |, | and | & |; )"
 _YEAR = r"(?:19|20)\d\d"
+_JOURNAL = r"[A-ZÀ-ÖØ-ÞĀ-ž][^.!?\n]{2,100}?"
+_IN_CAPITALS = r"[A-ZÀ-ÖØ-ÞĀ-ž][\w-]+(?: (?:[A-ZÀ-ÖØ-ÞĀ-ž][\w-]+|of|and|&|the|for|in|on|de)){0,11}"  # no sentence
 _BYLINE = re.compile(
-    rf"(?P<by>[Bb]y )?(?P<names>{_NAME}(?:{_SEPARATOR}{_NAME}){{0,29}})"
-    # an optional journal, perhaps with a volume, between the names and the year
-    rf"(?:[.:,\n]\s?(?P<journal>[A-ZÀ-ÖØ-ÞĀ-ž][^.!?\n]{{2,100}}?)(?:,? (?:vol\. ?)?\d{{1,4}}(?: ?\(\d{{1,3}}\))?)?"
+    r"(?:(?P<by>[Bb]y )|(?P<label>Authors?: ?))?"
+    rf"(?P<names>{_NAME}(?:{_SEPARATOR}{_NAME}){{0,29}}|{_FAMILY_FIRST}(?:{_SEPARATOR}{_FAMILY_FIRST}){{0,29}})"
+    r"(?P<others>,? et al\.?)?"
+    # an optional journal between the names and the year, perhaps with a volume
+    rf"(?:(?:[.:,\n]\s?(?P<journal>{_JOURNAL})(?:,? (?:vol\. ?)?\d{{1,4}}(?: ?\(\d{{1,3}}\))?)?"
     r"(?:[.,\n]|(?= ?\()))?"
-    rf"[.,\n]? ?(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
-    r"(?:[,:;] ?[\d(): –-]{1,30})?\.?"
+    r"[.,\n]? ?(?:Date: ?)?"
+    rf"(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
+    r"(?:[,:;] ?[\d(): –-]{1,30})?"
+    # or after the year, with a volume and pages or in capitals: anything else could be a sentence
+    rf"|,? \((?P<first>{_YEAR})\)[.,:]?\s"
+    rf"(?:(?P<numbered>{_JOURNAL}),? (?:vol\. ?)?\d[\d(): ,–-]{{0,30}}|(?P<titled>{_IN_CAPITALS})))?\.?"
 )
 _SEPARATORS = re.compile(_SEPARATOR)
+_FAMILY_FIRST_SEPARATORS = re.compile(rf"(?<=\.){_SEPARATOR}")
+_ANY_YEAR = re.compile(rf"\b{_YEAR}\b")
+_WORK = r"\b(?:study|paper|article|report|publication|review|experiment|trial|survey|thesis|essay)\b"
+_WORKS = r"\b(?:studies|papers|articles|reports|ones)\b"
+_NOTHING = re.compile(r"(?!)")
+_WHO_IS = re.compile(r"\bwho(?:['’]s| is| was| are| were) $", re.I)
 _FAMILY = re.compile(rf"(?P<given>.*?) (?P<family>(?:{_PARTICLE} )*\S+)")
 
 
 def byline(text: str) -> Reference | None:
     """The authors and year from the first paragraph of a document, or None if it is not a byline.
 
-    A single name needs a journal or a "by", because it could be a place."""
+    Without a year it needs "Authors:". A single name needs that, a "by" or a journal, because it could be a place."""
     first = text.strip().split("\n\n", 1)[0]
     found = _BYLINE.fullmatch(first) if len(first) <= MAX_BYLINE_CHARS else None
     if not found:
         return None
-    names = _SEPARATORS.split(found["names"])
-    if len(names) == 1 and not (found["by"] or found["journal"]):
+    names, year = found["names"], found["year"] or found["inner"] or found["first"]
+    is_family_first = bool(re.match(_FAMILY_FIRST, names))
+    authors = _FAMILY_FIRST_SEPARATORS.split(names) if is_family_first else _SEPARATORS.split(names)
+    marked = is_family_first or found["by"] or found["label"] or found["others"]
+    is_person = len(authors) > 1 or marked or found["journal"] or found["numbered"]
+    if not is_person or not (year or found["label"]):
         return None
-    csl = {"container-title": found["journal"]} if found["journal"] else {}
-    year = found["year"] or found["inner"]
-    return Reference("", tuple(map(_family_first, names)), int(year), csl={**csl, "issued": year})
+    journal = found["journal"] or found["numbered"] or found["titled"]
+    csl = {"container-title": journal} if journal else {}
+    dated = {"issued": year} if year else {}
+    in_order = authors if is_family_first else map(_family_first, authors)
+    return Reference("", tuple(in_order), int(year) if year else None, csl={**csl, **dated})
 
 
 def is_byline(text: str) -> bool:
@@ -50,3 +77,121 @@ def is_byline(text: str) -> bool:
 def _family_first(name: str) -> str:
     found = _FAMILY.fullmatch(name)
     return f"{found['family']}, {found['given']}" if found else name
+
+
+# --- what a question names ----------------------------------------------------------------------------------------
+
+
+def named_documents(question: str, passages: Sequence[Passage]) -> dict[int, str]:
+    """The documents of some passages that a question names by authors, year or file, by their ids: "Lund and van Dam",
+    "the 2021 paper", "lund-2021.pdf". Each comes with the question without that name: "how many birds did the study
+    count?"
+
+    The name of an author in lower case does not count if a passage has it as a word: "how long", "what price". What
+    fits many documents names none of them."""
+    found: dict[int, str] = {}
+    plain = _without_accents(question[:MAX_QUESTION_CHARS])
+    for passage in {each.document_id: each for each in passages}.values():
+        by = passage.reference
+        match = _file(passage.source).search(plain)
+        if not match and by:
+            match = _people(by).search(plain)
+            match = match if match and not _is_word(match["people"], passages) else None
+        match = match or _of_year(passage, plain)
+        if match:
+            work = re.search(_WORK, match[0], re.I)
+            kept = work[0] if work and work[0].lower() not in ("paper", "article", "publication") else ""
+            general = f"the {kept or ('study' if by else 'document')}"
+            before, after = question[: match.start()], question[match.end() :]
+            unnamed = f"{before}{general}{after}".replace(f" ({general})", "")
+            found[passage.document_id] = question if _WHO_IS.search(before) else unnamed
+    return found if len(found) <= MAX_NAMED else {}
+
+
+def best_scores(
+    score: Callable[[str, Sequence[Passage]], list[float]],
+    question: str,
+    passages: Sequence[Passage],
+    named: Mapping[int, str],
+) -> list[float]:
+    """How well a model thinks each passage answers a question. Those of the `named_documents` need not repeat the name:
+    they may also answer the question without it."""
+    scores = list(score(question, passages))
+    for document, unnamed in named.items():
+        places = [place for place, passage in enumerate(passages) if passage.document_id == document]
+        again = score(unnamed, [passages[place] for place in places]) if places else []
+        for place, other in zip(places, again, strict=True):
+            scores[place] = max(scores[place], other)
+    return scores
+
+
+@lru_cache(maxsize=1024)
+def _people(reference: Reference) -> re.Pattern[str]:
+    """Finds the authors of a reference in a question, perhaps with its year, but not with another one: "van Dam
+    (2021)", "the study by Ada Lund", "Lund et al.’s paper"."""
+    names = []
+    for author in map(_without_accents, reference.authors):
+        family, _, given = author.partition(",")
+        if len(family.strip()) > 1:
+            last = family.split()[-1]  # without "van"
+            names.append(rf"(?:{_pattern(given)} )?(?:{_pattern(family)}|{_pattern(last)})")
+    if not names:
+        return _NOTHING
+    one = f"(?:{'|'.join(names)})"
+    year = rf"(?:,? \(?{reference.year}\)?)?" if reference.year else ""
+    return re.compile(
+        rf"\b(?:(?:(?:the|an?) )?{_WORK} (?:by|of|from) |the )?"
+        rf"(?P<people>(?>{one}(?:(?:,? and |,? & |, ){one})*))(?:,? et al\b\.?)?(?!\w)"
+        rf"(?:['’]s?\b)?{year}(?!,? \(?{_YEAR}\b)(?: {_WORK})?",
+        re.I,
+    )
+
+
+def _pattern(name: str) -> str:
+    return re.escape(name.strip()).replace(r"\-", "[- ]")
+
+
+def _is_word(name: str, passages: Iterable[Passage]) -> bool:
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return name.islower() and any(word.search(each.text) for each in passages)
+
+
+def _of_year(passage: Passage, question: str) -> re.Match[str] | None:
+    """Where a question names a document by its year: "the 2021 paper", "the one from 2021". If only a title or file
+    name has the year, it must also have the word "paper"."""
+    by = passage.reference
+    named = f"{passage.title} {_file_name(passage.source)}"
+    for year in dict.fromkeys(_ANY_YEAR.findall(question)):
+        dated = by is not None and by.year == int(year)
+        if not dated and year not in named:
+            continue
+        found = re.search(
+            rf"(?:\bthe )?(?:\b{year} (?:{_WORK}|{_WORKS})|{_WORK} (?:(?:from|of|in) )?\(?{year}\b\)?"
+            rf"|\b{year}(?= (?:and|or|vs\.?|versus|with|to) (?:the )?{_YEAR} (?:{_WORK}|{_WORKS}|one\b)))"
+            rf"|\bthe (?:{year} one\b|one (?:from|of|in) {year}\b)",
+            question,
+            re.I,
+        )
+        work = re.search(_WORK, found[0], re.I) if found else None
+        if found and (dated or not work or work[0].lower() in named.lower()):
+            return found
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _file(source: str) -> re.Pattern[str]:
+    """Finds the name of a file in a question; without its ending only if it could not be a word: "lund-2021"."""
+    name = re.fullmatch(r"(.*[^\W_].*)(\.[a-z]\w{1,7})", _without_accents(_file_name(source)), re.I)
+    if name is None:
+        return _NOTHING
+    optional = "?" if re.search(r"[^\W\d_].*[-_\d]|[-_\d].*[^\W\d_]", name[1]) else ""
+    return re.compile(rf"(?<![\w-]){re.escape(name[1])}(?:{re.escape(name[2])}){optional}(?![\w-])", re.I)
+
+
+def _file_name(source: str) -> str:
+    return re.split(r"[/\\]", source)[-1]
+
+
+def _without_accents(text: str) -> str:
+    """The text with as many characters, so that places in it stay the same."""
+    return text if text.isascii() else "".join(unicodedata.normalize("NFD", each)[0] for each in text)

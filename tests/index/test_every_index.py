@@ -17,6 +17,7 @@ from turnwise.index.embedded import EmbeddedIndex
 from turnwise.index.postgres import PostgresIndex
 from turnwise.postgres import Database as Postgres
 from turnwise.sqlite import Database as Sqlite
+from turnwise.turn.retrieve import find
 from turnwise.types import LIBRARY, Chunk, Counts, Document, Embedder, Filter, Index, Reference, SearchQuery, Term
 
 Open = Callable[..., Index]
@@ -431,3 +432,21 @@ def test_several_write_and_search_at_once(open_index: Open) -> None:
         list(pool.map(work, range(3)))
     assert indexes[0].counts() == Counts(32, 32, 0)
     assert [index.locate("common") for index in indexes].count(None) == 0
+
+
+def test_a_document_that_a_question_names_is_searched_on_its_own(open_index: Open, real_embedder: Embedder) -> None:
+    """Also if the words alone would not find it among many others."""
+    lund, berg = Reference("", ("Lund, Ada", "Dam, P."), 2021), Reference("", ("Berg, Mia",), 2019)
+    texts = ["The birds were counted at noon.", "Herons sleep on one leg.", "The city paid."]
+    others = [f"In {n} we counted many birds, and in the next year we counted more birds." for n in range(1980, 2020)]
+    index = open_index(real_embedder)
+    index.put(
+        [
+            Document("[1] herons*.md", "Herons", "a", tuple(Chunk(text) for text in texts), reference=lund),
+            Document("storks.md", "Storks", "b", tuple(Chunk(text) for text in others), reference=berg),
+        ]
+    )
+    embed_pending(index)
+    query = SearchQuery("how many birds in how many years were counted by Lund")
+    assert "Herons" not in {hit.passage.title for hit in index.search(query, 20)}
+    assert find(query, 4, index.search)[0].passage.text == texts[0]

@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_TITLE_LINES, MAX_TITLE_CHARS = 4, 60  # at the top of a plain text
 HEADING_LOOKAHEAD_LINES = 10  # in plain text, to decide whether the line above them is a heading
-VERSION = 8  # of the readers: adding a document again re-reads it if an older version read it
+VERSION = 9  # of the readers: adding a document again re-reads it if an older version read it
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE_PYTHON = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in linear time

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+from turnwise.byline import best_scores, named_documents
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
     EXAMPLE,
@@ -28,6 +29,7 @@ from turnwise.extractive.kinds import (
     states_amount,
 )
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
+from turnwise.extractive.sides import WORK
 from turnwise.extractive.statements import (
     LEADING_PRONOUN,
     UNSPACED,
@@ -48,6 +50,8 @@ JUDGED_OF_SEVERAL = 6  # the same if one sentence is not enough
 JUDGED_OF_MORE = 8  # the same if the user wants to hear more: the best ones were said before
 MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
+FINDING_BONUS = 1.0  # the same for a sentence that says what a study found, if nothing else is asked about it
+STATED_BONUS = 0.25  # for such a sentence in the end
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
@@ -57,6 +61,17 @@ _PARTICIPLE = re.compile(
 )
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
+_COMPARED = stems_of("compare comparison difference differ versus")
+_ASKS_FOR_FINDING = re.compile(  # "what did Lund find?", "what are the main findings?"
+    r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?\W*$"
+    r"|\bwhat (?:is|are|was|were) .{0,40}\b(?:findings?|conclusions?)\b",
+    re.I,
+)
+_FINDING = re.compile(
+    r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
+    r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
+    re.I,
+)
 GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
@@ -68,18 +83,26 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     typed, pointing = asked_stems(prompt.question), bool(PRONOUN.search(prompt.question))
     asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMING_PROBABILITY}
     mark_rows(pool, question, chances, asked, typed, pointing)
-    by_words = _word_scores(question, pool, chances)
+    marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
+    named = named_documents(marked, [each.evidence.passage for each in pool])
+    naming = {document: wanted - asked_stems(unnamed) | WORK for document, unnamed in named.items()}
+    by_words = _word_scores(question, pool, chances, naming)
     guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
-    matches = _matches(marked, likely, matcher if prompt.language == "en" else None)  # it knows English only
+    findings: set[int] = set()
+    only_compared = len(named) > 1 and prompt.sides and wanted <= _COMPARED.union(*naming.values())
+    if _ASKS_FOR_FINDING.search(question) or only_compared:
+        findings = {id(each) for each in pool if _FINDING.match(each.text)}
+        named = {}  # "what did the study find?" says too little
+    matches = _matches(marked, likely, matcher if prompt.language == "en" else None, named)  # it knows English only
     likely.sort(
         key=lambda each: (
             RANK_PENALTY * each.rank
             - by_words[id(each)]
             - MATCH_WEIGHT * matches[id(each)]
             - GIVES_BONUS * gives(each, question, QUANTITIES)
+            - FINDING_BONUS * (id(each) in findings)
             + REPEATED_PENALTY * each.said
         )
     )
@@ -91,17 +114,24 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     others = {id(each) for rows in alike.values() for each in rows}
     most = JUDGED_OF_MORE if wants_only_more(prompt) else JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED
     read = [each for each in likely if id(each) not in others][:most]
-    for each, odds in zip(read, judge.odds(marked, [_reading(each) for each in read]), strict=True):
+    judged = best_scores(judge.odds, marked, [_reading(each) for each in read], named)
+    for each, odds in zip(read, judged, strict=True):
         opinion = 1 / (1 + math.exp(-odds / 2))
         for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
-            row.score = combined + _bonus(row, question, prompt.state)
+            known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
+            bonus = _bonus(row, question, prompt.state, known) + STATED_BONUS * (id(row) in findings)
+            row.score = combined + bonus
 
 
-def _matches(question: str, pool: Sequence[Candidate], matcher: Matcher | None) -> dict[int, float]:
+def _matches(
+    question: str, pool: Sequence[Candidate], matcher: Matcher | None, named: Mapping[int, str]
+) -> dict[int, float]:
     """How well each sentence matches the question; all alike without a matcher. A row that is meant by its place
     matches as well as the best such row of its table."""
-    scores = matcher.scores(question, [_reading(each) for each in pool]) if matcher else [0.0] * len(pool)
+    scores = [0.0] * len(pool)
+    if matcher:
+        scores = best_scores(matcher.scores, question, [_reading(each) for each in pool], named)
     matches = {id(each): score for each, score in zip(pool, scores, strict=True)}
     for table in by_table([each for each in pool if each.by_place]):
         best = max(matches[id(each)] for each in table)
@@ -114,9 +144,11 @@ def _reading(candidate: Candidate) -> Passage:
     return replace(candidate.evidence.passage, text=candidate.reading)
 
 
-def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str, float]) -> dict[int, float]:
+def _word_scores(
+    question: str, pool: Sequence[Candidate], chances: Mapping[str, float], naming: Mapping[int, Set[str]]
+) -> dict[int, float]:
     """How much of the question each sentence has (0 to 1): rare words count more, words that may not be meant less, and
-    words in its headings a little less."""
+    words in its headings or `naming` its document a little less."""
     wanted = asked_stems(question)
     if HOW_IT_WORKS.search(question):  # here "work" says little
         chances = {"work": 0.5, **chances}
@@ -125,6 +157,7 @@ def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str,
     }
     around = {
         each.evidence.number: stems_of(f"{each.evidence.passage.called} {each.evidence.passage.heading}")
+        | naming.get(each.evidence.passage.document_id, frozenset())
         for each in pool
     }
     frequency = Counter(key for stems in own_words.values() for key in stems & wanted)
@@ -140,7 +173,7 @@ def _word_scores(question: str, pool: Sequence[Candidate], chances: Mapping[str,
     return {id(each): share(each) for each in pool}
 
 
-def _bonus(candidate: Candidate, question: str, state: ConversationState | None) -> float:
+def _bonus(candidate: Candidate, question: str, state: ConversationState | None, naming: Set[str]) -> float:
     """A bonus for a sentence in the form that the question or the conversation calls for; a penalty for one that needs
     the previous sentence, is about something else, or introduces what the user knows already."""
     sentence, bonus = candidate.text, 0.0
@@ -153,7 +186,7 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None)
     if is_about_another(candidate, question):
         bonus -= 0.3
     asked = defined_topic(question)
-    if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate):
+    if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate) | naming:
         bonus -= 0.2
     if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25

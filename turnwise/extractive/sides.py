@@ -10,6 +10,7 @@ from turnwise.extractive.statements import MAX_GAP, Candidate, neighbours, secti
 from turnwise.text import content_stems, is_specific, stem, words
 
 SIDE_SENTENCES = 2  # for each side, and for both together
+WORK = stems_of("study paper article report document")  # what a document may be called
 
 
 def best_of_each_side(
@@ -56,9 +57,10 @@ def _opening_beside(
 
 
 def side_stems(sides: Sequence[str]) -> list[set[str]]:
-    """The stems of each side of a comparison, without those that all sides share, unless it has no others."""
+    """The stems of each side of a comparison, without those that all sides share or that say what kind of document it
+    is, unless it has no others."""
     named = ({stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides)
-    stems = [base_stems(each) for each in named]
+    stems = [base_stems(each) - WORK or base_stems(each) for each in named]
     shared = set.intersection(*stems)
     return [each - shared or each for each in stems]
 
@@ -76,7 +78,7 @@ def opens_with(candidate: Candidate, side: Set[str]) -> bool:
 def side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
     """The side that a sentence is about, by its own words or the nearest heading that tells; None if none does."""
     passage = candidate.evidence.passage
-    headings = candidate.statement.above, section_of(passage), passage.heading, passage.title
+    headings = candidate.statement.above, section_of(passage), passage.heading, passage.called
     for text in (candidate.text, *headings):
         named = [place for place, stems in enumerate(own) if stems and stems <= stems_of(text)]
         if len(named) == 1:

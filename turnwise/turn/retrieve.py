@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import glob
 import json
 import logging
 import re
@@ -12,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapp
 from itertools import zip_longest
 from typing import Any
 
-from turnwise.byline import is_byline
+from turnwise.byline import best_scores, is_byline, named_documents
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
@@ -45,6 +46,8 @@ CITED_PASSAGE_BONUS = 0.02  # score bonus in a follow-up, for a passage that the
 CITED_DOCUMENT_BONUS = 0.05  # the same for all passages of its document
 NAMED_THERE_BONUS = 0.1  # the same for those that have all the words a follow-up names: "what about shoes?"
 RECENT_DOCUMENT_BONUS = 0.02  # the same if the message is no follow-up: people mostly stay with their subject
+NAMED_BEFORE_BONUS = 0.12  # the same in both cases if the user has named the document by its authors, year or file
+NAMED_DOCUMENT_BONUS = 0.15  # for all passages of a document that the question itself names so
 MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind them is searched for
 DUPLICATE_SHARE = 0.8  # of a passage's word triples; if a better passage has this many, it may say the same
 STEPS_WITHOUT_TOOL = ("rag", "reform", "say", "answer")
@@ -126,6 +129,7 @@ class Earlier:
 
     passages: tuple[Passage, ...] = ()
     follow_up: bool = False
+    named: frozenset[int] = frozenset()  # documents among them that the user has named
 
 
 NO_EARLIER = Earlier()
@@ -145,9 +149,11 @@ def earlier_passages(history: Sequence[Message], follow_up: bool, index: Library
         answer = with_sources(found, index.locate)
     if answer.sources:
         cited = (index.passage(each.passage_id) for each in answer.sources)
-        return Earlier(tuple(passage for passage in cited if passage is not None), follow_up)
-    asked = next((each.content for each in said if each.role == "user"), "")
-    nearest = index.search(SearchQuery(f"{asked} {prose_of(answer.content)}"[:MAX_LOOKUP_CHARS]), 1)
+        passages = tuple(passage for passage in cited if passage is not None)
+        asked = (named_documents(each.content, passages) for each in history if each.role == "user")
+        return Earlier(passages, follow_up, frozenset().union(*asked))
+    question = next((each.content for each in said if each.role == "user"), "")
+    nearest = index.search(SearchQuery(f"{question} {prose_of(answer.content)}"[:MAX_LOOKUP_CHARS]), 1)
     return Earlier(tuple(hit.passage for hit in nearest), follow_up)
 
 
@@ -322,12 +328,13 @@ def find(
 ) -> list[Hit]:
     """The best k passages of one search. The re-ranker orders those at the top; of duplicates only the best stays."""
     hits = search(query, max(k, MIN_RESULTS) + SPARE_RESULTS)
+    hits, named = _with_named(query, hits, search)
     if not _ASKS_FOR_BYLINE.search(query.question):
         hits = [hit for hit in hits if not is_byline(hit.passage.text)]
-    hits = _with_bonus(hits, earlier, query)
+    hits = _with_bonus(hits, earlier, query, named)
     if reranker is not None and len(hits) > 1:
         top, rest = hits[: reranker.reads], hits[reranker.reads :]
-        scores = reranker.scores(query.question, [hit.passage for hit in top])
+        scores = best_scores(reranker.scores, query.question, [hit.passage for hit in top], named)
         top = [
             dataclasses.replace(hit, score=hit.score + reranker.trust * score)
             for hit, score in zip(top, scores, strict=True)
@@ -336,24 +343,60 @@ def find(
     return _without_duplicates(hits, k)
 
 
-def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery) -> list[Hit]:
+def _with_named(query: SearchQuery, hits: list[Hit], search: Search) -> tuple[list[Hit], dict[int, str]]:
+    """The hits and more from the documents that the question names, and those documents. Their passages do not repeat
+    their authors or year, so they are also searched on their own, without the name."""
+    passages = [hit.passage for hit in hits]
+    typed, whole = named_documents(query.literal, passages), named_documents(query.question, passages)
+    named = {each: whole.get(each, query.question) for each in typed} or whole
+    unknown = _not_found(query.question, passages) if len(hits) >= MIN_RESULTS else ""  # fewer are the whole library
+    if not named and unknown:  # it may be a name
+        by_name = dataclasses.replace(query, literal=unknown, dense=unknown, added=(), talk="")
+        passages = [hit.passage for hit in search(by_name, MIN_RESULTS)]
+        named = named_documents(query.question, passages)
+    if not named:
+        return hits, {}
+    best, sources = {hit.passage.id: hit for hit in hits}, {each.document_id: each.source for each in passages}
+    for document, question in () if query.where.source else named.items():
+        where = dataclasses.replace(query.where, source=glob.escape(sources[document]))
+        for hit in search(dataclasses.replace(query, dense=question, where=where), MIN_RESULTS):
+            known = best.get(hit.passage.id)
+            if hit.passage.document_id == document and (known is None or known.score < hit.score):
+                best[hit.passage.id] = hit
+    raised = (
+        dataclasses.replace(hit, score=hit.score + NAMED_DOCUMENT_BONUS) if hit.passage.document_id in named else hit
+        for hit in best.values()
+    )
+    return sorted(raised, key=lambda hit: -hit.score), named
+
+
+def _not_found(question: str, passages: Sequence[Passage]) -> str:
+    """The words of a question that no passage has, without numbers."""
+    text = "\n".join(f"{each.title} {each.heading} {each.text}" for each in passages).lower()
+    specific = (word for word in words(question) if is_specific(word) and not word[0].isdigit())
+    return " ".join(word for word in specific if word.lower() not in text and stem(word) not in text)
+
+
+def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery, named: Collection[int]) -> list[Hit]:
     """The hits, with a bonus for the documents behind the last answer, unless the question names another. In a
     follow-up, passages there that have what it names get another bonus, and so do those behind the last answer; those
     that were not found are added at the end, unless there is a filter that they may not match."""
     documents = {passage.document_id for passage in earlier.passages}
     if not documents:
         return hits
-    if any(_names_document(query.question, hit.passage) for hit in hits if hit.passage.document_id not in documents):
+    others = [hit.passage for hit in hits if hit.passage.document_id not in documents]
+    if any(each.document_id in named or _has_title(query.question, each) for each in others):
         documents = set()
     cited = {passage.id for passage in earlier.passages if earlier.follow_up}
     document_bonus = CITED_DOCUMENT_BONUS if earlier.follow_up else RECENT_DOCUMENT_BONUS
-    named = {stem(word) for word in words(query.literal) if is_specific(word)} if earlier.follow_up else set()
+    words_named = {stem(word) for word in words(query.literal) if is_specific(word)} if earlier.follow_up else set()
 
     def bonus(passage: Passage) -> float:
         if passage.document_id not in documents:
             return CITED_PASSAGE_BONUS * (passage.id in cited)
-        has_all = bool(named) and named <= content_stems(f"{passage.heading}\n{passage.text}")
-        return CITED_PASSAGE_BONUS * (passage.id in cited) + document_bonus + NAMED_THERE_BONUS * has_all
+        has_all = bool(words_named) and words_named <= content_stems(f"{passage.heading}\n{passage.text}")
+        stays = NAMED_BEFORE_BONUS if passage.document_id in earlier.named else document_bonus
+        return CITED_PASSAGE_BONUS * (passage.id in cited) + stays + NAMED_THERE_BONUS * has_all
 
     hits = [dataclasses.replace(hit, score=hit.score + bonus(hit.passage)) for hit in hits]
     if earlier.follow_up and not query.where:
@@ -362,11 +405,8 @@ def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery) -> list[H
     return sorted(hits, key=lambda hit: -hit.score)
 
 
-def _names_document(question: str, passage: Passage) -> bool:
-    """Whether a question names the document of a passage, by its title or an author."""
-    reference = passage.reference
-    named = reference is not None and reference.is_named({word.lower() for word in words(question)})
-    return named or (bool(passage.title) and passage.title.lower() in question.lower())
+def _has_title(question: str, passage: Passage) -> bool:
+    return bool(passage.title) and passage.title.lower() in question.lower()
 
 
 def _without_duplicates(hits: Sequence[Hit], k: int) -> list[Hit]:

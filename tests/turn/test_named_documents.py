@@ -1,0 +1,119 @@
+"""A question that names a paper by its authors, its year or its file is answered from that paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+
+WARM = """# Thick walls keep bee colonies warm in winter
+
+Marit Solheim-Aas and Jonas Adler (2014)
+*Annals of Apiary Research*, 8(2), 101–119
+
+## Abstract
+
+Beekeepers in the north lose many colonies to the cold. We kept 36 colonies in hives with thick or thin walls. Colonies
+behind thick walls ate 4 kilograms less honey. We conclude that thick walls help colonies through the winter.
+
+## 2. Methods
+
+The hives stood on a meadow near Tromsø from October to April. Each hive was weighed once a week with a luggage scale.
+The hives were chosen at random. The study was paid for by the Nordlys Timber Board.
+
+## 3. Results
+
+Colonies behind thick walls ate 11 kilograms of honey on average, and the others ate 15 kilograms. Two colonies died.
+
+## 4. Discussion
+
+The study has limitations. The meadow was sheltered from the wind, so other places may differ.
+"""
+LOSSES = """# Hive insulation does not change winter losses: a field trial
+
+Renata Kovačević, Luc Bonnard, and Ama Owusu (2022)
+*European Journal of Beekeeping*, 31(4), 55–70
+
+## Abstract
+
+Solheim-Aas and Adler (2014) reported that thick walls save honey. We repeated their work in three countries with 240
+colonies. The colonies died equally often in both kinds of hives. We conclude that insulation does not save colonies.
+
+## 2. Methods
+
+The hives stood in orchards in Croatia, France and Ghana for two years. Each hive was weighed every hour by a sensor
+below its floor. The trial was paid for by the ministries of agriculture.
+
+## 3. Results
+
+In both groups 17 percent of the colonies died. Mites explained most of the losses.
+
+## 4. Discussion
+
+The trial has limitations. The winters were mild, and one orchard was treated against mites twice.
+"""
+CLUB = """# Beekeepers' club: rules of the house
+
+## Papers
+
+Members read two papers on hives every winter. Each paper is discussed at a meeting in the club room.
+
+## Fees
+
+Each member pays 30 euros a year. The club has limitations on visitors: two guests for each member.
+"""
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("papers")
+    texts = {"solheim-aas-2014.md": WARM, "losses.md": LOSSES, "club.md": CLUB}
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={name: text.encode() for name, text in texts.items()})
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how were the hives weighed by solheim-aas", "luggage scale"),
+        ("how did Kovacevic et al. weigh the hives?", "sensor"),
+        ("who paid for the 2014 study", "Timber Board"),
+        ("who paid for the paper from 2022", "ministries"),
+        ("what were the limitations of the 2014 study", "sheltered from the wind"),
+        ("what are the limitations of the study by Bonnard and Owusu", "winters were mild"),
+        ("where did the hives stand in solheim-aas-2014.md", "Tromsø"),
+        ("what did solheim-aas and adler find", "thick walls help colonies"),
+        ("what did owusu conclude", "insulation does not save colonies"),
+    ],
+)
+def test_the_named_paper_answers(shelf: Engine, question: str, answer: str) -> None:
+    assert answer in shelf.chat().ask(question).text
+
+
+@pytest.mark.parametrize(
+    ("named", "weighed", "paid"),
+    [("solheim-aas and adler", "luggage scale", "Timber Board"), ("bonnard", "sensor", "ministries")],
+)
+def test_the_talk_stays_with_the_named_paper(shelf: Engine, named: str, weighed: str, paid: str) -> None:
+    chat = shelf.chat()
+    chat.ask(f"what did {named} find")
+    assert weighed in chat.ask("how was each hive weighed").text
+    assert paid in chat.ask("who paid for it").text
+
+
+def test_a_short_question_turns_to_the_paper_of_another_year(shelf: Engine) -> None:
+    chat = shelf.chat()
+    assert "Timber Board" in chat.ask("who paid for the 2014 study").text
+    assert "ministries" in chat.ask("and for the 2022 one").text
+
+
+def test_a_comparison_of_authors_says_what_each_of_them_found(shelf: Engine) -> None:
+    said = shelf.chat().ask("compare adler and bonnard").text
+    assert "thick walls help colonies" in said
+    assert "insulation does not save colonies" in said
