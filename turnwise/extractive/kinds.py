@@ -102,14 +102,15 @@ SURE_KINDS = (
 UNSURE_KINDS = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 # How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
 _HOW_MUCH_IS = re.compile(
-    r"^(?:and |so )?how (?:much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
+    r"^(?:and |so )?how (much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
     r"(?:the |an? |my |your |our )?([\w’'-]+(?: [\w’'-]+){0,4})\W*$",
     re.I,
 )
 _IS_AMOUNT = (
-    r" (?:is|are|was|were) (?:(?:about|around|roughly|nearly|almost|only|just|always|usually|currently|"
+    r" (?:(?:about|around|roughly|nearly|almost|only|just|always|usually|currently|"
     rf"at (?:least|most)|up to|an?|the) )*(?:[$€£¥₹] ?)?(?:\d|{_SPELLED_AMOUNT})"
 )
+_AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
 _PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*$)", re.I)  # "my dentist's number"
 PREFERRED_KINDS = (*UNSURE_KINDS, (_WHEN_IS, _MOMENTS))
 
@@ -137,7 +138,11 @@ def asks_price(question: str) -> bool:
 def states_amount(question: str, sentence: str) -> bool:
     """Whether a sentence says how much the thing is that is asked about: "The deposit is five weeks' rent"."""
     asked = _HOW_MUCH_IS.match(question[:MAX_QUESTION_CHARS])
-    return bool(asked and re.match(rf"(?:the |an? )?{re.escape(asked[1])}{_IS_AMOUNT}", sentence, re.I))
+    if not asked:
+        return False
+    thing = rf"{re.escape(asked[2].removesuffix('s'))}(?:e?s)?"
+    verb = f"(?:is|are|was|were{_AMOUNT_VERBS.get(asked[1].lower(), '')})"
+    return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our )?(?:\w+ )?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
 
 
 def ask_for_phone(question: str) -> str:
