@@ -23,6 +23,7 @@ def asked(*messages: str) -> list[Message]:
         (("how much is a lost key?", "and the late fee?"), "how much is the late fee?"),
         (("when are lessons for adults?", "what about tennis"), "when are tennis for adults?"),
         (("who runs it", "and the choir?"), "who runs the choir"),
+        (("which clubs are for year 12?", "and year 9?"), "which clubs are for year 9?"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),
@@ -63,6 +64,7 @@ def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: s
         (("how much is the lamp?", "and the bridge?", "who sells candles?", "how heavy is it?"), ""),
         (("how much is the lamp?", "and the bridge?", "who is she?"), ""),
         (("when is the pool open?", "and Sundays?", "is it heated?"), ""),
+        (("how much is a pitch?", "and dogs?", "what is its price?"), ""),
     ],
 )
 def test_it_means_the_other_thing_that_was_asked_about(messages: tuple[str, ...], thing: str) -> None:

@@ -38,6 +38,11 @@ STOCK = "item: Rye loaf; price_eur: 4.20; days: daily\nitem: Baguette; price_eur
         ("Rye loaf: price €4.20, days daily.", STOCK, "Rye loaf: price €4.20, days daily."),
         ("Rope: price €4.", "item: Rope; price_euro: 4; metres: 9", "Rope: price €4."),
         ("A baguette is sold for 1.90 euros.", STOCK, "item: Baguette; price_eur: 1.90; days: daily"),
+        (
+            "Price: Pro £9.",
+            "Basic | Pro | Team\nPrice | £4 | £9 | £20",
+            "Price: Pro £9.",
+        ),  # no name for the first column
     ],
 )
 def test_a_row_is_told_in_words_and_never_by_its_header(claim: str, text: str, row: str) -> None:

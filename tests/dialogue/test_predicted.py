@@ -65,6 +65,8 @@ def test_it_means_no_verb_of_a_question_but_that_may() -> None:
 def test_a_person_takes_the_place_of_he_and_a_thing_does_not() -> None:
     seen = said("who do I tell about the cap?", "Write to Bayo Lindqvist.")
     assert read("what is his email?", seen, ("cap", 0.9)).query == "what is Bayo Lindqvist’s email (cap)?"
+    named = said("who owns the bar?", "Lena owns it. Ruth Alder cooks.")
+    assert read("where is she from?", named, ("Lena", 0.9)).query == "where is Lena from?", "the likeliest name stays"
     nobody = said("where is the cap?", "In the lab.")
     assert read("what is his email?", nobody, ("cap", 0.9)).query == "what is his email (the cap)?"
 

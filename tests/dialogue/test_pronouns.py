@@ -16,6 +16,7 @@ from turnwise.dialogue.pronouns import find_pronoun, names_person, person_meant
         ("do I need one?", "one"),
         ("what is his address?", "his"),
         ("which one is open?", ""),
+        ("what happens if it rains?", ""),
         ("what does the IT desk do?", ""),
     ],
 )
@@ -35,6 +36,8 @@ def test_the_pronoun_that_a_phrase_can_replace_is_found(message: str, pronoun: s
         ("when was he born?", "who was tamm", "A boat builder.", "tamm"),
         ("where is his office?", "where is the desk?", "In Harbour Hall. Bring your child.", ""),
         ("where is his office?", "where is the desk?", "The Desk is open.", ""),
+        ("where is he from?", "who is responsible?", "Green Tea Bar is on the ground floor.", ""),
+        ("where is he from?", "who swims at Harbour Pool?", "New York Runners do.", ""),
     ],
 )
 def test_he_and_she_mean_the_last_person(message: str, asked: str, answered: str, person: str) -> None:

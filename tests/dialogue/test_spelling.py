@@ -130,6 +130,8 @@ def test_a_missing_apostrophe_is_added(typed: str, meant: str) -> None:
         "is it on whats.example",
         "what are its opening hours",
         "what if its loss grows",
+        "what is HES used for",
+        "what if its loss and gradient grow",
         "tell me its name",
     ],
 )

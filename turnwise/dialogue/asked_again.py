@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, with_adverbial
-from turnwise.dialogue.pronouns import find_pronoun, points_back
+from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
     MAX_QUESTION_CHARS,
     PREDICATE,
@@ -50,6 +50,7 @@ _ELLIPSIS = re.compile(  # "and GPT?"
 )
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
+_SECOND_PRONOUN = re.compile(r"\b(?:it|him|her|them|he|she|they)\b", re.I)
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
 _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not about another one
     r"\b(?:prices?|costs?|fees?|fines?|address|hours|times?|phone|number|e-?mail|deadline|limits?|authors?|date|dates|size|"
@@ -57,6 +58,7 @@ _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not abou
     r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
     re.I,
 )
+_NUMBERED = re.compile(r"([a-z]+) \d+", re.I)
 _HOW_MUCH = re.compile(r"how much\b", re.I)
 _CHARGE = re.compile(
     r"(?<!the )(?<!\ba )(?<!\bmy )\b(?:fees?|fines?|deposit|penalty)$", re.I
@@ -130,6 +132,7 @@ def focus(message: str, seen: Sequence[Message]) -> str:
         if found := _ELLIPSIS.fullmatch(text.strip()) or _AND_THE.fullmatch(text.strip()):
             thing = found[1]
             is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
+            is_name = is_name and agrees_in_number(message, thing)
             return _ONE_THING.sub("", thing, count=1) if is_name and not TIMES.search(thing) else ""
         if phrases(text) and not points_back(text):
             return ""
@@ -280,6 +283,13 @@ def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
     return _Changed(query, ellipsis.thing, thing)
 
 
+def _replace_number(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And year 9?" after "Which clubs are for year 12?"."""
+    named = _NUMBERED.fullmatch(ellipsis.thing)
+    other = re.search(rf"\b{named[1]} \d+\b", ellipsis.last, re.I) if named else None
+    return ellipsis.replacing(*other.span()) if other else None
+
+
 def _replace_act(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And close?" after "When does the museum open?"."""
     act = _ACT.search(ellipsis.last) if _OTHER_ACT.fullmatch(ellipsis.message) else None
@@ -295,7 +305,13 @@ def _replace_owner(ellipsis: _Ellipsis) -> _Changed | None:
 def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And GPT?" after "How was it trained?"."""
     pronoun, asked = find_pronoun(ellipsis.last), ellipsis.subject
-    if not pronoun or (asked and asked["name"]) or _ONE_THING.search(ellipsis.last) or _is_attribute(ellipsis):
+    if (
+        not pronoun
+        or _SECOND_PRONOUN.search(ellipsis.last, pronoun.end)
+        or (asked and asked["name"])
+        or _ONE_THING.search(ellipsis.last)
+        or _is_attribute(ellipsis)
+    ):
         return None
     return _Changed(with_phrases(ellipsis.last, [ellipsis.thing]), ellipsis.thing, pronoun.text)
 
@@ -348,6 +364,7 @@ def _replace_subject(ellipsis: _Ellipsis) -> _Changed | None:
 
 # For things without an article. The first rule that applies is used.
 _RULES: tuple[Callable[[_Ellipsis], _Changed | None], ...] = (
+    _replace_number,
     _replace_act,
     _replace_owner,
     _replace_pronoun,

@@ -155,7 +155,8 @@ def _line_groups(text: str) -> Iterator[tuple[bool, list[str]]]:
 
 def _table_rows(lines: list[str]) -> list[list[tuple[str, str]]]:
     heads, *table = [[cell.strip() for cell in line.split(" | ")] for line in lines]
-    return [list(zip(heads, cells, strict=False)) for cells in table]
+    # The head of the first column may be empty, and is not stored then.
+    return [list(zip([""] * (len(cells) - len(heads)) + heads, cells, strict=False)) for cells in table]
 
 
 def _is_written(claim: str, row: list[tuple[str, str]]) -> bool:

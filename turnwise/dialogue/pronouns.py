@@ -14,7 +14,7 @@ _SINGULAR = r"(?:it|this|that|he|she|him)"
 _PRONOUN = re.compile(
     rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
     rf"have|in|how|why|when|and|if|while|once|because|until|unless)\s+({_SINGULAR}|they|them|these|those)\b"
-    r"(?!\s+(?:there|that)\b)"
+    r"(?!\s+(?:there|that|(?:rain|snow|come|get)s?|is (?:rain|snow)ing|is (?:dark|cold|hot|wet|late))\b)"
     r"|\b(it|they|them|him|her)\s*[?.!]?$|^(it|this|that|they|he|she)\b"
     rf"|\b(them|him|her)\s+(?={_LINK}\b)|\b(it)\s+(?:back|off|up|out|down|away)\b"
     r"|\b(?:need|get|buy|have|want|use|book|order|rent|borrow)\s+(one)\s*[?.!]?$",
@@ -27,19 +27,25 @@ _PLURAL_NOUN = re.compile(r"[^suai]s$|people$|children$")
 _MEN = r"son|husband|father|dad|brother|boy|boyfriend|grandfather|grandson|uncle|nephew"
 _WOMEN = r"daughter|wife|mother|mum|mom|sister|girl|girlfriend|grandmother|granddaughter|aunt|niece"
 _OTHERS = r"kid|child|baby|partner|friend|boss|colleague|neighbou?r|teacher|tutor|student|pupil|doctor|manager|head"
-_NO_PERSON = (  # the last word of a name that looks like a person's
+_NO_PERSON = (  # a word of a name that looks like a person's
     r"Hall|Street|Road|Lane|Square|Park|Room|Centre|Center|School|University|College|Library|House|Building|Club|Hospital|"
-    r"Museum|Bridge|River|Lake|Island|Valley|Hill|Mountain|Bay|City|Office|Street|Day|Week|Prize|Award|Act|Plan|Team"
+    r"Museum|Bridge|River|Lake|Island|Valley|Hill|Mountain|Bay|City|Office|Day|Week|Prize|Award|Act|Plan|Team|Pool|Hotel|"
+    r"Bar|Tea|Caf[eé]|Shop|Company|Institute|Association|Church|Station|Garden|Gardens|Morning|Evening|Note|Learning|York|"
+    r"New|Grand|Old|Great|North|South|East|West|Please|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
 )
 _CAPITAL = r"(?-i:[A-Z])[\w’'-]+"
 _OPENER = r"(?:the|an?|in|on|at|our|my|your|this|that|these|those|it|we|for|from|by|to|of|and|but|if|when|who|what|how)"
 _PERSON = re.compile(
-    rf"\b(?:(?P<title>(?-i:Mrs?|Ms|Miss|Dr|Prof|Professor|Sir|Dame))\.? {_CAPITAL}(?: {_CAPITAL})?"
+    rf"(?<![\w’'-])(?:(?P<title>(?-i:Mrs?|Ms|Miss|Dr|Prof|Professor|Sir|Dame))\.? {_CAPITAL}(?: {_CAPITAL})?"
     rf"|(?:my|our|your|the|an?) (?P<kin>{_MEN}|{_WOMEN}|{_OTHERS})\b"
-    rf"|(?!{_OPENER}\b){_CAPITAL} (?:(?-i:[A-Z])\. |(?:van|von|de|da|di) )?(?!(?:{_NO_PERSON})\b){_CAPITAL})",
+    rf"|(?<!\bthe )(?<!\bat )(?<!\bin )(?!(?:{_OPENER}|{_NO_PERSON})\b){_CAPITAL} "
+    rf"(?:(?-i:[A-Z])\. |(?:van|von|de|da|di) )?(?!(?:{_NO_PERSON})\b){_CAPITAL}(?! {_CAPITAL}))",
     re.I,
 )
-_ASKED_WHO = re.compile(rf"\bwho(?:['’]s| is| was) ((?:the )?[\w’'.-]+(?: {_CAPITAL}){{0,2}})\s*[?.!]*$", re.I)
+_ASKED_WHO = re.compile(  # not "who is responsible?"
+    rf"\b(?i:who)(?:(?:['’]s| is| was) (the [\w’'-]+|{_CAPITAL}(?: {_CAPITAL}){{0,2}})"
+    r"| was (?!it|he|she)([a-z][\w’'-]+))\s*[?.!]*$"
+)
 _LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
 
 
@@ -91,7 +97,7 @@ def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
     wrong = re.compile(rf"(?:{other}|{'mrs|ms|miss|dame' if pronoun.text in _MALE else 'mr|sir'})", re.I)
     for message in reversed(seen):
         if asked := _ASKED_WHO.search(message.content):
-            return asked[1]
+            return asked[1] or asked[2]
         for found in _PERSON.finditer(message.content):
             own = message.role == "user" or not found["kin"]
             if own and not wrong.fullmatch(found["title"] or found["kin"] or ""):

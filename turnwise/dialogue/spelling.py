@@ -30,9 +30,9 @@ _OPENING = re.compile(
 _ITS_CLAUSE = "|".join(rf"(?<=\b{word} )" for word in ("if", "when", "while", "once", "because", "that", "says"))
 _NO_APOSTROPHE = re.compile(  # "whats the fee", but not "the whys and hows of it"; "its a loaf", "if its taken away"
     r"(?<!\bthe )(?<![\w@/\\.'’&-])(?:what|who|where|when|how|why)s(?= (?!(?:and|or|of)\b)\S)"
-    r"|(?<![\w@/\\.'’&-])(?:(?:he|she)s(?= [a-z])"
-    r"|its(?= (?:an?|the|my|our|your|not|too|so|still|just|been|gone|broken|stuck|raining|snowing|being)\b)"
-    rf"|(?:{_ITS_CLAUSE})its(?= [a-z]+(?: (?:away|off|on|up|out|down|by|in|at|to|before|after|during|and|or)\b|\W*$)))",
+    r"|(?<![\w@/\\.'’&-])(?:(?-i:[Hh]e|[Ss]he)s(?= [a-z])"
+    r"|its(?= (?:an?|the|my|our|your|not|too|just|been|gone|broken|stuck|raining|snowing|being)\b)"
+    rf"|(?:{_ITS_CLAUSE})its(?= [a-z]+(?: (?:away|off|on|up|out|down|by|in|at|to|before|after|during)\b|\W*$)))",
     re.I,
 )
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")

@@ -33,6 +33,7 @@ _GOING = re.compile(
 )
 _BEFORE_PLACE = re.compile(r"\b(?:from|in|to|near|around|over|of)\s+$|^\s*$", re.I)
 _NO_ANTECEDENT = re.compile(r"\d+|(?:mr|mrs|ms|miss|dr|prof)\.?", re.I)
+_NAME = re.compile(r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)?")
 _WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your) (?!person )", re.I)
 _COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
 
@@ -60,7 +61,7 @@ def standalone(
 def _with_person(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> Sequence[Phrase]:
     """Returns the phrases with the person first that "he" or "she" in the message means."""
     pronoun = find_pronoun(message)
-    if not pronoun or not pronoun.personal:
+    if not pronoun or not pronoun.personal or _NAME.fullmatch(chosen[0][0]):
         return chosen
     person = next((phrase for phrase, _ in chosen if names_person(phrase)), "")
     person = person or person_meant(pronoun, seen)

@@ -142,7 +142,7 @@ def states_amount(question: str, sentence: str) -> bool:
         return False
     thing = rf"{re.escape(asked[2].removesuffix('s'))}(?:e?s)?"
     verb = f"(?:is|are|was|were{_AMOUNT_VERBS.get(asked[1].lower(), '')})"
-    return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our )?(?:\w+ )?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
+    return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our |standard )?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
 
 
 def ask_for_phone(question: str) -> str:

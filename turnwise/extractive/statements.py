@@ -91,6 +91,10 @@ _NO_VERB = re.compile(
     r"unlike|via|whatever|whenever|whether|within|without",
     re.I,
 )
+_LABEL = re.compile(  # a word at the start of a paragraph that says what it is about
+    r"(?!(?:Yes|No|Never|Always|Maybe|Perhaps|Free|None|Nothing|Nobody|Sorry|Thanks|Welcome|Hello|Stop|Wait|True|False|"
+    r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
+)
 _PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -338,6 +342,8 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
         if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
             above, before, in_item = ITEM.sub("", sentence).strip(), "", False
             outer = outer if item else above
+        elif not before and not asks(above) and _LABEL.fullmatch(sentence):  # "Participants. Forty-eight students …"
+            above = sentence.rstrip(".")
         elif item or (len(units(sentence)) > 1 and ends(sentence)):
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
             previous = "" if item and not _POINTS_BACK.match(text) else before

@@ -30,7 +30,8 @@ from turnwise.types import Passage, Prompt
 
 MAX_STEPS = 8
 MAX_ANTECEDENTS = 2  # sentences before one that refers back
-MAX_INSTRUCTIONS = 5  # of a paragraph
+MAX_INSTRUCTIONS = 8  # of a paragraph
+MAX_ITEMS, SHORT_ITEM_CHARS = 15, 60  # of a list that is told whole, if all its items are short
 MAX_PROBLEM_CHARS = 80  # a longer sentence says more than a problem
 MAX_REMEDY_SENTENCES = 2
 MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
@@ -232,7 +233,8 @@ def _led_list(
         alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
         named = any(wanted & stems_of(each) - near for each in texts)
         in_a_line = asks(lead) and all(item[0] in chosen for item in items)  # "How long does it take? Two days"
-        if leads and alike and not named and not in_a_line and 1 < len(items) <= MAX_STEPS:
+        most = MAX_ITEMS if all(len(each) <= SHORT_ITEM_CHARS for each in texts) else MAX_STEPS
+        if leads and alike and not named and not in_a_line and 1 < len(items) <= most:
             return items
     return []
 
@@ -306,6 +308,8 @@ def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) ->
         while len(found) <= MAX_ANTECEDENTS and (found[0].needs_previous or found[0].statement.refers_back):
             before = places.get((each.evidence.number, found[0].position - 1))
             if before is None or not neighbours(before, each):
+                break
+            if before.text.split()[0] == found[0].text.split()[0]:  # "Its lens …" does not explain "Its battery …"
                 break
             if before.said != each.said and (each.said or len(chosen) == 1):
                 break

@@ -212,5 +212,6 @@ def _counts(column: str, cell: str, number: int, key: str) -> bool:
     """Whether a cell is this number of something: "2 days", or "2" or "1-3" in the column "days"."""
     amount = amount_in(cell)
     is_number = amount is not None and amount.number == str(number)
-    is_number = is_number or (is_range(cell) and includes_number(cell, number))
+    is_clock = key in ("hour", "minut", "time")  # "10-12" in the column "hours" is no number of hours
+    is_number = is_number or (not is_clock and is_range(cell) and includes_number(cell, number))
     return is_number and key in stems_of(f"{column} {cell}".replace("_", " "))

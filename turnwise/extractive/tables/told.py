@@ -108,6 +108,8 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
         return list_rows(told.rows, f"{len(told.rows)} rows")
     for pattern in (_WHICH_OF, _ANY_OF, _HOW_MANY_OF):
         if found := pattern.fullmatch(text):
+            if pattern is _WHICH_OF and not found["of"] and table.numbers_in(text)[1]:
+                return ""  # "what can I do in year 7?" asks about all rows
             return _some_of(found.groupdict().get("of") or found["rest"], told, table)
     return ""
 
