@@ -24,6 +24,7 @@ def asked(*messages: str) -> list[Message]:
         (("when are lessons for adults?", "what about tennis"), "when are tennis for adults?"),
         (("who runs it", "and the choir?"), "who runs the choir"),
         (("which clubs are for year 12?", "and year 9?"), "which clubs are for year 9?"),
+        (("how much homework do they get in year 8", "and for year 9?"), "how much homework do they get in year 9"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),

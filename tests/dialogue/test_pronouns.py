@@ -17,6 +17,7 @@ from turnwise.dialogue.pronouns import find_pronoun, names_person, person_meant
         ("what is his address?", "his"),
         ("which one is open?", ""),
         ("what happens if it rains?", ""),
+        ("what colours does it come in?", "it"),
         ("what does the IT desk do?", ""),
     ],
 )

@@ -25,6 +25,7 @@ _NEXT_PART = re.compile(
     re.I,
 )
 _TO_THE = re.compile(r"(?:to|of) the ", re.I)
+_NUMBERED = re.compile(r"(?<= )([a-z]+) \d+$", re.I)
 _BACK = re.compile(r" (?:it|that|this|them|these|those)\b", re.I)
 _ONE = re.compile(r"\bones?$", re.I)
 TIMES = re.compile(  # marks a phrase as one of time
@@ -50,6 +51,9 @@ def with_adverbial(question: str, phrase: str) -> str:
     times, and otherwise at its end: "When is it open on Fridays?" becomes "When is it open on Sundays?"."""
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
+    numbered = _NUMBERED.search(phrase)
+    if numbered and (other := re.search(rf"\b{numbered[1]} \d+\b", body, re.I)):  # "year 9" in place of "year 8"
+        return question[: other.start()] + numbered[0] + question[other.end() :]
     for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
         back = _BACK.match(body, found.end())
         end = _NEXT_PART.search(body, back.end() if back else found.end())

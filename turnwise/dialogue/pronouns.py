@@ -14,7 +14,7 @@ _SINGULAR = r"(?:it|this|that|he|she|him)"
 _PRONOUN = re.compile(
     rf"\b(?:about|of|is|was|are|were|does|did|do|like|than|for|with|on|from|to|by|can|could|would|will|should|has|had|"
     rf"have|in|how|why|when|and|if|while|once|because|until|unless)\s+({_SINGULAR}|they|them|these|those)\b"
-    r"(?!\s+(?:there|that|(?:rain|snow|come|get)s?|is (?:rain|snow)ing|is (?:dark|cold|hot|wet|late))\b)"
+    r"(?!\s+(?:there|that|(?:rain|snow)s?|comes to|(?:is|gets) (?:raining|snowing|dark|cold|hot|wet|late))\b)"
     r"|\b(it|they|them|him|her)\s*[?.!]?$|^(it|this|that|they|he|she)\b"
     rf"|\b(them|him|her)\s+(?={_LINK}\b)|\b(it)\s+(?:back|off|up|out|down|away)\b"
     r"|\b(?:need|get|buy|have|want|use|book|order|rent|borrow)\s+(one)\s*[?.!]?$",
