@@ -144,3 +144,25 @@ def test_no_other_row_is_told_if_the_message_does_not_name_just_one(message: str
 def test_no_other_row_is_told_after_a_sentence() -> None:
     assert answer("and the sander?", "The Falcon drill is loud. [1]", passages=(TOOLS,)) == ""
     assert answer("and the sander?", f"{DRILL} The drill is loud. [1]", passages=(TOOLS,)) == ""
+
+
+CLUBS = Passage(
+    1,
+    1,
+    "Clubs",
+    "clubs.md",
+    "Club | Years | Day\nChess | 7-11 | Monday\nDrama | 7-9 | Tuesday\nRowing | 10-13 | Monday",
+)
+
+
+def test_a_question_with_another_number_is_about_all_rows() -> None:
+    told = "- Chess: Years 7-11, Day Monday. [1]\n- Rowing: Years 10-13, Day Monday. [1]"
+    found = answer("what can I do in year 7?", told, passages=(CLUBS,))
+    assert "Drama" in found
+    assert "Rowing" not in found
+
+
+def test_hours_of_the_day_are_no_number_of_hours() -> None:
+    text = "Class | Hours | Teacher\nPottery | 1-3 | Mr Lamb\nPainting | 10-12 | Ms Cole\nWeaving | 4-6 | Mr Lamb"
+    classes = Passage(1, 1, "Classes", "classes.md", text)
+    assert "Painting" not in answer("which classes take 11 hours?", passages=(classes,))

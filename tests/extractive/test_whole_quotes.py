@@ -311,3 +311,26 @@ def test_of_many_instructions_some_are_told_with_the_best_one() -> None:
 def test_what_is_an_instruction(sentence: str, instructs: bool) -> None:
     (statement,) = statements(sentence)
     assert statement.is_instruction is instructs
+
+
+def test_a_word_that_opens_a_paragraph_says_what_it_is_about() -> None:
+    text = "Crew. Forty-eight sailors took part. They were paid.\n\nCan I bring a dog? Yes. Dogs are welcome."
+    read = [(each.above, each.text) for each in statements(text)]
+    assert read == [
+        ("Crew", "Forty-eight sailors took part."),
+        ("Crew", "They were paid."),
+        ("Can I bring a dog?", "Dogs are welcome."),
+    ]
+
+
+def test_a_long_list_of_short_items_is_told_whole() -> None:
+    things = "a sleeping bag, a torch, warm clothes, a towel, a cup, a spoon, a knife, soap, sun cream, a hat".split(
+        ", "
+    )
+    told = answer("what should i bring", "Bring:\n\n" + "\n".join(f"- {each}" for each in things))
+    assert all(f"- {each} [1]" in told for each in things)
+
+
+def test_a_sentence_does_not_explain_one_that_begins_with_the_same_pronoun() -> None:
+    text = "Send the camera back if the lid breaks. Its image size is 12 megapixels. Its lens is covered for two years."
+    assert answer("how long is its lens covered", text) == "Its lens is covered for two years. [1]"

@@ -25,7 +25,7 @@ _NEXT_PART = re.compile(
     re.I,
 )
 _TO_THE = re.compile(r"(?:to|of) the ", re.I)
-_NUMBERED = re.compile(r"(?<= )([a-z]+) \d+$", re.I)
+_NUMBERED = re.compile(rf"\b(?!(?:{PREPOSITION})\b)([a-z]+) \d+$", re.I)
 _BACK = re.compile(r" (?:it|that|this|them|these|those)\b", re.I)
 _ONE = re.compile(r"\bones?$", re.I)
 TIMES = re.compile(  # marks a phrase as one of time
@@ -46,14 +46,19 @@ def adverbial(message: str) -> str:
     return found[1] if any(map(names, words(found[1]))) else ""
 
 
+def same_with_number(phrase: str, question: str) -> re.Match[str] | None:
+    """Returns what a phrase such as "for year 9" replaces in a question: the same word with another number."""
+    numbered = _NUMBERED.search(phrase)
+    return re.search(rf"\b{numbered[1]} \d+\b", question, re.I) if numbered else None
+
+
 def with_adverbial(question: str, phrase: str) -> str:
     """Returns the question with the phrase in place of its own phrase with that preposition, if both or neither are
     times, and otherwise at its end: "When is it open on Fridays?" becomes "When is it open on Sundays?"."""
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
-    numbered = _NUMBERED.search(phrase)
-    if numbered and (other := re.search(rf"\b{numbered[1]} \d+\b", body, re.I)):  # "year 9" in place of "year 8"
-        return question[: other.start()] + numbered[0] + question[other.end() :]
+    if other := same_with_number(phrase, body):
+        return question[: other.start()] + " ".join(phrase.split()[-2:]) + question[other.end() :]
     for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
         back = _BACK.match(body, found.end())
         end = _NEXT_PART.search(body, back.end() if back else found.end())

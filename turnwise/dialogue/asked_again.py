@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, with_adverbial
+from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, same_with_number, with_adverbial
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
     MAX_QUESTION_CHARS,
@@ -58,7 +58,6 @@ _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not abou
     r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
     re.I,
 )
-_NUMBERED = re.compile(r"([a-z]+) \d+", re.I)
 _HOW_MUCH = re.compile(r"how much\b", re.I)
 _CHARGE = re.compile(
     r"(?<!the )(?<!\ba )(?<!\bmy )\b(?:fees?|fines?|deposit|penalty)$", re.I
@@ -285,8 +284,7 @@ def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
 
 def _replace_number(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And year 9?" after "Which clubs are for year 12?"."""
-    named = _NUMBERED.fullmatch(ellipsis.thing)
-    other = re.search(rf"\b{named[1]} \d+\b", ellipsis.last, re.I) if named else None
+    other = same_with_number(ellipsis.thing, ellipsis.last) if len(ellipsis.thing.split()) == 2 else None
     return ellipsis.replacing(*other.span()) if other else None
 
 

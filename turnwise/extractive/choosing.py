@@ -139,11 +139,8 @@ def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candida
     something else, helps nobody."""
     shown = "\n".join(prompt.said)
     near = [each for each in pool if each.score >= NEAREST_SCORE and not each.said and each.text not in shown]
-    return max((each for each in near if not is_about_another(each, question)), key=_score, default=None)
-
-
-def _score(candidate: Candidate) -> float:
-    return candidate.score
+    near = [each for each in near if not is_about_another(each, question)]
+    return max(near, key=lambda each: each.score, default=None)
 
 
 def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:

@@ -110,6 +110,7 @@ _IS_AMOUNT = (
     r" (?:(?:about|around|roughly|nearly|almost|only|just|always|usually|currently|"
     rf"at (?:least|most)|up to|an?|the) )*(?:[$€£¥₹] ?)?(?:\d|{_SPELLED_AMOUNT})"
 )
+_ORDINARY = "(?:(?:standard|normal|regular|ordinary|usual|basic) )"  # of the kind that is meant if none is named
 _AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
 _PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*$)", re.I)  # "my dentist's number"
 PREFERRED_KINDS = (*UNSURE_KINDS, (_WHEN_IS, _MOMENTS))
@@ -142,7 +143,7 @@ def states_amount(question: str, sentence: str) -> bool:
         return False
     thing = rf"{re.escape(asked[2].removesuffix('s'))}(?:e?s)?"
     verb = f"(?:is|are|was|were{_AMOUNT_VERBS.get(asked[1].lower(), '')})"
-    return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our |standard )?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
+    return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our )?{_ORDINARY}?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
 
 
 def ask_for_phone(question: str) -> str:
