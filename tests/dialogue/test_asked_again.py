@@ -61,6 +61,7 @@ def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: s
         (("how much is the lamp?", "and the bridge?", "do I need it?"), "bridge"),
         (("how much is the lamp?", "and the bridge?", "do I need one?", "how heavy is it?"), "bridge"),
         (("what is the lamp?", "what about Halden?", "when was it built?"), "Halden"),
+        (("what is weaving?", "what about the warp tension?", "how do I choose it?"), "warp tension"),
         (("how much is the lamp?", "and the price?", "is it high?"), ""),  # an attribute of the lamp
         (("how much is the lamp?", "and the bridge?", "who sells candles?", "how heavy is it?"), ""),
         (("how much is the lamp?", "and the bridge?", "who is she?"), ""),

@@ -49,6 +49,7 @@ _ELLIPSIS = re.compile(  # "and GPT?"
     re.I,
 )
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
+_ABOUT_THE = re.compile(r"(?:and )?(?:what|how) about ((?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _SECOND_PRONOUN = re.compile(r"\b(?:it|him|her|them|he|she|they)\b", re.I)
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
@@ -127,8 +128,8 @@ def focus(message: str, seen: Sequence[Message]) -> str:
     pronoun = find_pronoun(message)
     if not pronoun or pronoun.plural or pronoun.personal:
         return ""
-    for text in questions_newest_first(seen):
-        if found := _ELLIPSIS.fullmatch(text.strip()) or _AND_THE.fullmatch(text.strip()):
+    for text in map(str.strip, questions_newest_first(seen)):
+        if found := _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text) or _ABOUT_THE.fullmatch(text):
             thing = found[1]
             is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
             is_name = is_name and agrees_in_number(message, thing)
