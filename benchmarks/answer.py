@@ -17,7 +17,7 @@ import numpy as np
 from turnwise import FakeChat, Message, TurnRequest
 from turnwise.app import build_sample
 from turnwise.config import Settings
-from turnwise.extractive import ExtractiveAnswerer, choosing
+from turnwise.extractive import ExtractiveAnswerer, choosing, statements
 from turnwise.models.matcher import WordMatcher
 from turnwise.models.reranker import OnnxReranker
 from turnwise.turn.run import Parts, run_turn
@@ -33,6 +33,7 @@ def main() -> None:
     taken = []
     for prompt in prompts[1:]:
         choosing.shingles.cache_clear()
+        statements.stems_of.cache_clear()
         started, processor = time.perf_counter(), time.process_time()
         answerer.answer(prompt)
         taken.append((1000 * (time.perf_counter() - started), 1000 * (time.process_time() - processor)))

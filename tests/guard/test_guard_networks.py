@@ -14,7 +14,7 @@ import turnwise
 from turnwise.documents.parse import parse
 from turnwise.guard.pipeline import default_classifier
 from turnwise.guard.secrets import find_secrets
-from turnwise.models.guard import MAX_STRETCHES, MAX_TOKENS, OVERLAP_TOKENS, OnnxGuard, _Encoder, windows
+from turnwise.models.guard import FIRST_STRETCHES, MAX_STRETCHES, MAX_TOKENS, OVERLAP_TOKENS, OnnxGuard, _Encoder, windows
 from turnwise.text import sentences
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
@@ -64,12 +64,25 @@ def test_an_attack_inside_of_a_long_message_is_read(guard: OnnxGuard, monkeypatc
     assert 6 * len(PROSE) - 400 < start < end < 6 * len(PROSE) + 5 * len(ATTACK) + 400
 
 
-@pytest.mark.parametrize("size", [5_000, 16_000, 50_000])
-def test_a_long_text_that_somebody_hands_over_is_no_attack(guard: OnnxGuard, size: int) -> None:
+def handed_over(size: int) -> list[str]:
     said = [each for path in sorted(SAMPLE.iterdir()) for each in sentences(parse(path).text) if 40 < len(each) < 400]
     drawn = random.Random(size)
-    for _ in range(4):
-        text = "Summarise this: " + " ".join(drawn.choices(said, k=size // 80))[:size]
+    return ["Summarise this: " + " ".join(drawn.choices(said, k=size // 80))[:size] for _ in range(4)]
+
+
+def test_of_a_very_long_honest_text_the_first_stretches_suffice(
+    guard: OnnxGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = counted(monkeypatch)
+    texts = handed_over(100_000)
+    for text in texts:
+        guard.odds(text)
+    assert len(read) == FIRST_STRETCHES * len(texts)
+
+
+@pytest.mark.parametrize("size", [5_000, 16_000, 50_000])
+def test_a_long_text_that_somebody_hands_over_is_no_attack(guard: OnnxGuard, size: int) -> None:
+    for text in handed_over(size):
         assert guard.attack(text).chance < 0.5
         assert guard.attack(text + ATTACK * 20).chance > 0.5
 

@@ -18,7 +18,6 @@ from turnwise.text import (
     ends,
     is_content,
     is_field,
-    message_stems,
     sentences,
     without_citations,
     words,
@@ -95,7 +94,7 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"(?!(?:Yes|No|Never|Always|Maybe|Perhaps|Free|None|Nothing|Nobody|Sorry|Thanks|Welcome|Hello|Stop|Wait|True|False|"
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
-_PLURAL_NUMBER = re.compile(r"^(\d+)s$")  # "under 18s"
+_PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
@@ -398,20 +397,26 @@ def units(text: str) -> list[str]:
     return [unit for word in words(text) for unit in (word if UNSPACED.match(word) else (word,))]
 
 
+@lru_cache(maxsize=CACHE_SIZE)
 def stems_of(text: str) -> frozenset[str]:
     """The stems of a text's words; in a script without spaces, its characters and pairs of characters."""
     if not UNSPACED.search(text):
-        said = frozenset(_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(message_stems(text)))
+        said = frozenset(map(_in_singular, base_stems(content_stems(text))))
         return said | {"weekend"} if said & {"saturday", "sunday"} else said
     runs = UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
-    return message_stems(UNSPACED.sub(" ", text)).union("".join(runs), pairs)
+    return frozenset(content_stems(UNSPACED.sub(" ", text))).union("".join(runs), pairs)
 
 
 def asked_stems(question: str) -> set[str]:
     """The stems of what a question asks about; in a script without spaces, pairs of characters without small words."""
     if not UNSPACED.search(question):
-        return {_PLURAL_NUMBER.sub(r"\1", key) for key in base_stems(content_stems(question))}
+        return set(map(_in_singular, base_stems(content_stems(question))))
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
+
+
+def _in_singular(key: str) -> str:
+    """ "18" for the "18s" of "under 18s", other stems as they are."""
+    return key[:-1] if key[0].isdigit() and _PLURAL_NUMBER.fullmatch(key) else key

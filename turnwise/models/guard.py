@@ -36,7 +36,7 @@ MAX_TOKENS = 256
 SHORT_MESSAGE_CHARS = 400  # up to this length a message is read as a whole, beyond it in stretches
 STRETCH_CHARS = 350
 MAX_STRETCHES = 6  # the encoder reads those that are most suspicious to the linear network
-FIRST_STRETCHES, HARMLESS_ODDS = 3, -1.5  # if the first ones are all below these odds, the others are not read
+FIRST_STRETCHES, HARMLESS_ODDS = 3, -1.5  # if the first ones are all below these odds (and the penalty), no more are read
 DECIDING_STRETCHES = 3  # the odds are the mean of the highest ones, because attacks show in more than one stretch
 LENGTH_PENALTY = 0.7  # per e-fold of stretches: with more stretches, the most suspicious harmless one scores higher
 PIECES_WEIGHT = 0.5  # of the linear network, relative to the encoder
@@ -108,14 +108,14 @@ class OnnxGuard:
         spans = stretches(text)
         pieces = networks.messages.scores([text[start:end] for start, end in spans])
         suspicious = np.argsort(pieces)[::-1][:MAX_STRETCHES]
+        penalty = LENGTH_PENALTY * math.log(max(1.0, len(spans) / MAX_STRETCHES))
         by_stretch: list[float] = []
         with ThreadPoolExecutor(self._threads or os.cpu_count()) as pool:
             for part in (suspicious[:FIRST_STRETCHES], suspicious[FIRST_STRETCHES:]):
-                if not by_stretch or max(by_stretch) >= HARMLESS_ODDS:
+                if not by_stretch or max(by_stretch) - penalty >= HARMLESS_ODDS:
                     read = pool.map(encoder.read_message, [text[slice(*spans[at])] for at in part])
                     by_stretch += [odds + PIECES_WEIGHT * pieces[at] for odds, at in zip(read, part, strict=True)]
         span = spans[suspicious[int(np.argmax(by_stretch))]]
-        penalty = LENGTH_PENALTY * math.log(max(1.0, len(spans) / MAX_STRETCHES))
         return float(np.mean(sorted(by_stretch, reverse=True)[:DECIDING_STRETCHES])) - penalty, span
 
     def planted(self, texts: Sequence[str]) -> list[Suspicion]:
