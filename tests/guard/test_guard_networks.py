@@ -14,7 +14,15 @@ import turnwise
 from turnwise.documents.parse import parse
 from turnwise.guard.pipeline import default_classifier
 from turnwise.guard.secrets import find_secrets
-from turnwise.models.guard import FIRST_STRETCHES, MAX_STRETCHES, MAX_TOKENS, OVERLAP_TOKENS, OnnxGuard, _Encoder, windows
+from turnwise.models.guard import (
+    FIRST_STRETCHES,
+    MAX_STRETCHES,
+    MAX_TOKENS,
+    OVERLAP_TOKENS,
+    OnnxGuard,
+    _Encoder,
+    windows,
+)
 from turnwise.text import sentences
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"
