@@ -153,6 +153,7 @@ def test_only_the_row_is_told_that_the_question_names(tarrow: Engine) -> None:
     assert told == "Junior: Single £3.20, Ten visits £27."
 
 
+PUPILS = "Tickets for Edifest are free for Edify pupils and staff on all three days. "
 CHILDREN = "child aged 5 to 17 who is not an Edify pupil: price 2 euros. child under 5: price free."
 
 
@@ -166,7 +167,8 @@ CHILDREN = "child aged 5 to 17 who is not an Edify pupil: price 2 euros. child u
     ],
 )
 def test_rows_that_are_named_alike_are_told_together(talk: Talk, messages: list[str], told: str) -> None:
-    assert without_citations(talk(*messages)[-1].text) == told
+    # Before the rows, a sentence may say who needs no ticket: where the networks round in another way, it just answers.
+    assert without_citations(talk(*messages)[-1].text).removeprefix(PUPILS) == told
 
 
 GYM = """# Corner Gym
