@@ -225,6 +225,11 @@ def test_no_text_takes_long(tool: Callable[[str], object], text: str) -> None:
         tool(text)
 
 
+def test_a_point_ends_with_its_citation_also_where_the_next_begins_small() -> None:
+    answer = "Fares – adult: 5 euros. [4] child: 2 euros. [4] [5] Dogs are free. [6]"
+    assert points(answer) == ["Fares – adult: 5 euros. [4]", "child: 2 euros. [4] [5]", "Dogs are free. [6]"]
+
+
 @pytest.mark.parametrize(
     ("table", "expected"),
     [

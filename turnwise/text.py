@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import Stemmer
@@ -92,6 +92,7 @@ _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _TABLE_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the header of a table and its rows
 MAX_CACHED_CHARS = 4000  # longer messages are not cached
 CITATION = re.compile(r"\[(\d{1,4})\]")
+_CITED_END = re.compile(r"([.!?](?:\s?\[\d{1,4}\])+) (?=[a-z])")  # a point ends here though the next begins small
 _CITATIONS_ALONE = re.compile(r"(?:\s*\[\d{1,4}\])+\s*")
 
 
@@ -242,7 +243,7 @@ def points(answer: str) -> list[str]:
             continue
         if any(each.strip() for each in prose):
             rows = 0
-        found += sentences("\n".join(prose))
+        found += _cited_sentences(prose)
         prose.clear()
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if _TABLE_RULE.fullmatch(below.strip()):
@@ -250,7 +251,7 @@ def points(answer: str) -> list[str]:
         elif not set("".join(cells)) <= set("-: |") and cells[-1] != "Source":
             found.append(_row_as_point(heads, cells))
             rows += 1
-    for sentence in sentences("\n".join(prose)):
+    for sentence in _cited_sentences(prose):
         if not (found and _CITATIONS_ALONE.fullmatch(sentence)):
             found.append(sentence)
             rows += bool(rows)
@@ -258,6 +259,12 @@ def points(answer: str) -> list[str]:
         last = max(1, rows)
         found[-last:] = [point if CITATION.search(point) else f"{point} {sentence}" for point in found[-last:]]
     return [" ".join(_ITEM.sub("", point).split()) for point in found]
+
+
+def _cited_sentences(lines: Sequence[str]) -> list[str]:
+    """The sentences of an answer's lines: "child: 2 euros. [4] family: 12 euros. [4]" are two."""
+    found = sentences("\n".join(lines))
+    return [part for each in found for part in _CITED_END.sub("\\1\0", each).split("\0")]
 
 
 def _row_as_point(heads: list[str], cells: list[str]) -> str:

@@ -179,6 +179,24 @@ def test_the_intent_of_each_phrase_is_recognised(message: str, intent: str, oper
     assert understood.reason
 
 
+@pytest.mark.parametrize(
+    ("message", "intent", "operation"),
+    [
+        ("Thanks! Give me that as a list", "reform", "list"),
+        ("ok. what did I ask first?", "recall", "first"),
+        ("Thank you! No, I meant attachments", "clarify", "instead"),
+        ("thanks, what is 15 % of that?", "arithmetic", "of the last answer"),
+        ("Danke! Das bitte als Liste", "reform", "list"),
+        ("merci, en tableau s'il te plaît", "reform", "table"),
+        ("谢谢！列成表格", "reform", "table"),
+        ("ok, thanks. bye!", "social", "thanks"),
+    ],
+)
+def test_what_follows_a_courtesy_is_what_is_wanted(message: str, intent: str, operation: str) -> None:
+    reading = read_intent(message)
+    assert (reading.intent, reading.operation) == (intent, operation)
+
+
 @pytest.mark.parametrize(("message", "intent", "operation"), SAID)
 def test_case_punctuation_and_spaces_do_not_matter(message: str, intent: str, operation: str) -> None:
     shouted = "  " + message.replace(" ", "  ").replace("'", "’").upper().replace("TLDR", "tldr") + " !!"

@@ -47,6 +47,7 @@ _QUESTION = re.compile(
 )
 _OTHER_ONE = re.compile(r"(?:the )?other(?: ones?)?|another one", re.I)  # names nothing
 _NOT_MEANT = re.compile(r"^(?:well|by|for(?! (?:the|an?|my|our) )|as|to be|it|nothing|that|this|business|good)\b", re.I)
+_OPENING = re.compile(r"\s*([^,.;:!。！，、]{1,30})(?:[,.;:!]+\s+|[。！，、]\s*)(?=\S)")  # may be a courtesy
 _COURTESY = re.compile(
     r"^(?:(?:many |great,? |ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"
     r"|ok(?:ay)?|great|i see|got it)[,.!;:]+\s+",
@@ -76,7 +77,11 @@ def read_intent(message: str, code: str | None = None) -> IntentReading:
     """Returns the intent of a message. `code` is its language (default: detected)."""
     if len(message) > 4 * MAX_MESSAGE_CHARS:
         return IntentReading()
-    return _read_in_language(message, read_language(message) if code is None else code)
+    code = read_language(message) if code is None else code
+    reading, opening = _read_in_language(message, code), _OPENING.match(message)
+    if reading.intent or not opening or _read_in_language(opening[1], code).intent != "social":
+        return reading
+    return _read_in_language(message[opening.end() :], code)  # "thanks! give me that as a list"
 
 
 def asks_documents(message: str, language: str = "en") -> bool:
