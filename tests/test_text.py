@@ -225,6 +225,18 @@ def test_no_text_takes_long(tool: Callable[[str], object], text: str) -> None:
         tool(text)
 
 
+@pytest.mark.parametrize(
+    ("cited", "plain"),
+    [
+        ("Edifest is free [1], and open [2] [3] .", "Edifest is free, and open."),
+        ("Run `sudo ./install` [1]. Hide it in .env [2].", "Run `sudo ./install`. Hide it in .env."),
+        ("A leading ! negates [4] .gitignore lines.", "A leading ! negates .gitignore lines."),
+    ],
+)
+def test_only_the_space_of_a_citation_goes_with_it(cited: str, plain: str) -> None:
+    assert without_citations(cited) == plain
+
+
 def test_a_point_ends_with_its_citation_also_where_the_next_begins_small() -> None:
     answer = "Fares – adult: 5 euros. [4] child: 2 euros. [4] [5] Dogs are free. [6]"
     assert points(answer) == ["Fares – adult: 5 euros. [4]", "child: 2 euros. [4] [5]", "Dogs are free. [6]"]

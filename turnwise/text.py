@@ -92,6 +92,7 @@ _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _TABLE_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the header of a table and its rows
 MAX_CACHED_CHARS = 4000  # longer messages are not cached
 CITATION = re.compile(r"\[(\d{1,4})\]")
+_WITH_SPACE = re.compile(r"[ \t]{0,3}\[\d{1,4}\](?:[ \t]{1,3}(?=[.,;!?](?:[\s\"'”’)]|$)))?")  # a citation to take out
 _CITED_END = re.compile(r"([.!?](?:\s?\[\d{1,4}\])+) (?=[a-z])")  # a point ends here though the next begins small
 _CITATIONS_ALONE = re.compile(r"(?:\s*\[\d{1,4}\])+\s*")
 
@@ -283,7 +284,7 @@ def escape_citations(text: str) -> str:
 
 
 def without_citations(text: str) -> str:
-    return re.sub(r"[ \t]{1,3}(?=[.,;!?])", "", re.sub(r"[ \t]{0,3}\[\d{1,4}\]", "", text))
+    return _WITH_SPACE.sub("", text)
 
 
 def with_heading(heading: str, text: str) -> str:
