@@ -237,6 +237,10 @@ def test_only_the_space_of_a_citation_goes_with_it(cited: str, plain: str) -> No
     assert without_citations(cited) == plain
 
 
+def test_how_something_is_to_be_told_is_no_part_of_what_it_is_about() -> None:
+    assert [subject(text) for text in ("explain dropout simpler", "what is a kernel, briefly")] == ["dropout", "kernel"]
+
+
 def test_a_point_ends_with_its_citation_also_where_the_next_begins_small() -> None:
     answer = "Fares – adult: 5 euros. [4] child: 2 euros. [4] [5] Dogs are free. [6]"
     assert points(answer) == ["Fares – adult: 5 euros. [4]", "child: 2 euros. [4] [5]", "Dogs are free. [6]"]

@@ -28,31 +28,31 @@ STOP_WORDS = frozenset(
 )
 
 # Words too general to be a topic; like stop words, they never make one by themselves.
-_GENERAL_WORDS = """able about actually advantage advice affect allow allows always amount answer anyone anything appear
-    applied
-    apply arrive article ask asked aspect available back bad base based basic basically became become becomes
-    began begin belong benefit best better big biggest bit bring brought call called cause certain change
-    characteristic choose chosen collect come common compare compared comparison cons consider considered
-    consist consists contain contains continue cost create created current currently deal decide deeper define
-    defined depend depends describe described detail determine develop developed die died diff differ difference
-    different difficult discuss earlier early effect elaborate enjoy enter especially ever everyone everything exactly
-    example exist exists expand expect explain explanation explore fact fall famous feel felt final finally find first
-    follow form found gain gave generally give given go going gone good got great group grow handle happen heard
-    held help hey high hold idea important improve include included increase information instead interested
-    interesting invent invented involve issue join keep kept kind kinds large last later lead leave left less
-    life list little live lived long look lose lot lots low made main maintain major make manage maybe mean
-    meant measure meet mention met more most move must name need never new next nice notable note nothing notice
-    now number occur offer offers often old option other overlap overview own part people perform person place
-    play point popular possible prevent previously probably problem process produce produced pros provide publish put
-    question quite reach read real really reason receive recent recently recommend reduce refer regard relate
-    relation relationship release released remain remains remove replace represent require required requires
-    result right role routine run said save say second see seek seem select send sense serve set show shown sign
-    signed significant similar similarities similarity small solve someone something sometimes sort sorts sound
-    source speak special specific spend split stand start stay step still stop stuff suffer suggest suitable
-    summary take taken talk tell tend term thing things think third thought three time today together told took
-    top try turn two type typical unique use usually vary wait way well went whether will win wonder work worst
-    write written wrote year diff hey yo um uh pls plz abt im ive whats wanna gonna cant dont doesnt didnt isnt arent
-    wasnt werent wont wouldnt couldnt shouldnt havent hasnt hadnt""".split()
+_GENERAL_WORDS = """\
+    able about actually advantage advice affect allow allows always amount answer anyone anything appear applied apply
+    arrive article ask asked aspect available back bad base based basic basically became become becomes began begin
+    belong benefit best better big biggest bit briefly bring brought call called cause certain change characteristic
+    choose chosen collect come common compare compared comparison cons consider considered consist consists contain
+    contains continue cost create created current currently deal decide deeper define defined depend depends describe
+    described detail determine develop developed die died diff differ difference different difficult discuss earlier
+    early easier effect elaborate enjoy enter especially ever everyone everything exactly example exist exists expand
+    expect explain explanation explore fact fall famous feel felt final finally find first follow form found gain gave
+    generally give given go going gone good got great group grow handle happen heard held help hey high hold idea
+    important improve include included increase information instead interested interesting invent invented involve
+    issue join keep kept kind kinds large last later lead leave left less life list little live lived long look lose
+    lot lots low made main maintain major make manage maybe mean meant measure meet mention met more most move must
+    name need never new next nice notable note nothing notice now number occur offer offers often old option other
+    overlap overview own part people perform person place play point popular possible prevent previously probably
+    problem process produce produced pros provide publish put question quite reach read real really reason receive
+    recent recently recommend reduce refer regard relate relation relationship release released remain remains remove
+    replace represent require required requires result right role routine run said save say second see seek seem
+    select send sense serve set shorter show shown sign signed significant similar similarities similarity simpler
+    simply small solve someone something sometimes sort sorts sound source speak special specific spend split stand
+    start stay step still stop stuff suffer suggest suitable summary take taken talk tell tend term thing things think
+    third thought three time today together told took top try turn two type typical unique use usually vary wait way
+    well went whether will win wonder work worst write written wrote year diff hey yo um uh pls plz abt im ive whats
+    wanna gonna cant dont doesnt didnt isnt arent wasnt werent wont wouldnt couldnt shouldnt
+    havent hasnt hadnt""".split()
 
 _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 # Control characters, lone surrogates and non-characters cannot be stored or shown; invisible characters (soft hyphens,

@@ -184,6 +184,8 @@ def test_the_intent_of_each_phrase_is_recognised(message: str, intent: str, oper
     [
         ("Thanks! Give me that as a list", "reform", "list"),
         ("ok. what did I ask first?", "recall", "first"),
+        ("ok, summarize what you told me", "reform", "shorter"),
+        ("hm, still confused", "reform", "simpler"),
         ("Thank you! No, I meant attachments", "clarify", "instead"),
         ("thanks, what is 15 % of that?", "arithmetic", "of the last answer"),
         ("Danke! Das bitte als Liste", "reform", "list"),

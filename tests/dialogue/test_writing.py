@@ -27,6 +27,7 @@ from turnwise.types import Edit, Message
         ("Is there an overlap?", ["BERT", "GPT"], "Is there an overlap between BERT and GPT?"),
         ("Compare them", ["BERT", "GPT"], "Compare BERT and GPT"),
         ("Which is better?", ["BERT", "GPT"], "Which is better, BERT or GPT?"),
+        ("and which one is better for writing?", ["BERT", "GPT"], "and which one is better for writing, BERT or GPT?"),
     ],
 )
 def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
@@ -38,6 +39,14 @@ def test_a_phrase_takes_the_place_of_the_pronoun_or_stands_in_brackets(
 def test_what_was_compared_last_is_compared_again() -> None:
     seen = said("What is edifest?", "A festival.", "Compare BERT and GPT on few-shot learning", "Both learn.")
     assert [phrase for phrase, _ in compared_subjects("Which is better?", seen)] == ["BERT", "GPT"]
+
+
+@pytest.mark.parametrize("message", ["which is better?", "which one is better for short texts"])
+def test_the_sides_of_a_question_that_names_one_are_compared_again(message: str) -> None:
+    seen = said("What is Zig?", "A language.", "how is it different from Rust", "It is smaller.")
+    assert [phrase for phrase, _ in compared_subjects(message, seen)] == ["Zig", "Rust"]
+    seen += said("which one is better for games?", "Both.")
+    assert [phrase for phrase, _ in compared_subjects(message, seen)] == ["Zig", "Rust"]
 
 
 def test_they_stands_for_both_of_two_that_were_said_together() -> None:

@@ -27,7 +27,12 @@ _COMPARING = re.compile(
     re.I,
 )
 _SIDES = re.compile(r"\b(?:between|than|versus|vs|with|to|from)\b", re.I)
-_WHICH = re.compile(r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: one)?\s*[?.!]*", re.I)
+_ONE_SIDE = re.compile(r"\b(?:differ(?:s|ent)?|differences?|compares?|compared) (?:from|to|with|than)\b", re.I)
+_WHICH = re.compile(
+    r"(?:(?:and|so|but|then),? )?which (?:one )?is (?:the )?better(?: (?:one|choice))?"
+    r"(?: (?:for|at|in|with|when) [^,?.!]+?)?\s*[?.!]*",
+    re.I,
+)
 _GOING = re.compile(
     r"\b(?:go|goes|going|went|gone|get|gets|got|getting|come|comes|came|travel\w*|fly|drive|walk)\s+$", re.I
 )
@@ -152,13 +157,22 @@ def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
             if _side_by_side(*pair, last):
                 return [(each, 0.8) for each in pair]
     subjects: list[str] = []
-    for found in map(subject, questions_newest_first(seen)):
+    for found in map(_subject_or_side, questions_newest_first(seen)):
         stems = {stem(word) for word in words(found)}
         if found and not stems <= own and all(stems != {stem(word) for word in words(kept)} for kept in subjects):
             subjects.append(found)
         if len(subjects) == 2:
             return [(each, 0.8) for each in reversed(subjects)]
     return []
+
+
+def _subject_or_side(question: str) -> str:
+    """What a question is about, or the side that it names: GPT in "how does it differ from GPT?". What something is
+    better for is no side."""
+    if _WHICH.fullmatch(question.strip()):
+        return ""
+    named = phrases(question[:MAX_QUESTION_CHARS]) if _ONE_SIDE.search(question) else []
+    return subject(question) or next(iter(named), "")
 
 
 # --- readings -----------------------------------------------------------------------------------------------------
