@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,10 @@ from talking import searches
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.text import points
 from turnwise.types import Reply
+
+Talk = Callable[..., tuple[Reply, ...]]
 
 CENTRE = """# Harbour Leisure Centre
 
@@ -198,3 +201,15 @@ def test_two_mistakes_in_a_short_question_are_corrected(desk: Engine) -> None:
 def test_what_answers_two_questions_of_a_message_is_said_once(desk: Engine) -> None:
     (reply,) = held(desk, "When is the exam and how long does it last?")
     assert reply.text == "The exam is on 12 June in room B14 and lasts two hours. [1]"
+
+
+def test_what_the_documents_told_when_asked_what_was_said_can_be_told_in_another_form(talk: Talk) -> None:
+    _, told, listed = talk("What is Edifest?", "what did you say about tickets earlier?", "as a list")
+    assert "adult: price 5 euros." in told.text
+    assert [line.partition(" ")[0] for line in listed.text.splitlines()] == ["-"] * len(points(told.text))
+    assert points(listed.text) == points(told.text)
+
+
+def test_a_form_after_what_was_asked_first_is_that_of_the_answer_before(talk: Talk) -> None:
+    answer, _, listed = talk("What is Edifest?", "what did I ask first?", "as a list")
+    assert points(listed.text) == points(answer.text)

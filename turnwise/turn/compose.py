@@ -183,12 +183,13 @@ def _answer_to_reform(history: Sequence[Message], locate: Locate) -> tuple[Messa
 
 
 def _replies_to_question(reply: str, asked: str, language: str) -> bool:
-    """Whether a reply is more than one to a courtesy or an objection. "You already said that" and "not that one" may be
-    met with something new, which has a citation; "that's wrong" is met with a citation of what was said before."""
-    if read_intent(asked, language).intent in ("social", "recall"):
+    """Whether a reply is more than one to a courtesy or an objection. "You already said that", "not that one" and "what
+    did you say about tickets?" may be met with what the documents say, which has a citation; "that's wrong" is met with
+    a citation of what was said before."""
+    intent, kind = read_intent(asked, language).intent, objection(asked, language)
+    if intent == "social" or kind == "wrong":
         return False
-    kind = objection(asked, language)
-    return not kind or (kind != "wrong" and bool(CITATION.search(reply)))
+    return bool(CITATION.search(reply)) if intent == "recall" or kind else True
 
 
 def _evidence_of(answer: Message) -> tuple[Evidence, ...]:
