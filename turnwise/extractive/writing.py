@@ -323,6 +323,12 @@ def quote(candidate: Candidate, column: str = "") -> str:
     return f"{_tidy(row_in_words(candidate, column))} [{candidate.evidence.number}]"
 
 
+def is_quoted(candidate: Candidate, parts: Sequence[str]) -> bool:
+    """Whether one of these parts of an answer has a sentence or row with its citation."""
+    citing = [part for part in parts if f"[{candidate.evidence.number}]" in part]
+    return any(quote(candidate) in part for part in citing)
+
+
 def mark_said_rows(pool: Sequence[Candidate], said: Sequence[str]) -> None:
     """Mark the rows that earlier answers told."""
     texts = [_as_told(without_unknown(each)) for each in said]
