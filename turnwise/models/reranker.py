@@ -104,7 +104,7 @@ def rarity(question: str, passages: Sequence[Pieces]) -> dict[str, float]:
 def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[int]:
     """The pieces to read, in order, if not all fit into `room` characters: first those with the rarest words of the
     question, preferring words that no chosen piece has; then the pieces after them, then the start of the passage."""
-    if sum(passage.sizes) <= room:
+    if not _is_cut(passage, room):
         return list(range(len(passage.texts)))
     candidates = {number: shared for number, each in enumerate(passage.stems) if (shared := weights.keys() & each)}
     chosen: list[int] = []
@@ -129,6 +129,11 @@ def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[i
     for number in (*(each + 1 for each in tuple(chosen)), *range(len(passage.texts))):
         take(number)
     return sorted(chosen)
+
+
+def _is_cut(passage: Pieces, room: float) -> bool:
+    """Whether not all pieces fit into `room` characters."""
+    return sum(passage.sizes) > room
 
 
 def room_for_text(room: Room, question: int, title: int) -> float:
@@ -219,13 +224,14 @@ class _Model:
 
     def pairs(self, question: str, passages: Sequence[Passage]) -> list[Pair]:
         divided = [pieces(each.text) for each in passages]
-        weights = rarity(question, divided)
         asked = self._short_tokens(question)[: self._room.question]
         asked_words = {word.lower() for word in words(question)}
         titles = [self._short_tokens(_title_line(each, asked_words))[: self._room.title] for each in passages]
+        rooms = [room_for_text(self._room, len(asked), len(title)) for title in titles]
+        weights = rarity(question, divided) if any(map(_is_cut, divided, rooms)) else {}
         texts = []
-        for each, title in zip(divided, titles, strict=True):
-            chosen = choose(each, weights, room_for_text(self._room, len(asked), len(title)))
+        for each, room in zip(divided, rooms, strict=True):
+            chosen = choose(each, weights, room)
             texts.append(self._tokens(" ".join(each.texts[number] for number in chosen)))
         front = [_CLS, *asked, _SEP]
         left = self._room.tokens - len(front) - 1
