@@ -81,6 +81,8 @@ class _EarlierAnswers:
         """Whether a sentence was said in much the same words. A row must be the same, because all rows are similar."""
         if statement.is_row:
             return any(f" {_cached_words(statement.text)} " in text for text in self._texts)
+        if not self._sentences:
+            return False
         parts = [own for own in map(shingles, _cached_sentences(statement.text)) if own]
         return bool(parts) and all(
             any(len(own & old) > SAID_SHARE * len(own) for old in self._sentences) for own in parts
