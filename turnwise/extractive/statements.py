@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from turnwise.dialogue.irregular import base_stems
+from turnwise.dialogue.irregular import base_stem
 from turnwise.text import (
     CONTEXT_BAR,
     asks,
@@ -409,7 +409,7 @@ def units(text: str) -> list[str]:
 def stems_of(text: str) -> frozenset[str]:
     """The stems of a text's words; in a script without spaces, its characters and pairs of characters."""
     if not has_unspaced(text):
-        said = frozenset(map(_in_singular, base_stems(content_stems(text))))
+        said = frozenset(map(_compared, content_stems(text)))
         return said | {"weekend"} if said & {"saturday", "sunday"} else said
     runs = UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
@@ -419,12 +419,14 @@ def stems_of(text: str) -> frozenset[str]:
 def asked_stems(question: str) -> set[str]:
     """The stems of what a question asks about; in a script without spaces, pairs of characters without small words."""
     if not has_unspaced(question):
-        return set(map(_in_singular, base_stems(content_stems(question))))
+        return set(map(_compared, content_stems(question)))
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
 
 
-def _in_singular(key: str) -> str:
-    """ "18" for the "18s" of "under 18s", other stems as they are."""
-    return key[:-1] if key[0].isdigit() and _PLURAL_NUMBER.fullmatch(key) else key
+@lru_cache(maxsize=65536)
+def _compared(key: str) -> str:
+    """A stem as it is compared: irregular forms as their word, and "18" for the "18s" of "under 18s"."""
+    key = base_stem(key)
+    return key[:-1] if _PLURAL_NUMBER.fullmatch(key) else key
