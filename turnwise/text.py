@@ -137,11 +137,23 @@ def is_content(word: str) -> bool:
 
 
 def content_words(text: str) -> list[str]:
-    return [base for word in words(text) if is_content(base := word.partition("'")[0].partition("’")[0])]
+    return [base for word in words(text) if is_content(base := _without_ending(word))]
 
 
 def content_stems(text: str) -> set[str]:
-    return {stem(word) for word in content_words(text)}
+    return {key for key in map(_content_stem, words(text)) if key}
+
+
+@lru_cache(maxsize=65536)
+def _content_stem(word: str) -> str:
+    """The stem of a word, or an empty string if it carries no meaning."""
+    base = _without_ending(word)
+    return stem(base) if is_content(base) else ""
+
+
+def _without_ending(word: str) -> str:
+    """A word without "'s" and the like."""
+    return word.partition("'")[0].partition("’")[0]
 
 
 def message_stems(text: str) -> frozenset[str]:

@@ -24,4 +24,9 @@ _BASE = {stem(form): stem(word) for word, *forms in map(str.split, _FORMS.split(
 
 def base_stems(stems: Iterable[str]) -> set[str]:
     """Returns the stems, with those of irregular forms replaced by those of their words."""
-    return {_BASE.get(each, each) for each in stems}
+    return set(map(base_stem, stems))
+
+
+def base_stem(key: str) -> str:
+    """The stem of its word for that of an irregular form; any other as it is."""
+    return _BASE.get(key, key)

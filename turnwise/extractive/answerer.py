@@ -15,7 +15,7 @@ from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate
 from turnwise.extractive.tables import answer_from_tables
-from turnwise.extractive.writing import dont_know, in_preferred_form, mark_said_rows, quote, tool_results, write
+from turnwise.extractive.writing import dont_know, in_preferred_form, is_quoted, mark_said_rows, tool_results, write
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
 
@@ -73,10 +73,10 @@ class ExtractiveAnswerer:
             parts.append(from_tables)
         if not chosen and not from_tables and typed:
             chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
-        if chosen and not any(quote(chosen[0]) in part for part in parts):
+        if chosen and not is_quoted(chosen[0], parts):
             parts.append(in_preferred_form(write(question, chosen, pool, prompt), prompt))
         for each in pool:
-            each.said = each.said or any(quote(each) in part for part in parts)  # so that no other part repeats it
+            each.said = each.said or is_quoted(each, parts)  # so that no other part repeats it
         return bool(chosen or from_tables)
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:

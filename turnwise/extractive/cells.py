@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from turnwise.extractive.statements import Candidate
+from turnwise.extractive.statements import Candidate, Statement
 from turnwise.sums.grammar import CURRENCIES
 
 # By the last word of a column's name, in lower case. "pound" is not among them: it may be a weight.
@@ -39,11 +39,15 @@ def is_table_file(source: str) -> bool:
 def row_in_words(candidate: Candidate, column: str = "") -> str:
     """A row as a sentence, with all its cells or just the one in this column. A row of a Markdown table reads well as
     it is quoted, one of a CSV file does not."""
-    cells = candidate.statement.cells
+    return statement_in_words(candidate.statement, column, is_table_file(candidate.evidence.passage.source))
+
+
+def statement_in_words(statement: Statement, column: str, is_file: bool) -> str:
+    """The same, for what a table file or another document states."""
+    cells = statement.cells
     column = column if dict(cells[1:]).get(column) else ""  # an empty cell says nothing: then the whole row is told
-    is_file = is_table_file(candidate.evidence.passage.source)
-    if not column and (not is_file or len(cells) < 2 or not candidate.statement.row):
-        return candidate.text
+    if not column and (not is_file or len(cells) < 2 or not statement.row):
+        return statement.text
     (head, first), *others = cells
     label = column_label(head)
     name = f"{label[:1].upper()}{label[1:]} {first}" if head and _CODE.fullmatch(first) else first

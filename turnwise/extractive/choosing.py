@@ -62,7 +62,7 @@ def candidates(prompt: Prompt) -> list[Candidate]:
         passage = evidence.passage
         behind = RANK_PENALTY * rank + SEARCH_SCORE_WEIGHT * (best - evidence.hit.score)
         for position, statement in enumerate(cached_statements(passage.text)):
-            key: tuple[object, ...] = (_lower_words(statement.text),)
+            key: tuple[object, ...] = (_cached_words(statement.text),)
             if statement.is_row or statement.is_item:
                 key = (*key, passage.document_id, passage.heading, statement.above)
             just_said = statement.is_row and last.contains(statement)
@@ -80,7 +80,9 @@ class _EarlierAnswers:
     def contains(self, statement: Statement) -> bool:
         """Whether a sentence was said in much the same words. A row must be the same, because all rows are similar."""
         if statement.is_row:
-            return any(f" {_lower_words(statement.text)} " in text for text in self._texts)
+            return any(f" {_cached_words(statement.text)} " in text for text in self._texts)
+        if not self._sentences:
+            return False
         parts = [own for own in map(shingles, _cached_sentences(statement.text)) if own]
         return bool(parts) and all(
             any(len(own & old) > SAID_SHARE * len(own) for old in self._sentences) for own in parts
@@ -89,6 +91,11 @@ class _EarlierAnswers:
 
 def _lower_words(text: str) -> str:
     return " ".join(words(text)).lower()
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _cached_words(statement: str) -> str:
+    return _lower_words(statement)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
@@ -58,9 +59,18 @@ MEASURE_WORDS = PRICE_WORDS | base_stems(
 )
 _AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times late early soon"))
 _WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
-# Pairs of a pattern for the question and one for the sentences that answer it.
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # not compared by their patterns, whose hashes take long
+class Kind:
+    """A pattern for a kind of question, and one for the sentences that answer it."""
+
+    asks: re.Pattern[str]
+    answers: re.Pattern[str]
+
+
 QUANTITIES = (
-    (
+    Kind(
         re.compile(
             r"\bwhat (?:do|does|did|will|would)\b.*\b(?<!the )(?<!a )(?:cost|charge)\b(?! functions?)|\bexpensive\b"
             r"|\b(?:price|cost|fee|fare)s? (?:of|for)\b"
@@ -70,17 +80,19 @@ QUANTITIES = (
         ),
         _PRICE,
     ),
-    (re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
-    (re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
-    (
+    Kind(re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
+    Kind(
+        re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT
+    ),
+    Kind(
         re.compile(
             r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b|\bhow (?:late|early|soon)\b",
             re.I,
         ),
         _TIME,
     ),
-    (re.compile(rf"{_WHAT}\be-?mail(?: address(?:es)?)?(?: (?:of|for|to)\b.*)?\W*$", re.I), re.compile("@")),
-    (
+    Kind(re.compile(rf"{_WHAT}\be-?mail(?: address(?:es)?)?(?: (?:of|for|to)\b.*)?\W*$", re.I), re.compile("@")),
+    Kind(
         re.compile(
             rf"{_WHAT}\b(?:(?:tele)?phone|mobile|fax)(?: numbers?)?(?: (?:of|for|to)\b.*)?\W*$"
             r"|\b(?:what|which) number (?:do|can|should|must) (?:i|we) (?:call|ring|dial|phone)",
@@ -90,16 +102,16 @@ QUANTITIES = (
     ),
 )
 _ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with the noun it describes
-Kinds = tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+Kinds = tuple[Kind, ...]
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
 SURE_KINDS = (
     *QUANTITIES[2:],
-    (re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
-    (_WHEN_IS, _MOMENTS),
+    Kind(re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
+    Kind(_WHEN_IS, _MOMENTS),
 )
 # Sentences that answer these kinds are recognised less reliably.
-UNSURE_KINDS = (*QUANTITIES[:2], (re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
+UNSURE_KINDS = (*QUANTITIES[:2], Kind(re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 # How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
 _HOW_MUCH_IS = re.compile(
     r"^(?:and |so )?how (much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
@@ -113,7 +125,7 @@ _IS_AMOUNT = (
 _ORDINARY = "(?:(?:standard|normal|regular|ordinary|usual|basic) )"  # of the kind that is meant if none is named
 _AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
 _PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*$)", re.I)  # "my dentist's number"
-PREFERRED_KINDS = (*UNSURE_KINDS, (_WHEN_IS, _MOMENTS))
+PREFERRED_KINDS = (*UNSURE_KINDS, Kind(_WHEN_IS, _MOMENTS))
 
 
 def without_measures(asked: Set[str]) -> Set[str]:
@@ -176,4 +188,4 @@ def _rival_patterns(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[st
 @lru_cache(maxsize=256)
 def answer_patterns(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
     """The patterns of sentences that have what a question asks for."""
-    return tuple(answer for asks, answer in kinds if asks.search(question[:MAX_QUESTION_CHARS]))
+    return tuple(each.answers for each in kinds if each.asks.search(question[:MAX_QUESTION_CHARS]))

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from turnwise.dialogue.irregular import base_stems
+from turnwise.dialogue.irregular import base_stem
 from turnwise.text import (
     CONTEXT_BAR,
     asks,
@@ -154,15 +154,18 @@ class Statement:
         begins with a pronoun or "the"."""
         if not self.before:
             return False
-        more = not wanted.isdisjoint(stems_of(self.before) - stems_of(self.whole))
-        return more or bool(_BEGINS_LEANING.match(self.text))
+        return bool(_BEGINS_LEANING.match(self.text)) or self._lacks(wanted, self.whole)
 
     def needs_previous(self, wanted: Set[str]) -> bool:
         """Whether it has one part of what was asked for, and the previous sentence, which it refers to, another."""
         if not self.before or not _POINTS_BACK.match(self.text):
             return False
-        own = stems_of(self.text)
-        return not wanted.isdisjoint(own) and not wanted.isdisjoint(stems_of(self.before) - own)
+        return self._lacks(wanted, self.text) and not wanted.isdisjoint(stems_of(self.text))
+
+    def _lacks(self, wanted: Set[str], text: str) -> bool:
+        """Whether the previous sentence has something of what was asked for that this text does not have."""
+        more = wanted & stems_of(self.before)
+        return bool(more) and not more <= stems_of(text)
 
     def named_by(self, wanted: Set[str]) -> bool:
         """Whether it may be meant: a row only if it has a word that was asked for, and not one that all rows have."""
@@ -390,9 +393,14 @@ def _names_and_values(line: str) -> list[tuple[str, str]]:
 # --- words --------------------------------------------------------------------------------------------------------
 
 
+def has_unspaced(text: str) -> bool:
+    """Whether a text has characters of a script without spaces between words."""
+    return not text.isascii() and bool(UNSPACED.search(text))
+
+
 def units(text: str) -> list[str]:
     """The words of a text, or its characters in a script without spaces."""
-    if not UNSPACED.search(text):
+    if not has_unspaced(text):
         return words(text)
     return [unit for word in words(text) for unit in (word if UNSPACED.match(word) else (word,))]
 
@@ -400,8 +408,8 @@ def units(text: str) -> list[str]:
 @lru_cache(maxsize=CACHE_SIZE)
 def stems_of(text: str) -> frozenset[str]:
     """The stems of a text's words; in a script without spaces, its characters and pairs of characters."""
-    if not UNSPACED.search(text):
-        said = frozenset(map(_in_singular, base_stems(content_stems(text))))
+    if not has_unspaced(text):
+        said = frozenset(map(_compared, content_stems(text)))
         return said | {"weekend"} if said & {"saturday", "sunday"} else said
     runs = UNSPACED.findall(text)
     pairs = {first + second for run in runs for first, second in pairwise(run)}
@@ -410,13 +418,15 @@ def stems_of(text: str) -> frozenset[str]:
 
 def asked_stems(question: str) -> set[str]:
     """The stems of what a question asks about; in a script without spaces, pairs of characters without small words."""
-    if not UNSPACED.search(question):
-        return set(map(_in_singular, base_stems(content_stems(question))))
+    if not has_unspaced(question):
+        return set(map(_compared, content_stems(question)))
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
 
 
-def _in_singular(key: str) -> str:
-    """ "18" for the "18s" of "under 18s", other stems as they are."""
-    return key[:-1] if key[0].isdigit() and _PLURAL_NUMBER.fullmatch(key) else key
+@lru_cache(maxsize=65536)
+def _compared(key: str) -> str:
+    """A stem as it is compared: irregular forms as their word, and "18" for the "18s" of "under 18s"."""
+    key = base_stem(key)
+    return key[:-1] if _PLURAL_NUMBER.fullmatch(key) else key

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
-from turnwise.extractive.cells import row_in_words
+from turnwise.extractive.cells import is_table_file, row_in_words, statement_in_words
 from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives
 from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
 from turnwise.extractive.statements import (
+    CACHE_SIZE,
     ITEM,
     LEADING_PRONOUN,
     Candidate,
+    Statement,
     asked_stems,
     neighbours,
     section_of,
@@ -323,11 +326,18 @@ def quote(candidate: Candidate, column: str = "") -> str:
     return f"{_tidy(row_in_words(candidate, column))} [{candidate.evidence.number}]"
 
 
+def is_quoted(candidate: Candidate, parts: Sequence[str]) -> bool:
+    """Whether one of these parts of an answer has a sentence or row with its citation."""
+    citing = [part for part in parts if f"[{candidate.evidence.number}]" in part]
+    return any(quote(candidate) in part for part in citing)
+
+
 def mark_said_rows(pool: Sequence[Candidate], said: Sequence[str]) -> None:
     """Mark the rows that earlier answers told."""
     texts = [_as_told(without_unknown(each)) for each in said]
     for each in pool if texts else ():
-        forms = _forms(each)
+        if not (forms := _forms(each)):
+            continue
         each.just_said = each.just_said or _has_any(texts[-1:], forms)
         each.said = each.said or each.just_said or _has_any(texts[:-1], forms)
 
@@ -337,10 +347,18 @@ def is_told(row: Candidate, answers: Sequence[str]) -> bool:
     return _has_any(list(map(_as_told, answers)), _forms(row))
 
 
-def _forms(row: Candidate) -> list[str]:
+def _forms(row: Candidate) -> Sequence[str]:
     """What answers may say of a row: all of it, or just one of its cells."""
-    columns = [column for column, _ in row.statement.cells[1:]]
-    return list(dict.fromkeys(_as_told(quote(row, column)) for column in ("", *columns))) if columns else []
+    if len(row.statement.cells) < 2:
+        return ()
+    return _forms_of(row.statement, is_table_file(row.evidence.passage.source))
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _forms_of(row: Statement, is_file: bool) -> Sequence[str]:
+    columns = [column for column, _ in row.cells[1:]]
+    told = (_tidy(statement_in_words(row, column, is_file)) for column in ("", *columns))
+    return tuple(dict.fromkeys(map(_as_told, told)))
 
 
 def _as_told(text: str) -> str:

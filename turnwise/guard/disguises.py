@@ -257,7 +257,7 @@ def _split_separated(found: re.Match[str]) -> str | None:
 
 def _split_run_together(found: re.Match[str]) -> Spread | None:
     word = found[0]
-    starts = None if word.lower() in WORDS else segment(word, 0.95)
+    starts = None if word.lower() in WORDS else _word_starts(word)
     if starts is None or len(starts) < 3 or len(word) < 3.5 * len(starts):
         return None
     text, places = [], []
@@ -268,6 +268,12 @@ def _split_run_together(found: re.Match[str]) -> Spread | None:
         text.append(letter)
         places.append(found.start() + at)
     return Spread("".join(text), places)
+
+
+@lru_cache(maxsize=4096)
+def _word_starts(letters: str) -> list[int] | None:
+    """Where the words start in letters that are little but known words. Most are one long word of many texts."""
+    return segment(letters, 0.95)
 
 
 # What is looked for, and what replaces it (None: it stays). Each repair reads what the one before it left.

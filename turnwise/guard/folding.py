@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache, lru_cache
 
 import numpy as np
@@ -19,6 +18,7 @@ Points = np.ndarray[tuple[int], np.dtype[np.uint32]]
 MAX_EXPANSION_CHARS = 4  # that one character may become; a few ligatures stand for whole phrases
 MAX_REPLACEMENTS = 8  # up to this many different characters, one str.replace after the other is fastest
 MIN_ARRAY_CHARS = 4_000  # from this length on, an array is the fastest way to the distinct characters
+CACHED_TEXTS = 8  # several steps and rails want the characters of the same long text
 MIN_FLOOD_MARKS = 4  # this many marks on one letter are noise
 
 _LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -72,7 +72,7 @@ class Tape:
         self.places = places
 
     def origin(self) -> Sequence[int]:
-        return range(len(self.text)) if self.places is None else array("q", self.places.tobytes())
+        return range(len(self.text)) if self.places is None else self.places.data
 
     def place(self, start: int, end: int, length: int) -> tuple[int, int]:
         """The span in the original, which has this length, of a span in the text."""
@@ -159,7 +159,7 @@ def fold(tape: Tape, signs: Counter[str] | None = None) -> Tape:
     return tape
 
 
-def _count_invisible(text: str, characters: set[str], signs: Counter[str]) -> None:
+def _count_invisible(text: str, characters: Set[str], signs: Counter[str]) -> None:
     """Count the invisible characters."""
     for name, group in (("zero_width", _HIDDEN), ("bidi", _BIDI), ("tags", _TAGS), ("selectors", _SELECTORS)):
         signs[name] += sum(map(text.count, characters & group))
@@ -178,7 +178,7 @@ def collapse_spaces(tape: Tape) -> Tape:
     return tape.derive(_text(points[kept]), kept)
 
 
-def _fold_characters(tape: Tape, characters: set[str], signs: Counter[str] | None) -> Tape:
+def _fold_characters(tape: Tape, characters: Set[str], signs: Counter[str] | None) -> Tape:
     text = tape.text
     if "\r\n" in text:
         points = _points(text)
@@ -255,16 +255,19 @@ def _compose_marks(tape: Tape, signs: Counter[str] | None) -> Tape:
     return tape
 
 
-def characters_of(text: str) -> set[str]:
+def characters_of(text: str) -> Set[str]:
     """The distinct characters of a text; for a long one, without those that never change."""
-    if len(text) < MIN_ARRAY_CHARS or text.isascii():
-        return set(text)
+    return set(text) if len(text) < MIN_ARRAY_CHARS or text.isascii() else _characters_of_long(text)
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _characters_of_long(text: str) -> Set[str]:
     points = _points(text).astype(np.int64)  # an index of 32 bits takes three times as long
     present = np.zeros(int(points.max()) + 1, np.bool_)
     present[points] = True
     for first, last in _UNCHANGING:
         present[first : last + 1] = False
-    return set(map(chr, np.flatnonzero(present).tolist()))
+    return frozenset(map(chr, np.flatnonzero(present).tolist()))
 
 
 def long_runs(text: str, min_chars: int, allowed: str = "") -> list[tuple[int, int]]:

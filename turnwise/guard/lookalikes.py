@@ -4,7 +4,7 @@ entirely in another script are left as they are."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 
 from turnwise.guard.vocabulary import WORDS
 from turnwise.text import positions_of
@@ -44,7 +44,7 @@ NEIGHBOUR_CHARS = 9  # text on either side that is searched for the neighbouring
 MAX_SEARCHES, MAX_PLACES = 8, 1_000  # up to this many different lookalikes and occurrences are searched for one by one
 
 
-def in_one_script(text: str, characters: set[str]) -> tuple[str, int]:
+def in_one_script(text: str, characters: Set[str]) -> tuple[str, int]:
     """The text with each word in one script, and the number of changed letters. The length does not change;
     `characters` are the distinct characters of the text."""
     if not characters & _LOOKALIKE_SET or not any("A" <= each <= "z" for each in characters):

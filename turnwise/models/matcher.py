@@ -78,9 +78,10 @@ class _Model:
         )
         self._question_weights = stored["question_weights"].astype(np.float32)
         self._sentence_weights = stored["sentence_weights"].astype(np.float32)
-        self._title_weight, self._before_weight = float(stored["title_weight"]), float(stored["before_weight"])
+        self._part_weights = np.array([stored["title_weight"], stored["before_weight"], 1.0], np.float32)
         self._vocabulary: dict[str, int] = tokenizer.get_vocab()
         self._pieces = lru_cache(CACHED_TEXTS)(self._read_pieces)
+        self._tokens = lru_cache(CACHED_TEXTS)(self._read_tokens)  # sentences share a title, and are before one another
         self._split = lru_cache(CACHED_WORDS)(self._tokenize)
 
     def scores(self, question: str, sentences: Sequence[Passage]) -> list[float]:
@@ -94,8 +95,9 @@ class _Model:
 
         weights = self._question_weights[asked]
         weights = weights / weights.sum()
+        different, which = np.unique(ids, return_inverse=True)  # most pieces are in several sentences
         # BLAS would use threads here, which takes longer than the work itself.
-        alike = np.einsum("qd,td->qt", self._alike[asked], self._alike[ids]) * worth
+        alike = np.einsum("qd,td->qt", self._alike[asked], self._alike[different])[:, which] * worth
         by_pieces = weights @ np.maximum.reduceat(alike, starts, axis=1)
 
         shares = self._sentence_weights[ids] * worth
@@ -108,15 +110,14 @@ class _Model:
         counts; at least one."""
         before, _, own = text.rpartition(CONTEXT_BAR)
         parts = (
-            (self._tokens(title_line(title, heading))[:MAX_TITLE], self._title_weight),
-            (self._tokens(before)[:MAX_BEFORE], self._before_weight),
-            (self._tokens(own)[:MAX_TEXT], 1.0),
+            self._tokens(title_line(title, heading))[:MAX_TITLE],
+            self._tokens(before)[:MAX_BEFORE],
+            self._tokens(own)[:MAX_TEXT],
         )
-        ids = np.concatenate([ids for ids, _ in parts])
-        worth = np.concatenate([np.full(len(ids), weight, np.float32) for ids, weight in parts])
+        ids, worth = np.concatenate(parts), np.repeat(self._part_weights, [len(part) for part in parts])
         return (ids, worth) if len(ids) else (np.zeros(1, np.int32), np.ones(1, np.float32))
 
-    def _tokens(self, text: str) -> Ids:
+    def _read_tokens(self, text: str) -> Ids:
         """The word pieces of a text. Most English words are one piece, and looking one up is quick."""
         if not (text.isascii() and text.isprintable()):
             return self._tokenize(text)

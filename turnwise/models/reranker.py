@@ -29,6 +29,7 @@ MAX_PIECE_CHARS = 200
 MAX_PIECES = 64  # per passage
 CHARS_PER_TOKEN = 4.3  # on average
 CACHED_PASSAGES = 4096
+CACHED_TITLES = 1024
 CACHED_SCORES = 8192  # of question and passage: a common question is read once
 
 _CLS, _SEP = 101, 102  # ids of bert-base-uncased
@@ -103,7 +104,7 @@ def rarity(question: str, passages: Sequence[Pieces]) -> dict[str, float]:
 def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[int]:
     """The pieces to read, in order, if not all fit into `room` characters: first those with the rarest words of the
     question, preferring words that no chosen piece has; then the pieces after them, then the start of the passage."""
-    if sum(passage.sizes) <= room:
+    if not _is_cut(passage, room):
         return list(range(len(passage.texts)))
     candidates = {number: shared for number, each in enumerate(passage.stems) if (shared := weights.keys() & each)}
     chosen: list[int] = []
@@ -128,6 +129,11 @@ def choose(passage: Pieces, weights: Mapping[str, float], room: float) -> list[i
     for number in (*(each + 1 for each in tuple(chosen)), *range(len(passage.texts))):
         take(number)
     return sorted(chosen)
+
+
+def _is_cut(passage: Pieces, room: float) -> bool:
+    """Whether not all pieces fit into `room` characters."""
+    return sum(passage.sizes) > room
 
 
 def room_for_text(room: Room, question: int, title: int) -> float:
@@ -203,6 +209,7 @@ class _Model:
         self._inputs = {node.name for node in session.get_inputs()}
         self._pool = ThreadPoolExecutor(threads, "reranker")
         self._cached_score = lru_cache(CACHED_SCORES)(self._score)
+        self._short_tokens = lru_cache(CACHED_TITLES)(self._tokens)  # of questions and titles
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[tuple[float, float]]:
         """For each passage, its score among others, and the log-odds that it answers as a single sentence; the pinned
@@ -217,26 +224,24 @@ class _Model:
 
     def pairs(self, question: str, passages: Sequence[Passage]) -> list[Pair]:
         divided = [pieces(each.text) for each in passages]
-        weights = rarity(question, divided)
-        asked = self._tokens([question])[0][: self._room.question]
+        asked = self._short_tokens(question)[: self._room.question]
         asked_words = {word.lower() for word in words(question)}
-        titles = [
-            ids[: self._room.title] for ids in self._tokens([_title_line(each, asked_words) for each in passages])
-        ]
+        titles = [self._short_tokens(_title_line(each, asked_words))[: self._room.title] for each in passages]
+        rooms = [room_for_text(self._room, len(asked), len(title)) for title in titles]
+        weights = rarity(question, divided) if any(map(_is_cut, divided, rooms)) else {}
         texts = []
-        for each, title in zip(divided, titles, strict=True):
-            chosen = choose(each, weights, room_for_text(self._room, len(asked), len(title)))
-            texts.append(" ".join(each.texts[number] for number in chosen))
+        for each, room in zip(divided, rooms, strict=True):
+            chosen = choose(each, weights, room)
+            texts.append(self._tokens(" ".join(each.texts[number] for number in chosen)))
         front = [_CLS, *asked, _SEP]
         left = self._room.tokens - len(front) - 1
         return [
-            Pair([*front, *[*title, *text][:left], _SEP], len(front))
-            for title, text in zip(titles, self._tokens(texts), strict=True)
+            Pair([*front, *[*title, *text][:left], _SEP], len(front)) for title, text in zip(titles, texts, strict=True)
         ]
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        encodable = [each.encode("utf-8", "replace").decode("utf-8") for each in texts]  # no lone surrogates
-        return [self._tokenizer.encode(each, add_special_tokens=False).ids for each in encodable]
+    def _tokens(self, text: str) -> list[int]:
+        encodable = text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
+        return self._tokenizer.encode(encodable, add_special_tokens=False).ids
 
     def _score(self, tokens: bytes, front: int) -> tuple[float, float]:
         ids = np.frombuffer(tokens, dtype=np.int32).astype(np.int64).reshape(1, -1)
