@@ -344,11 +344,12 @@ def test_a_sentence_does_not_explain_one_that_begins_with_the_same_pronoun() -> 
     [
         ("Can guests use the sauna?\nYes. It is heated from noon.", ""),
         ("Yes. It is heated from noon.", "Can guests use the sauna?"),
+        ("Can guests use the sauna?\nYes, it is heated from noon.", ""),
     ],
 )
 def test_a_yes_is_quoted_with_its_question(text: str, heading: str) -> None:
     told = answer("is the sauna for guests", text, heading)
-    assert told == "Can guests use the sauna? Yes. It is heated from noon. [1]"
+    assert told.replace("Yes, it", "Yes. It") == "Can guests use the sauna? Yes. It is heated from noon. [1]"
 
 
 def test_a_reply_of_one_word_is_an_answer() -> None:
@@ -373,3 +374,18 @@ def test_what_was_completed_wrongly_is_answered_as_it_was_typed() -> None:
     text = "A hull is insured for five years. Return the oars in June."
     completed = "is the brass plate with number, key, lamp, rope, oar and deck insured with a hull"
     assert answer("is it insured with a hull", text, completed=completed) == "A hull is insured for five years. [1]"
+
+
+NEWS = "- Added: a second mast.\n- Fixed: the bilge pump stopped after an hour.\n- Removed: the brass bell."
+
+
+@pytest.mark.parametrize(
+    "question", ["bilge pump stopped after an hour", "which version fixed the bilge pump that stopped"]
+)
+def test_what_changed_is_told_with_its_version(question: str) -> None:
+    told = answer(question, NEWS, "Release notes > 4.1.0 – 3 May 2025")
+    assert told == "4.1.0 – 3 May 2025: Fixed: the bilge pump stopped after an hour. [1]"
+
+
+def test_a_list_under_another_heading_is_told_without_it() -> None:
+    assert answer("the brass bell", NEWS, "The 3 masts") == "Removed: the brass bell. [1]"

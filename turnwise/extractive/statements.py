@@ -94,6 +94,7 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"(?!(?:Yes|No|Never|Always|Maybe|Perhaps|Free|None|Nothing|Nobody|Sorry|Thanks|Welcome|Hello|Stop|Wait|True|False|"
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
+_VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b(?:19|20)\d\d\b", re.I)
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -206,6 +207,12 @@ class Candidate:
     @property
     def is_item(self) -> bool:
         return self.statement.is_item
+
+    @property
+    def version(self) -> str:
+        """The heading of an item if it is a version or has a year, as in release notes. Otherwise an empty string."""
+        above = self.statement.above or section_of(self.evidence.passage)
+        return above if self.is_item and _VERSION_OR_YEAR.search(above) else ""
 
 
 def section_of(passage: Passage) -> str:
