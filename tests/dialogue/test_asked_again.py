@@ -25,6 +25,7 @@ def asked(*messages: str) -> list[Message]:
         (("who runs it", "and the choir?"), "who runs the choir"),
         (("which clubs are for year 12?", "and year 9?"), "which clubs are for year 9?"),
         (("how much homework do they get in year 8", "and for year 9?"), "how much homework do they get in year 9"),
+        (("what does h4 mean", "and h12"), "what does h12 mean"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),

@@ -62,6 +62,12 @@ def test_it_means_no_verb_of_a_question_but_that_may() -> None:
     assert read("when does that take effect?", seen, *likely).query == "when does cancel take effect (order)?"
 
 
+def test_they_are_what_was_asked_about_without_its_verb() -> None:
+    seen = said("where can i order candles", "At the desk in the hall.")
+    found = read("how long do they burn", seen, ("candles", 0.8))
+    assert found.query == "how long do candles burn"
+
+
 def test_a_person_takes_the_place_of_he_and_a_thing_does_not() -> None:
     seen = said("who do I tell about the cap?", "Write to Bayo Lindqvist.")
     assert read("what is his email?", seen, ("cap", 0.9)).query == "what is Bayo Lindqvist’s email (cap)?"

@@ -476,3 +476,9 @@ def test_lines_of_fields_stay_lines_in_markdown_and_others_flow() -> None:
         ("", "Phone: 0555 20\nOpen: Tuesdays\nFax: none"),
         ("", "This goes on on a second line: here."),
     ]
+
+
+def test_what_follows_code_in_a_list_item_stays_in_it() -> None:
+    text = "1. Unpack it:\n\n   ```sh\n   tar xf crane.tar\n   ```\n\n   It needs a minute.\n2. Move it.\n"
+    told = "\n".join(part for _, part in texts(parse_bytes("steps.md", text.encode())))
+    assert told == "1. Unpack it:\n  tar xf crane.tar\n  It needs a minute.\n2. Move it."

@@ -21,9 +21,9 @@ class WordJudge:
         return [8.0 * len(wanted & content_stems(each)) / max(1, len(wanted)) - 4.0 for each in own]
 
 
-def answer(question: str, text: str, heading: str = "", said: tuple[str, ...] = ()) -> str:
+def answer(question: str, text: str, heading: str = "", said: tuple[str, ...] = (), completed: str = "") -> str:
     passage = Passage(1, 1, "Handbook", "", text, heading=heading)
-    asked = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), said)
+    asked = Prompt((), question, (completed or question,), (Evidence(1, Hit(passage, 1.0)),), said)
     return ExtractiveAnswerer(WordJudge()).answer(asked)
 
 
@@ -334,3 +334,58 @@ def test_a_long_list_of_short_items_is_told_whole() -> None:
 def test_a_sentence_does_not_explain_one_that_begins_with_the_same_pronoun() -> None:
     text = "Send the camera back if the lid breaks. Its image size is 12 megapixels. Its lens is covered for two years."
     assert answer("how long is its lens covered", text) == "Its lens is covered for two years. [1]"
+
+
+# --- replies, commands and lists of other things ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("Can guests use the sauna?\nYes. It is heated from noon.", ""),
+        ("Yes. It is heated from noon.", "Can guests use the sauna?"),
+        ("Can guests use the sauna?\nYes, it is heated from noon.", ""),
+    ],
+)
+def test_a_yes_is_quoted_with_its_question(text: str, heading: str) -> None:
+    told = answer("is the sauna for guests", text, heading)
+    assert told.replace("Yes, it", "Yes. It") == "Can guests use the sauna? Yes. It is heated from noon. [1]"
+
+
+def test_a_reply_of_one_word_is_an_answer() -> None:
+    text = "How often is the boiler checked?\nWeekly.\n\nCan the tap water be drunk?\nYes. It is tested."
+    assert answer("how often is the boiler checked", text) == "How often is the boiler checked? Weekly. [1]"
+
+
+def test_a_command_is_told_with_the_line_that_announces_it() -> None:
+    text = "Install the crane with its package manager:\n\nhoist add crane-cli\n\nSign in afterwards to move the loads."
+    told = answer("how do i install the crane", text)
+    assert told.startswith("Install the crane with its package manager: hoist add crane-cli [1]")
+
+
+def test_a_list_that_is_nothing_to_do_is_not_told_as_steps() -> None:
+    text = "- New: a map of the trails.\n- Changed: the alarm limit is nine bar instead of six.\n- Fixed: a typo."
+    assert answer("how do i change the alarm limit", text) == (
+        "Changed: the alarm limit is nine bar instead of six. [1]"
+    )
+
+
+def test_what_was_completed_wrongly_is_answered_as_it_was_typed() -> None:
+    text = "A hull is insured for five years. Return the oars in June."
+    completed = "is the brass plate with number, key, lamp, rope, oar and deck insured with a hull"
+    assert answer("is it insured with a hull", text, completed=completed) == "A hull is insured for five years. [1]"
+
+
+NEWS = "- Added: a second mast.\n- Fixed: the bilge pump stopped after an hour.\n- Removed: the brass bell."
+
+
+@pytest.mark.parametrize(
+    "question", ["bilge pump stopped after an hour", "which version fixed the bilge pump that stopped"]
+)
+def test_what_changed_is_told_with_its_version(question: str) -> None:
+    told = answer(question, NEWS, "Release notes > 4.1.0 – 3 May 2025")
+    assert told == "4.1.0 – 3 May 2025: Fixed: the bilge pump stopped after an hour. [1]"
+
+
+def test_a_list_under_another_heading_is_told_without_it() -> None:
+    assert answer("the brass bell", NEWS, "The 3 masts") == "Removed: the brass bell. [1]"

@@ -35,6 +35,7 @@ TIMES = re.compile(  # marks a phrase as one of time
     r"|\b(?:minute|hour|day|week|month|year)s?\b",
     re.I,
 )
+_CODE = re.compile(r"([a-z]{1,5}-?)\d{1,5}", re.I)
 
 
 def adverbial(message: str) -> str:
@@ -47,7 +48,9 @@ def adverbial(message: str) -> str:
 
 
 def same_with_number(phrase: str, question: str) -> re.Match[str] | None:
-    """Returns what a phrase such as "for year 9" replaces in a question: the same word with another number."""
+    """Returns what a phrase such as "for year 9" or "E5" replaces in a question: the same word with another number."""
+    if code := _CODE.fullmatch(phrase):
+        return re.search(rf"\b{code[1]}\d+\b", question, re.I)
     numbered = _NUMBERED.search(phrase)
     return re.search(rf"\b{numbered[1]} \d+\b", question, re.I) if numbered else None
 

@@ -284,8 +284,8 @@ def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
 
 
 def _replace_number(ellipsis: _Ellipsis) -> _Changed | None:
-    """ "And year 9?" after "Which clubs are for year 12?"."""
-    other = same_with_number(ellipsis.thing, ellipsis.last) if len(ellipsis.thing.split()) == 2 else None
+    """ "And year 9?" after "Which clubs are for year 12?", and "and E5?" after "What does E3 mean?"."""
+    other = same_with_number(ellipsis.thing, ellipsis.last) if len(ellipsis.thing.split()) <= 2 else None
     return ellipsis.replacing(*other.span()) if other else None
 
 

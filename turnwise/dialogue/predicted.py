@@ -180,11 +180,12 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
     if not phrases or not points_back(message):
         return phrases
     phrases = [each for each in phrases if not each[0].isdigit()] or phrases  # a number is no antecedent
-    things, actions = _things_and_actions(message, seen, phrases)
+    verbs = _verbs_before(message, seen)
+    things, actions = _things_and_actions(phrases, verbs)
     phrases = [*things, *actions]
     least = MIN_ADDED_SHARE * max(chance for _, chance in phrases)
     fitting = [each for each in things if each[1] >= least and agrees_in_number(message, each[0])] or things or phrases
-    named = subject(last_question(seen))
+    named = _without_verb(subject(last_question(seen)), verbs)
     last = content_stems(named) if agrees_in_number(message, named) else set()
     likeliest = max(fitting, key=lambda phrase: phrase[1])
     parts = [each for each in fitting if content_stems(each[0]) <= last and each[1] >= least]
@@ -194,21 +195,26 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
     return [whole, *(phrase for phrase in phrases if phrase not in parts)]
 
 
-def _things_and_actions(
-    message: str, seen: Sequence[Message], phrases: list[Phrase]
-) -> tuple[list[Phrase], list[Phrase]]:
-    """Returns the phrases that a pronoun can mean, without a verb that one begins with, and those that are only the
-    verb of a question. "That" may mean what is done, so there all can be meant."""
+def _verbs_before(message: str, seen: Sequence[Message]) -> set[str]:
+    """Returns the verbs of earlier questions if the message has a pronoun that cannot mean one. "That" may mean what is
+    done, so there all can be meant."""
     pronoun = find_pronoun(message)
     if not pronoun or pronoun.text in _ACTION:
-        return phrases, []
-    verbs = {stem(found) for text in questions_newest_first(seen) for found in _VERB.findall(text)}
-    things, actions = list[Phrase](), list[Phrase]()
-    for phrase, chance in phrases:
-        first, _, rest = phrase.partition(" ")
-        is_verb = stem(first) in verbs
-        (actions if is_verb and not rest else things).append((rest if is_verb and rest else phrase, chance))
-    return things, actions
+        return set()
+    return {stem(found) for text in questions_newest_first(seen) for found in _VERB.findall(text)}
+
+
+def _things_and_actions(phrases: list[Phrase], verbs: set[str]) -> tuple[list[Phrase], list[Phrase]]:
+    """Returns the phrases that a pronoun can mean, without a verb that one begins with, and those that are only the
+    verb of a question."""
+    things = [(rest, chance) for phrase, chance in phrases if (rest := _without_verb(phrase, verbs))]
+    return things, [each for each in phrases if not _without_verb(each[0], verbs)]
+
+
+def _without_verb(phrase: str, verbs: set[str]) -> str:
+    """Returns a phrase without the verb that it begins with."""
+    first, _, rest = phrase.partition(" ")
+    return rest if stem(first) in verbs else phrase
 
 
 def _without_long_forms(phrases: list[Phrase], seen: Sequence[Message]) -> list[Phrase]:

@@ -127,7 +127,7 @@ def _text(node: SyntaxTreeNode, builder: Builder) -> str:
     if node.type in ("bullet_list", "ordered_list", "table"):
         return "\n".join(_lines(node, builder))
     if not node.children:
-        return node.content if node.type in ("fence", "code_block", "html_block") else ""
+        return node.content.rstrip("\n") if node.type in ("fence", "code_block", "html_block") else ""
     return "\n".join(_text(child, builder) for child in node.children)
 
 

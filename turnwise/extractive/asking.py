@@ -65,9 +65,9 @@ def subject_of(question: str, prompt: Prompt) -> str:
 
 def as_typed(question: str, prompt: Prompt) -> str:
     """The message as it was typed, if it was completed although it names something itself: the documents may have
-    nothing on what the conversation added. Otherwise an empty string."""
+    nothing on what the conversation added, or "it" may mean something else. Otherwise an empty string."""
     alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
-    named = any(map(is_specific, words(prompt.question))) and not PRONOUN.search(prompt.question)
+    named = any(map(is_specific, words(prompt.question)))
     return prompt.question if alone and named and not prompt.sides else ""
 
 

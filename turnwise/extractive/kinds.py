@@ -105,10 +105,12 @@ _ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with the n
 Kinds = tuple[Kind, ...]
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
+_WHICH_VERSION = re.compile(r"\b(?:which|what) (?:version|release)\b", re.I)
 SURE_KINDS = (
     *QUANTITIES[2:],
     Kind(re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
     Kind(_WHEN_IS, _MOMENTS),
+    Kind(_WHICH_VERSION, re.compile(r"\d\.\d|\b[1-9]\d{0,3}\b")),
 )
 # Sentences that answer these kinds are recognised less reliably.
 UNSURE_KINDS = (*QUANTITIES[:2], Kind(re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
@@ -139,8 +141,10 @@ def has_money(candidate: Candidate) -> bool:
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
-    """Whether a sentence has what the question asks for, such as an amount. True if it asks for nothing like that."""
-    return all(pattern.search(candidate.text) for pattern in answer_patterns(question, kinds))
+    """Whether a sentence, with the version above it, has what the question asks for, such as an amount. True if it asks
+    for nothing like that."""
+    told = f"{candidate.version} {candidate.text}".lstrip()
+    return all(pattern.search(told) for pattern in answer_patterns(question, kinds))
 
 
 def asks_price(question: str) -> bool:
@@ -156,6 +160,12 @@ def states_amount(question: str, sentence: str) -> bool:
     thing = rf"{re.escape(asked[2].removesuffix('s'))}(?:e?s)?"
     verb = f"(?:is|are|was|were{_AMOUNT_VERBS.get(asked[1].lower(), '')})"
     return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our )?{_ORDINARY}?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
+
+
+def states_version(question: str, candidate: Candidate) -> bool:
+    """Whether a question asks for a version, and an item stands under one, which says it although it does not have the
+    word."""
+    return bool(candidate.version and _WHICH_VERSION.search(question[:MAX_QUESTION_CHARS]))
 
 
 def ask_for_phone(question: str) -> str:

@@ -39,6 +39,7 @@ _WITHOUT = re.compile(
 _AT_MOST = re.compile(r"\b(?:under|below|less than|cheaper than|up to|at most) [$€£]? ?(\d+(?:\.\d+)?)(?![\w%])", re.I)
 _PEOPLE = re.compile(r"\b(?:child\w*|kids?|babies|adults?|seniors?|age\w*|years?|people|persons?)\b", re.I)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_YES_OR_NO = re.compile(r"(?:yes|no)[.,!]", re.I)
 
 
 def mark_rows(
@@ -248,13 +249,20 @@ def _first_word(row: Candidate) -> str:
 
 def lead_ins(chosen: Sequence[Candidate]) -> Iterator[str]:
     """The words to put before each sentence as it is quoted. An item that is not a sentence says little without the
-    heading of its list, which may be "What is not covered". The same goes for a row that the question does not name, or
-    that is quoted next to one of another list. A heading is not repeated."""
+    heading of its list, which may be "What is not covered", and any item without the version or year that is its
+    heading. The same goes for a row that the question does not name, or that is quoted next to one of another list. A
+    sentence after "Yes." follows it and its question, because that may not be what the user asks. A heading is not
+    repeated."""
     last = ""
     several = len({each.statement.above for each in chosen if each.statement.is_row}) > 1
     for each in chosen:
         row = each.by_place or (several and each.statement.is_row)
-        bare = row or (each.is_item and (not ends(each.text) or len(units(each.text)) < 4))
-        heading = (each.statement.above or section_of(each.evidence.passage)).rstrip(": ") if bare else ""
-        yield "" if heading in ("", last) else f"{heading} " if asks(heading) else f"{heading}{' –' if row else ':'} "
+        above = (each.statement.above or section_of(each.evidence.passage)).rstrip(": ")
+        reply = f"{each.statement.reply} " if each.statement.reply and asks(above) else ""
+        replies = reply or (asks(above) and _YES_OR_NO.match(each.text))
+        short = not ends(each.text) or len(units(each.text)) < 4
+        bare = row or replies or (each.is_item and (short or each.version))
+        heading = above if bare else ""
+        lead = f"{heading} {reply}" if asks(heading) else f"{heading}{' –' if row else ':'} "
+        yield "" if heading in ("", last) else lead
         last = heading

@@ -27,6 +27,7 @@ from turnwise.extractive.kinds import (
     gives,
     is_about_another,
     states_amount,
+    states_version,
 )
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.sides import WORK
@@ -190,7 +191,7 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         bonus -= 0.2
     if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if is_asked_above(candidate, question) or states_amount(question, sentence):
+    if is_asked_above(candidate, question) or states_amount(question, sentence) or states_version(question, candidate):
         bonus += 0.15
     if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
         bonus += 0.15

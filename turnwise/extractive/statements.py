@@ -94,6 +94,7 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"(?!(?:Yes|No|Never|Always|Maybe|Perhaps|Free|None|Nothing|Nobody|Sorry|Thanks|Welcome|Hello|Stop|Wait|True|False|"
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
+_VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b(?:19|20)\d\d\b", re.I)
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -112,6 +113,7 @@ class Statement:
     values: str = ""  # for a line "name: value; name: value": its values, because all such lines share the names
     cells: tuple[tuple[str, str], ...] = ()  # for a table row: column names and cells
     in_item: bool = False  # it is a sentence of a list item, but not the first
+    reply: str = ""  # the word before it that replies to the question above, maybe a heading of the passage: "Yes."
 
     @property
     def is_item(self) -> bool:
@@ -209,6 +211,12 @@ class Candidate:
     def is_item(self) -> bool:
         return self.statement.is_item
 
+    @property
+    def version(self) -> str:
+        """The heading of an item if it is a version or has a year, as in release notes. Otherwise an empty string."""
+        above = self.statement.above or section_of(self.evidence.passage)
+        return above if self.is_item and _VERSION_OR_YEAR.search(above) else ""
+
 
 def section_of(passage: Passage) -> str:
     """The heading right above a passage: "Fees" in "Visiting > Fees"."""
@@ -245,9 +253,10 @@ def statements(text: str) -> Iterator[Statement]:
             bare = ITEM.sub("", paragraph).strip()
             heading, lead = (heading, bare) if bare.endswith(":") else (bare, "")
             continue
-        for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
-            read = _rows if tabular else _prose
-            yield from read(list(lines), lead or heading)
+        if _is_led_line(paragraph, before):
+            yield Statement(f"{lead}\n{paragraph}", heading)
+        else:
+            yield from _stated(paragraph, lead or heading)
         if paragraph.endswith(":"):
             lead = ITEM.sub("", sentences(paragraph)[-1]).strip()
         elif not ITEM.match(after) and not is_field(after):
@@ -269,6 +278,18 @@ def _is_heading(paragraph: str, before: str, after: str) -> bool:
     name, _, value = bare.partition(":")
     titled = name[-1].isdigit() or not any(map(str.isdigit, value))  # "Chapter 1: The 1990s", not "Phone: 0151 22"
     return titled and not is_field(before) and bool(after) and not is_field(after)
+
+
+def _stated(paragraph: str, above: str) -> Iterator[Statement]:
+    for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
+        read = _rows if tabular else _prose
+        yield from read(list(lines), above)
+
+
+def _is_led_line(paragraph: str, before: str) -> bool:
+    """Whether a paragraph is a command or the like, one line that is told by the line with a colon before it."""
+    fits = len(before) + len(paragraph) < MAX_LED_CHARS and "\n" not in paragraph and before.endswith(":")
+    return fits and not (ends(paragraph) or ITEM.match(paragraph) or " | " in paragraph or is_field(paragraph))
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -337,20 +358,24 @@ def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    outer, before, in_item = above, "", False
+    outer, before, in_item, reply = above, "", False, ""
     for sentence, beside in _with_leads("\n".join(lines)):
         item = bool(ITEM.match(sentence))
         above, in_item = outer if item else above, in_item and beside and not item
         if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
-            above, before, in_item = ITEM.sub("", sentence).strip(), "", False
+            yield from [Statement(f"{above} {reply}")] if reply and above else []
+            above, before, in_item, reply = ITEM.sub("", sentence).strip(), "", False, ""
             outer = outer if item else above
         elif not before and not asks(above) and _LABEL.fullmatch(sentence):  # "Participants. Forty-eight students …"
             above = sentence.rstrip(".")
+        elif (asks(above) or not above) and not before and _is_reply(sentence):
+            reply = sentence
         elif item or (len(units(sentence)) > 1 and ends(sentence)):
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
             previous = "" if item and not _POINTS_BACK.match(text) else before
-            yield Statement(text, above, before=previous, in_item=in_item)
-            before, in_item = text, item or in_item
+            yield Statement(text, above, before=previous, in_item=in_item, reply=reply)
+            before, in_item, reply = text, item or in_item, ""
+    yield from [Statement(f"{above} {reply}")] if reply and above else []
 
 
 def _with_leads(text: str) -> Iterator[tuple[str, bool]]:
@@ -376,6 +401,11 @@ def _is_lead(sentence: str, after: str, opens: bool) -> bool:
     if len(sentence) > MAX_LEAD_CHARS or not ends(sentence) or asks(sentence):
         return False
     return bool(ITEM.match(sentence) or (opens and _PROBLEM.search(sentence) and _REMEDY.match(after)))
+
+
+def _is_reply(sentence: str) -> bool:
+    """Whether a sentence is a reply of one word: "Yes." """
+    return len(units(sentence)) == 1 and ends(sentence) and not ITEM.match(sentence)
 
 
 def _names_and_values(line: str) -> list[tuple[str, str]]:

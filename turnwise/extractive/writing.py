@@ -147,8 +147,11 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
 
 
 def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
-    """The list that contains the best sentence or follows it, without the items that were said before."""
+    """The list that contains the best sentence or follows it, without the items that were said before; none if its
+    items are not things to do, like those of release notes."""
     items = _list_around(best, pool)
+    if not any(_number(item) or item[0].statement.is_instruction for item in items):
+        return []
     return [item for item in items if any(each is best or not each.said for each in item)][:MAX_STEPS]
 
 
