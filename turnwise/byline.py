@@ -34,7 +34,7 @@ _BYLINE = re.compile(
     rf"(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
     r"(?:[,:;] ?[\d(): –-]{1,30})?"
     # or after the year, with a volume and pages or in capitals: anything else could be a sentence
-    rf"|,? \((?P<first>{_YEAR})\)[.,:]?\s"
+    rf"|,? (?:\((?P<first>{_YEAR})\)[.,:]?|(?P<then>{_YEAR})[.,:])\s"
     rf"(?:(?P<numbered>{_JOURNAL}),? (?:vol\. ?)?\d[\d(): ,–-]{{0,30}}|(?P<titled>{_IN_CAPITALS})))?\.?"
 )
 _SEPARATORS = re.compile(_SEPARATOR)
@@ -55,7 +55,7 @@ def byline(text: str) -> Reference | None:
     found = _BYLINE.fullmatch(first) if len(first) <= MAX_BYLINE_CHARS else None
     if not found:
         return None
-    names, year = found["names"], found["year"] or found["inner"] or found["first"]
+    names, year = found["names"], found["year"] or found["inner"] or found["first"] or found["then"]
     is_family_first = bool(re.match(_FAMILY_FIRST, names))
     authors = _FAMILY_FIRST_SEPARATORS.split(names) if is_family_first else _SEPARATORS.split(names)
     marked = is_family_first or found["by"] or found["label"] or found["others"]

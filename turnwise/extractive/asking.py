@@ -25,7 +25,7 @@ ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything i
     r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
     re.I,
 )
-HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)
+HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) (.+) work\W*$", re.I)
 _WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)

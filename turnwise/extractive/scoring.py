@@ -56,9 +56,12 @@ RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
-_PARTICIPLE = re.compile(
-    r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I
+_SAYS_HOW = re.compile(  # what is done with something, how much it is or how it compares, and not what it is
+    r" (?:(?:also|only|often|usually|then|not|about|therefore|thus|now|still|much|far) )*"
+    r"(?:(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b|[−–$€£¥-]? ?\d|\w+[^\W]er (?:than|and)\b)",
+    re.I,
 )
+_NUMBERING = re.compile(r"^[\dIVX.]+[.)]? ")  # of a heading
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 _COMPARED = stems_of("compare comparison difference differ versus")
@@ -72,6 +75,13 @@ _FINDING = re.compile(
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
     re.I,
 )
+_ASKS_FOR_GIST = re.compile(  # "what is the paper about?", "summarise Lund’s study"
+    r"\bwhat(?:['’]?s| is| was| are| were| does| do| did) .{1,80} (?:about|deal with|argue|claim|say)\W*$"
+    r"|\bsummar(?:y|i[sz]e)\b|\b(?:main|key|central) (?:points?|ideas?|messages?|arguments?|claims?)\b|\bgist\b",
+    re.I,
+)
+_ABSTRACT = re.compile(r"(?:executive )?(?:abstract|summary|overview)", re.I)
+_RESULTS = re.compile(r"(?:main |key |our )?(?:results?|findings?|conclusions?)", re.I)  # the heading of such a section
 GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
@@ -90,10 +100,9 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    findings: set[int] = set()
     only_compared = len(named) > 1 and prompt.sides and wanted <= _COMPARED.union(*naming.values())
-    if _ASKS_FOR_FINDING.search(question) or only_compared:
-        findings = {id(each) for each in pool if _FINDING.match(each.text)}
+    findings = _told_of_a_work(question, pool, bool(named), bool(only_compared))
+    if findings:
         named = {}  # "what did the study find?" says too little
     matches = _matches(marked, likely, matcher if prompt.language == "en" else None, named)  # it knows English only
     likely.sort(
@@ -112,7 +121,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     alike = {id(table[0]): table[1:] for table in by_table([each for each in likely if each.by_place])}
     others = {id(each) for rows in alike.values() for each in rows}
-    most = JUDGED_OF_MORE if wants_only_more(prompt) else JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED
+    most = JUDGED_OF_MORE if wants_only_more(prompt) else JUDGED_OF_SEVERAL if findings or wants_several(prompt) else JUDGED
     read = [each for each in likely if id(each) not in others][:most]
     judged = best_scores(judge.odds, marked, [_reading(each) for each in read], named)
     for each, odds in zip(read, judged, strict=True):
@@ -122,6 +131,15 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
             bonus = _bonus(row, question, prompt.state, known) + STATED_BONUS * (id(row) in findings)
             row.score = combined + bonus
+
+
+def _told_of_a_work(question: str, pool: Sequence[Candidate], is_named: bool, only_compared: bool) -> set[int]:
+    """The sentences that tell what a study found, or what a work is about, if nothing else is asked of it."""
+    if _ASKS_FOR_FINDING.search(question) or only_compared:
+        return {id(each) for each in pool if _FINDING.match(each.text) or _RESULTS.fullmatch(_heading(each))}
+    if _ASKS_FOR_GIST.search(question) and (is_named or not WORK.isdisjoint(asked_stems(question))):
+        return {id(each) for each in pool if _ABSTRACT.fullmatch(_heading(each))}
+    return set()
 
 
 def _matches(
@@ -190,7 +208,11 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         bonus -= 0.2
     if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if is_asked_above(candidate, question) or states_amount(question, sentence):
+    if (
+        is_asked_above(candidate, question)
+        or is_in_section(candidate, question, naming)
+        or states_amount(question, sentence)
+    ):
         bonus += 0.15
     if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
         bonus += 0.15
@@ -212,16 +234,33 @@ def is_asked_above(candidate: Candidate, question: str) -> bool:
     return asks(heading) and len(own) > 1 and own == asked_stems(heading)
 
 
+def is_in_section(candidate: Candidate, question: str, naming: Set[str]) -> bool:
+    """Whether the heading of the sentence is all that the question asks about, apart from words `naming` the document:
+    "what was the design of the 2019 study?" is answered under "2.1 Design"."""
+    works = HOW_IT_WORKS.search(question)
+    wanted = asked_stems(works[1] if works else defined_topic(question))
+    headings = _heading(candidate), candidate.statement.above
+    return bool(wanted - naming) and any(wanted - naming <= asked_stems(each) <= wanted for each in headings)
+
+
+def _heading(candidate: Candidate) -> str:
+    """The heading right above the passage, without its number."""
+    return _NUMBERING.sub("", section_of(candidate.evidence.passage))
+
+
 def defines(topic: str, sentence: str, as_what: str = "") -> bool:
     """Whether a sentence says what a topic is, and not what is done with it, as in "BERT is trained"."""
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
-    return found is not None and (bool(as_what) or not _PARTICIPLE.match(sentence, found.end()))
+    return found is not None and (bool(as_what) or not _SAYS_HOW.match(sentence, found.end()))
 
 
 def _names_in_passing(topic: str, sentence: str) -> bool:
-    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both."""
+    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both, and
+    "this part is called the yield" of the yield."""
     topic = re.escape(topic)
+    if re.search(rf"\b(?:called|termed|known as) (?:{_ARTICLE} )?[*_“\"]*{topic}\b", sentence, re.I):
+        return True
     name = rf"(?:{_TITLE} )?(?-i:[A-Z])[\w’'.-]*(?: (?-i:[A-Z])[\w’'.-]*){{0,3}}"
     role = rf"{_ARTICLE} [\w’'-]+(?: [\w’'-]+){{0,4}}"
     named = rf"(?:{_TITLE} )?(?:(?-i:[A-Z])[\w’'.-]* ){{0,2}}(?=(?-i:[A-Z])){topic}"

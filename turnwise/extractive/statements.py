@@ -53,6 +53,8 @@ _FOLLOWS_ON = re.compile(
     r"|[^,;:]*?\binstead(?! of)|[^,;:]*?\bthere(?=\W*$))\b",
     re.I,
 )
+# A formula on a line of its own: "V = I R", "$$a \\le b$$". Names before "=" are short, unlike those of a field.
+_FORMULA = re.compile(r"\s*\$\$?[^$]+\$\$?[.,;]?\s*|(?:[^\s=]{1,12} ){0,4}[^\s=]{1,12} ?[=≈≤≥<>∝] ?[^=:|]{1,80}")
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -254,6 +256,8 @@ def statements(text: str) -> Iterator[Statement]:
 def _is_heading(paragraph: str, before: str, after: str) -> bool:
     """Whether a paragraph is a heading: a short line without a full stop. A numbered one must not be a list item."""
     bare = ITEM.sub("", paragraph).strip()
+    if _FORMULA.fullmatch(bare):
+        return False
     short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (ends(bare) and not asks(bare)) or bare.endswith((",", ";")):
         return False
@@ -338,7 +342,11 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for sentence, beside in _with_leads("\n".join(lines)):
         item = bool(ITEM.match(sentence))
         above, in_item = outer if item else above, in_item and beside and not item
-        if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
+        if above and not before and _FORMULA.fullmatch(sentence):
+            led = above.endswith(":")
+            yield Statement(f"{above} {sentence.strip()}" if led else sentence.strip(), "" if led else above)
+            above, before = "" if led else above, sentence
+        elif asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
             above, before, in_item = ITEM.sub("", sentence).strip(), "", False
             outer = outer if item else above
         elif not before and not asks(above) and _LABEL.fullmatch(sentence):  # "Participants. Forty-eight students …"

@@ -95,7 +95,8 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     alone = len(chosen) == 1 and not prefers(prompt, SHORT)
     topic = stems_of(defined)
     goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
-    return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
+    first = None if chosen[0].statement.refers_back else chosen[0]
+    return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first)
 
 
 def in_preferred_form(text: str, prompt: Prompt) -> str:
