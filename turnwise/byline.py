@@ -44,6 +44,23 @@ _WORK = r"\b(?:study|paper|article|report|publication|review|experiment|trial|su
 _WORKS = r"\b(?:studies|papers|articles|reports|ones)\b"
 _NOTHING = re.compile(r"(?!)")
 _WHO_IS = re.compile(r"\bwho(?:['’]s| is| was| are| were) $", re.I)
+# What is asked of a whole work, "what did Lund find?" or "what is the paper about?", and the headings of the sections
+# that tell it.
+_ASIDE = r"(?: \([^)]*\))?"  # words from the conversation
+_ASKS_FOR_FINDING = re.compile(
+    r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?"
+    rf"{_ASIDE}\W*$|\bwhat (?:is|are|was|were) .{{0,40}}\b(?:findings?|conclusions?)\b",
+    re.I,
+)
+_ASKS_FOR_GIST = re.compile(
+    r"\bwhat(?:['’]?s| is| was| are| were| does| do| did) .{1,80} (?:about|deal with|argue|claim|say)"
+    rf"{_ASIDE}\W*$|\bsummar(?:y|i[sz]e)\b|\bgist\b"
+    r"|\b(?:main|key|central) (?:points?|ideas?|messages?|arguments?|claims?)\b",
+    re.I,
+)
+_ASKS_FOR_AUTHORS = re.compile(r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b", re.I)
+_RESULTS = re.compile(r"(?:[\dIVX.]+ )?(?:main |key |our )?(?:results?|findings?|conclusions?)", re.I)
+_ABSTRACT = re.compile(r"(?:[\dIVX.]+ )?(?:executive )?(?:abstract|summary|overview)", re.I)
 _FAMILY = re.compile(rf"(?P<given>.*?) (?P<family>(?:{_PARTICLE} )*\S+)")
 
 
@@ -72,6 +89,29 @@ def byline(text: str) -> Reference | None:
 def is_byline(text: str) -> bool:
     """Whether a text is a byline and nothing else."""
     return "\n\n" not in text.strip() and byline(text) is not None
+
+
+def asks_for_findings(question: str) -> bool:
+    return bool(_ASKS_FOR_FINDING.search(question))
+
+
+def asks_for_gist(question: str) -> bool:
+    """Whether a question wants to know what a work is about."""
+    return bool(_ASKS_FOR_GIST.search(question) and re.search(_WORK, question, re.I))
+
+
+def asks_for_authors(question: str) -> bool:
+    return bool(_ASKS_FOR_AUTHORS.search(question))
+
+
+def tells(passage: Passage, question: str) -> bool:
+    """Whether the section of a passage is the one for what the question asks of a whole work."""
+    heading = passage.heading.rpartition(" > ")[2]
+    if asks_for_findings(question):
+        return bool(_RESULTS.fullmatch(heading))
+    if asks_for_gist(question):
+        return bool(_ABSTRACT.fullmatch(heading))
+    return asks_for_authors(question) and is_byline(passage.text)
 
 
 def _family_first(name: str) -> str:

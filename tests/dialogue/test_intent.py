@@ -81,7 +81,7 @@ PHRASES: dict[tuple[str, str], str] = {
         summarize it in two sentences | can you summarise? | give me a short version | get to the point |
         in a few words""",
     ("reform", "simpler"): """
-        simpler | explain simpler | say simpler please | explain it like I'm five | Explain that in simpler terms | in simple terms | in plain English |
+        simpler | explain simpler | explain it like I'm five | Explain that in simpler terms | in simple terms | in plain English |
         ELI5 | make it simpler | simplify that | I don't understand | I don't get it | I didn't understand that |
         I'm confused | that's confusing | this is too complicated | what do you mean? | huh? |
         Sorry, I don't understand | I still don't get it | can you explain it in simple words? |

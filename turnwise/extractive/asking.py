@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from turnwise.byline import asks_for_gist
 from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
@@ -35,9 +36,10 @@ PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|
 
 
 def defined_topic(question: str) -> str:
-    """What a question wants defined, or an empty string: "what is the price of" does not ask for a definition."""
+    """What a question wants defined, or an empty string: "what is the price of" does not ask for a definition, nor
+    "what is the paper about"."""
     found = _DEFINITION.match(question.strip())
-    return found[1] if found and not answer_patterns(question, QUANTITIES) else ""
+    return found[1] if found and not asks_for_gist(question) and not answer_patterns(question, QUANTITIES) else ""
 
 
 def wants_only_more(prompt: Prompt) -> bool:

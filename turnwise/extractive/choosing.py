@@ -19,7 +19,7 @@ from turnwise.extractive.kinds import (
     is_about_another,
     without_measures,
 )
-from turnwise.extractive.scoring import GIVES_EXAMPLE, RANK_PENALTY, REPEATED_PENALTY, defines, is_asked_above
+from turnwise.extractive.scoring import RANK_PENALTY, REPEATED_PENALTY, defines, gives_example, is_asked_above
 from turnwise.extractive.sides import best_of_each_side
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
@@ -131,7 +131,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         if worth(new[0]) - worth(each) <= max_gap[each.evidence.number != new[0].evidence.number]
         or is_asked_above(each, question)
     ]
-    return near[: _answer_length(question, prompt)]
+    return near[: _answer_length(question, prompt, any(each.under_asked for each in near[:1]))]
 
 
 def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
@@ -155,7 +155,7 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
         return CONTINUATION_SCORE if each.spelled and measured and gives(each, question, QUANTITIES) else least
 
     good = [each for each in pool if each.score >= threshold(each)]
-    examples = [each for each in good if GIVES_EXAMPLE.search(each.text)]
+    examples = [each for each in good if gives_example(each)]
     if ANOTHER_EXAMPLE.search(prompt.question):
         return [each for each in examples if not each.said]
     return examples or good if EXAMPLE.search(prompt.question) else good
@@ -209,9 +209,10 @@ def _says_the_same(candidate: Candidate, other: Candidate) -> bool:
     return len(own & shingles(other.text)) > DUPLICATE_SHARE * len(own)
 
 
-def _answer_length(question: str, prompt: Prompt) -> int:
-    """How many sentences to quote: few for a definition, for one of several questions, and after a long answer."""
+def _answer_length(question: str, prompt: Prompt, under_asked: bool = False) -> int:
+    """How many sentences to quote: few for a definition, unless it is all of a section, for one of several questions,
+    and after a long answer."""
     long_before = prompt.state is not None and prompt.state.last_response_length > LONG_ANSWER_CHARS
-    short = len(prompt.asked) > 1 or long_before or defined_topic(question)
+    short = len(prompt.asked) > 1 or long_before or (defined_topic(question) and not under_asked)
     length = SHORT_SENTENCES if short and not wants_only_more(prompt) else MAX_SENTENCES
     return length // 2 if prefers(prompt, SHORT) else length

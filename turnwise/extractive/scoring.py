@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
 
-from turnwise.byline import best_scores, named_documents
+from turnwise.byline import asks_for_authors, asks_for_findings, best_scores, named_documents, tells
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
     EXAMPLE,
@@ -61,28 +61,22 @@ _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it
     r"(?:(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b|[−–$€£¥-]? ?\d|\w+[^\W]er (?:than|and)\b)",
     re.I,
 )
-_NUMBERING = re.compile(r"^[\dIVX.]+[.)]? ")  # of a heading
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 _COMPARED = stems_of("compare comparison difference differ versus")
-_ASKS_FOR_FINDING = re.compile(  # "what did Lund find?", "what are the main findings?"
+_FINDINGS = "What are the findings?"  # asked where works are compared in nothing special
+_FINDING = re.compile(  # "what did Lund find?", "what are the main findings?"
     r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?\W*$"
     r"|\bwhat (?:is|are|was|were) .{0,40}\b(?:findings?|conclusions?)\b",
     re.I,
 )
+_FINDINGS = "What are the findings?"  # asked where works are compared in nothing special
 _FINDING = re.compile(
     r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
     re.I,
 )
-_ASKS_FOR_GIST = re.compile(  # "what is the paper about?", "summarise Lund’s study"
-    r"\bwhat(?:['’]?s| is| was| are| were| does| do| did) .{1,80} (?:about|deal with|argue|claim|say)\W*$"
-    r"|\bsummar(?:y|i[sz]e)\b|\b(?:main|key|central) (?:points?|ideas?|messages?|arguments?|claims?)\b|\bgist\b",
-    re.I,
-)
-_ABSTRACT = re.compile(r"(?:executive )?(?:abstract|summary|overview)", re.I)
-_RESULTS = re.compile(r"(?:main |key |our )?(?:results?|findings?|conclusions?)", re.I)  # the heading of such a section
-GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
+_GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
 def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge, matcher: Matcher | None) -> None:
@@ -101,7 +95,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
     only_compared = len(named) > 1 and prompt.sides and wanted <= _COMPARED.union(*naming.values())
-    findings = _told_of_a_work(question, pool, bool(named), bool(only_compared))
+    findings = _told_of_works(question, pool, named, bool(only_compared))
     if findings:
         named = {}  # "what did the study find?" says too little
     matches = _matches(marked, likely, matcher if prompt.language == "en" else None, named)  # it knows English only
@@ -121,7 +115,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     alike = {id(table[0]): table[1:] for table in by_table([each for each in likely if each.by_place])}
     others = {id(each) for rows in alike.values() for each in rows}
-    most = JUDGED_OF_MORE if wants_only_more(prompt) else JUDGED_OF_SEVERAL if findings or wants_several(prompt) else JUDGED
+    several = JUDGED_OF_SEVERAL if findings or wants_several(prompt) else JUDGED
+    most = JUDGED_OF_MORE if wants_only_more(prompt) else several
     read = [each for each in likely if id(each) not in others][:most]
     judged = best_scores(judge.odds, marked, [_reading(each) for each in read], named)
     for each, odds in zip(read, judged, strict=True):
@@ -129,17 +124,23 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
             known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
+            row.under_asked = _is_under_asked(row, question, known)
             bonus = _bonus(row, question, prompt.state, known) + STATED_BONUS * (id(row) in findings)
             row.score = combined + bonus
 
 
-def _told_of_a_work(question: str, pool: Sequence[Candidate], is_named: bool, only_compared: bool) -> set[int]:
-    """The sentences that tell what a study found, or what a work is about, if nothing else is asked of it."""
-    if _ASKS_FOR_FINDING.search(question) or only_compared:
-        return {id(each) for each in pool if _FINDING.match(each.text) or _RESULTS.fullmatch(_heading(each))}
-    if _ASKS_FOR_GIST.search(question) and (is_named or not WORK.isdisjoint(asked_stems(question))):
-        return {id(each) for each in pool if _ABSTRACT.fullmatch(_heading(each))}
-    return set()
+def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[int], only_compared: bool) -> set[int]:
+    """The sentences that tell what a study found, what a work is about or who wrote it, if nothing else is asked of it:
+    those in the section for it, and those that say so."""
+    findings = only_compared or asks_for_findings(question)
+    if asks_for_authors(question) and not named:
+        return set()
+    return {
+        id(each)
+        for each in pool
+        if (findings and _FINDING.match(each.text))
+        or tells(each.evidence.passage, _FINDINGS if only_compared else question)
+    }
 
 
 def _matches(
@@ -208,13 +209,9 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         bonus -= 0.2
     if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if (
-        is_asked_above(candidate, question)
-        or is_in_section(candidate, question, naming)
-        or states_amount(question, sentence)
-    ):
+    if is_asked_above(candidate, question) or candidate.under_asked or states_amount(question, sentence):
         bonus += 0.15
-    if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
+    if EXAMPLE.search(question) and gives_example(candidate):
         bonus += 0.15
     if HOW_TO.search(question) and candidate.is_item:
         bonus += 0.1
@@ -222,7 +219,7 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         if state.skip_introduction and state.topic and defines(state.topic, sentence, " (?:an?|the|one of)"):
             bonus -= 0.25
         tired = len(state.response_types) > 1 and set(state.response_types[-2:]) == {"explanation"}
-        if (tired or state.mood == "confused") and GIVES_EXAMPLE.search(sentence):
+        if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
             bonus += 0.05
     return bonus
 
@@ -234,18 +231,18 @@ def is_asked_above(candidate: Candidate, question: str) -> bool:
     return asks(heading) and len(own) > 1 and own == asked_stems(heading)
 
 
-def is_in_section(candidate: Candidate, question: str, naming: Set[str]) -> bool:
+def gives_example(candidate: Candidate) -> bool:
+    """Whether a sentence speaks of an example, or stands below the word: "Example. A rod of steel is 2 m long." """
+    return bool(_GIVES_EXAMPLE.search(f"{section_of(candidate.evidence.passage)} {candidate.statement.whole}"))
+
+
+def _is_under_asked(candidate: Candidate, question: str, naming: Set[str]) -> bool:
     """Whether the heading of the sentence is all that the question asks about, apart from words `naming` the document:
     "what was the design of the 2019 study?" is answered under "2.1 Design"."""
     works = HOW_IT_WORKS.search(question)
     wanted = asked_stems(works[1] if works else defined_topic(question))
-    headings = _heading(candidate), candidate.statement.above
+    headings = section_of(candidate.evidence.passage), candidate.statement.above
     return bool(wanted - naming) and any(wanted - naming <= asked_stems(each) <= wanted for each in headings)
-
-
-def _heading(candidate: Candidate) -> str:
-    """The heading right above the passage, without its number."""
-    return _NUMBERING.sub("", section_of(candidate.evidence.passage))
 
 
 def defines(topic: str, sentence: str, as_what: str = "") -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from turnwise.byline import is_byline
 from turnwise.dialogue.irregular import base_stems
 from turnwise.text import (
     CONTEXT_BAR,
@@ -96,6 +97,7 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"(?!(?:Yes|No|Never|Always|Maybe|Perhaps|Free|None|Nothing|Nobody|Sorry|Thanks|Welcome|Hello|Stop|Wait|True|False|"
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
+_HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:\.\d+)*(?:[.)]| (?=[A-Z]))|\d{1,2}\.[\d.]*|[IVX]+[.)]) *")
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -188,6 +190,7 @@ class Candidate:
     leans: bool = False  # the previous sentence may say what it is about
     meant: bool = True  # it may be what is asked about; most rows of a table are not
     spelled: bool = False  # a row whose whole name, of several words, is in the question
+    under_asked: bool = False  # the heading above it is all that is asked about
     by_place: bool = False  # a row meant because of the heading above it, not because of its own words
     score: float = 0.0
 
@@ -195,6 +198,7 @@ class Candidate:
         """Reset for another question, which asks for these words."""
         self.needs_previous, self.leans = self.statement.needs_previous(wanted), self.statement.leans(wanted)
         self.meant, self.spelled, self.by_place, self.score = True, False, False, 0.0
+        self.under_asked = False
 
     @property
     def text(self) -> str:
@@ -210,8 +214,8 @@ class Candidate:
 
 
 def section_of(passage: Passage) -> str:
-    """The heading right above a passage: "Fees" in "Visiting > Fees"."""
-    return passage.heading.rpartition(" > ")[2]
+    """The heading right above a passage, without its number: "Fees" in "Visiting > 2.1 Fees"."""
+    return _HEADING_NUMBER.sub("", passage.heading.rpartition(" > ")[2])
 
 
 def stems_with_headings(candidate: Candidate) -> frozenset[str]:
@@ -238,7 +242,11 @@ def statements(text: str) -> Iterator[Statement]:
     each with the column names. A heading or question is no statement but belongs to what is below it, and a line that
     ends in a colon belongs to the paragraph or list after it."""
     heading = lead = ""
-    paragraphs = ["", *re.split(r"\n\s*\n", text.strip()), ""]
+    first, *others = re.split(r"\n\s*\n", text.strip())
+    if is_byline(first):
+        yield Statement(" ".join(first.split()))
+        first = ""
+    paragraphs = ["", *filter(None, (first, *others)), ""]
     for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
         if _is_heading(paragraph, before, after):
             bare = ITEM.sub("", paragraph).strip()
@@ -346,7 +354,7 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
             led = above.endswith(":")
             yield Statement(f"{above} {sentence.strip()}" if led else sentence.strip(), "" if led else above)
             above, before = "" if led else above, sentence
-        elif asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
+        elif asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in an item, only within the item
             above, before, in_item = ITEM.sub("", sentence).strip(), "", False
             outer = outer if item else above
         elif not before and not asks(above) and _LABEL.fullmatch(sentence):  # "Participants. Forty-eight students …"

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapp
 from itertools import zip_longest
 from typing import Any
 
-from turnwise.byline import best_scores, is_byline, named_documents
+from turnwise.byline import best_scores, is_byline, named_documents, tells
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
@@ -364,7 +364,9 @@ def _with_named(query: SearchQuery, hits: list[Hit], search: Search) -> tuple[li
             if hit.passage.document_id == document and (known is None or known.score < hit.score):
                 best[hit.passage.id] = hit
     raised = (
-        dataclasses.replace(hit, score=hit.score + NAMED_DOCUMENT_BONUS) if hit.passage.document_id in named else hit
+        dataclasses.replace(hit, score=hit.score + NAMED_DOCUMENT_BONUS * (1 + tells(hit.passage, query.question)))
+        if hit.passage.document_id in named
+        else hit
         for hit in best.values()
     )
     return sorted(raised, key=lambda hit: -hit.score), named
