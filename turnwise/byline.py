@@ -105,13 +105,18 @@ def asks_for_authors(question: str) -> bool:
 
 
 def tells(passage: Passage, question: str) -> bool:
-    """Whether the section of a passage is the one for what the question asks of a whole work."""
-    heading = passage.heading.rpartition(" > ")[2]
-    if asks_for_findings(question):
-        return bool(_RESULTS.fullmatch(heading))
-    if asks_for_gist(question):
-        return bool(_ABSTRACT.fullmatch(heading))
+    """Whether a passage is in a section that tells what the question asks of a whole work."""
+    if asks_for_findings(question) or asks_for_gist(question):
+        return is_abstract(passage) or (asks_for_findings(question) and gives_results(passage))
     return asks_for_authors(question) and is_byline(passage.text)
+
+
+def is_abstract(passage: Passage) -> bool:
+    return bool(_ABSTRACT.fullmatch(passage.heading.rpartition(" > ")[2]))
+
+
+def gives_results(passage: Passage) -> bool:
+    return bool(_RESULTS.fullmatch(passage.heading.rpartition(" > ")[2]))
 
 
 def _family_first(name: str) -> str:

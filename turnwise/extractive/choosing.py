@@ -130,6 +130,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         for each in new
         if worth(new[0]) - worth(each) <= max_gap[each.evidence.number != new[0].evidence.number]
         or is_asked_above(each, question)
+        or (each.under_asked and new[0].under_asked)
     ]
     return near[: _answer_length(question, prompt, any(each.under_asked for each in near[:1]))]
 

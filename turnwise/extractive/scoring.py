@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
 
-from turnwise.byline import asks_for_authors, asks_for_findings, best_scores, named_documents, tells
+from turnwise.byline import asks_for_authors, asks_for_findings, best_scores, gives_results, named_documents, tells
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
     EXAMPLE,
@@ -52,6 +52,7 @@ MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less 
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
 FINDING_BONUS = 1.0  # the same for a sentence that says what a study found, if nothing else is asked about it
 STATED_BONUS = 0.25  # for such a sentence in the end
+RESULT_BONUS = 0.15  # the same for one in the section of results, which may say it in figures
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
@@ -64,13 +65,11 @@ _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 _COMPARED = stems_of("compare comparison difference differ versus")
-_FINDINGS = "What are the findings?"  # asked where works are compared in nothing special
 _FINDING = re.compile(  # "what did Lund find?", "what are the main findings?"
     r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?\W*$"
     r"|\bwhat (?:is|are|was|were) .{0,40}\b(?:findings?|conclusions?)\b",
     re.I,
 )
-_FINDINGS = "What are the findings?"  # asked where works are compared in nothing special
 _FINDING = re.compile(
     r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
@@ -124,23 +123,23 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
             known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
-            row.under_asked = _is_under_asked(row, question, known)
-            bonus = _bonus(row, question, prompt.state, known) + STATED_BONUS * (id(row) in findings)
+            row.under_asked = id(row) in findings or _is_under_asked(row, question, known)
+            bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
 
 
-def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[int], only_compared: bool) -> set[int]:
-    """The sentences that tell what a study found, what a work is about or who wrote it, if nothing else is asked of it:
-    those in the section for it, and those that say so."""
-    findings = only_compared or asks_for_findings(question)
+def _told_of_works(
+    question: str, pool: Sequence[Candidate], named: Container[int], only_compared: bool
+) -> dict[int, float]:
+    """The bonus of each sentence that tells what a study found, what a work is about or who wrote it, if nothing else
+    is asked of it: of those in the section for it, and of those that say so. It is in one of the `named` documents."""
+    pool = [each for each in pool if not named or each.evidence.passage.document_id in named]
     if asks_for_authors(question) and not named:
-        return set()
-    return {
-        id(each)
-        for each in pool
-        if (findings and _FINDING.match(each.text))
-        or tells(each.evidence.passage, _FINDINGS if only_compared else question)
-    }
+        return {}
+    if not (only_compared or asks_for_findings(question)):
+        return {id(each): STATED_BONUS for each in pool if tells(each.evidence.passage, question)}
+    stated = {id(each): STATED_BONUS for each in pool if _FINDING.match(each.text)}
+    return {id(each): RESULT_BONUS for each in pool if gives_results(each.evidence.passage)} | stated
 
 
 def _matches(

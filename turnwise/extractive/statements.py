@@ -190,7 +190,7 @@ class Candidate:
     leans: bool = False  # the previous sentence may say what it is about
     meant: bool = True  # it may be what is asked about; most rows of a table are not
     spelled: bool = False  # a row whose whole name, of several words, is in the question
-    under_asked: bool = False  # the heading above it is all that is asked about
+    under_asked: bool = False  # it is in the section that tells what is asked
     by_place: bool = False  # a row meant because of the heading above it, not because of its own words
     score: float = 0.0
 
