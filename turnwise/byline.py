@@ -58,6 +58,7 @@ _ASKS_FOR_GIST = re.compile(
     r"|\b(?:main|key|central) (?:points?|ideas?|messages?|arguments?|claims?)\b",
     re.I,
 )
+ALL_FINDINGS = "What are the findings?"  # what is asked of a work that is only named
 _ASKS_FOR_AUTHORS = re.compile(r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b", re.I)
 _RESULTS = re.compile(r"(?:[\dIVX.]+ )?(?:main |key |our )?(?:results?|findings?|conclusions?)", re.I)
 _ABSTRACT = re.compile(r"(?:[\dIVX.]+ )?(?:executive )?(?:abstract|summary|overview)", re.I)

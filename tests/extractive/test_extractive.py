@@ -1120,3 +1120,17 @@ def test_a_list_under_the_heading_asked_for_is_told_whole(answerer: ExtractiveAn
     told = answerer.answer(in_section("What are common mistakes?", "4. Common mistakes", text))
     assert told.startswith("Common mistakes:\n\n- Pulling the cord")
     assert told.count("[1]") == 3
+
+
+def test_a_side_on_which_all_was_said_is_told_again(answerer: ExtractiveAnswerer) -> None:
+    text = "A day permit costs nothing. A hunting permit needs a photo and two forms."
+    told = answerer.answer(
+        prompt(
+            "what is the difference between a day permit and a hunting permit",
+            text,
+            said=("A hunting permit needs a photo and two forms. [1]",),
+            sides=("a day permit", "a hunting permit"),
+        )
+    )
+    assert "costs nothing" in told
+    assert "two forms" in told

@@ -20,7 +20,7 @@ from turnwise.extractive.kinds import (
     without_measures,
 )
 from turnwise.extractive.scoring import RANK_PENALTY, REPEATED_PENALTY, defines, gives_example, is_asked_above
-from turnwise.extractive.sides import best_of_each_side
+from turnwise.extractive.sides import best_of_each_side, side_of, side_stems
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
     CACHE_SIZE,
@@ -121,7 +121,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED_PENALTY):
         return old[:1]
     if prompt.sides:
-        return best_of_each_side(new, prompt.sides, pool)
+        return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
     if more and not new:
         return _unjudged(pool)[: _answer_length(question, prompt)]
     max_gap = MAX_GAP, MAX_GAP if more else MAX_GAP_ELSEWHERE  # in the passage of the best one, and in others
@@ -176,6 +176,13 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     asked_now = without_measures(asked_stems(prompt.question))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
+
+
+def _of_untold_sides(old: Sequence[Candidate], new: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
+    """Of what was said before, what is about a side of a comparison on which there is nothing new."""
+    own = side_stems(sides)
+    told = {side_of(each, own) for each in new}
+    return [each for each in old if side_of(each, own) not in (None, *told)]
 
 
 def _is_asked_now(candidate: Candidate, asked_now: Set[str]) -> bool:

@@ -138,8 +138,9 @@ def _told_of_works(
         return {}
     if not (only_compared or asks_for_findings(question)):
         return {id(each): STATED_BONUS for each in pool if tells(each.evidence.passage, question)}
-    stated = {id(each): STATED_BONUS for each in pool if _FINDING.match(each.text)}
-    return {id(each): RESULT_BONUS for each in pool if gives_results(each.evidence.passage)} | stated
+    concluded = (each for each in pool if _FINDING.match(each.text) or "onclusion" in section_of(each.evidence.passage))
+    results = {id(each): RESULT_BONUS for each in pool if gives_results(each.evidence.passage)}
+    return results | {id(each): STATED_BONUS for each in concluded}
 
 
 def _matches(
