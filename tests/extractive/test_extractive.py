@@ -1134,3 +1134,14 @@ def test_a_side_on_which_all_was_said_is_told_again(answerer: ExtractiveAnswerer
     )
     assert "costs nothing" in told
     assert "two forms" in told
+
+
+def test_what_the_last_answer_cites_answers_a_message_that_was_completed_wrongly(answerer: ExtractiveAnswerer) -> None:
+    text = "The drop in pressure was reversible. The gasket did not swell. Nothing leaked."
+    barn = "The gasket of the barn door is black."
+    said = ("The drop in pressure was reversible. [1] The gasket did not swell. [1]",)
+    completed = "was the chimney of the old lighthouse keeper reversible"
+    asked = prompt("was that reversible", text, barn, search=completed, said=said)
+    assert answerer.answer(asked) == "As I said: The drop in pressure was reversible. [1]"
+    elsewhere = dataclasses.replace(asked, said=("The gasket of the barn door is black. [2]",))
+    assert abstains(answerer.answer(elsewhere))

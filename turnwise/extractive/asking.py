@@ -68,9 +68,19 @@ def subject_of(question: str, prompt: Prompt) -> str:
 def as_typed(question: str, prompt: Prompt) -> str:
     """The message as it was typed, if it was completed although it names something itself: the documents may have
     nothing on what the conversation added. Otherwise an empty string."""
-    alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
     named = any(map(is_specific, words(prompt.question))) and not PRONOUN.search(prompt.question)
-    return prompt.question if alone and named and not prompt.sides else ""
+    return prompt.question if named and _was_completed(question, prompt) else ""
+
+
+def leans_on_answer(question: str, prompt: Prompt) -> bool:
+    """Whether a message was completed that points at something and names what it asks of it: "is that significant?"."""
+    named = bool(asked_stems(prompt.question)) and bool(PRONOUN.search(prompt.question))
+    return named and _was_completed(question, prompt)
+
+
+def _was_completed(question: str, prompt: Prompt) -> bool:
+    alone = prompt.language == "en" and len(prompt.asked) == 1 and not prompt.sides
+    return alone and question != prompt.question
 
 
 def without_wishes(question: str) -> str:
