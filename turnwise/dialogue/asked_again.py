@@ -50,7 +50,7 @@ _ELLIPSIS = re.compile(  # "and GPT?"
 )
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
 _ABOUT_THE = re.compile(r"(?:and )?(?:what|how) about ((?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
-_OF_A_KIND = re.compile(r"(?:(?:the|my|our|your|an?) )?(?P<which>[\w-]+) ones?", re.I)
+_OF_A_KIND = re.compile(r"(?:(?:the|my|our|your|an?) )?[\w-]+ ones?", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _SECOND_PRONOUN = re.compile(r"\b(?:it|him|her|them|he|she|they)\b", re.I)
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
@@ -269,9 +269,7 @@ def _about_another(message: str, last: str) -> _Changed | None:
     if not found or len(last) > MAX_QUESTION_CHARS:
         return None
     ellipsis = _Ellipsis(message, found[1], last)
-    of_a_kind = bool(
-        _OF_A_KIND.fullmatch(ellipsis.thing)
-    )  # "the red one" is of the kind asked about, not another thing
+    of_a_kind = _OF_A_KIND.fullmatch(ellipsis.thing) is not None  # "the red one": of the kind asked about
     if with_article and not of_a_kind and (changed := _replace_only_thing(ellipsis)):
         return changed
     if _ELLIPSIS.fullmatch(last) or _CONDITION.match(last):
@@ -328,7 +326,12 @@ def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
 def _replace_object(ellipsis: _Ellipsis) -> _Changed | None:
     """ "What about cats?" after "Can I have a dog?"."""
     last, asked = ellipsis.last, ellipsis.subject
-    if not asked or asked[asked.lastindex or 0] not in "Ii" or not subject(last) or _PEOPLE.search(ellipsis.thing):
+    if (
+        not asked
+        or asked[asked.lastindex or 0] not in ("I", "i")
+        or not subject(last)
+        or _PEOPLE.search(ellipsis.thing)
+    ):
         return None
     things = phrases(_FIRST_PART.split(last)[0])
     if _ONE_THING.match(ellipsis.thing) and len(things) == 1 and _BEFORE_VERB.search(last[: last.rindex(things[0])]):
@@ -369,7 +372,7 @@ def _replace_subject(ellipsis: _Ellipsis) -> _Changed | None:
     if not asked or not subject(ellipsis.last):
         return None
     group = asked.lastindex or 0
-    if asked[group] in "Ii" and not _PEOPLE.search(ellipsis.thing):
+    if asked[group] in ("I", "i") and not _PEOPLE.search(ellipsis.thing):
         return None
     return ellipsis.replacing(*asked.span(group))
 
@@ -384,19 +387,18 @@ def _replace_asked_of(ellipsis: _Ellipsis) -> _Changed | None:
 
 def _replace_kind(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And the blue one?" after "How much is the red bike?"."""
-    kind = _OF_A_KIND.fullmatch(ellipsis.thing)
-    things = [each.split() for each in phrases(PREDICATE.sub("", ellipsis.last.rstrip(" ?.!"))) if " " in each]
-    if not kind or not things or find_pronoun(ellipsis.last):
+    last = ellipsis.last
+    things = [each for each in phrases(PREDICATE.sub("", last.rstrip(" ?.!"))) if " " in each]
+    if not things or find_pronoun(last):
         return None
-    noun = things[-1][-1]
+    noun = things[-1].split()[-1]
     if noun.endswith("s") != ellipsis.thing.endswith("ones"):
         return None
-    start = ellipsis.last.rindex(" ".join(things[-1]))
-    article = _ARTICLE.search(ellipsis.last[:start])
-    end = start + len(" ".join(things[-1]))
-    changed = ellipsis.replacing(article.start() if article else start, end - len(noun))
-    named = changed.query.replace(ellipsis.thing, f"{ellipsis.thing.rpartition(' ')[0]} ", 1)
-    return changed._replace(query=named)
+    start = last.rindex(things[-1])
+    article = _ARTICLE.search(last[:start])
+    replaced = slice(article.start() if article else start, start + len(things[-1]))
+    kind = f"{ellipsis.thing.rpartition(' ')[0]} {noun}"
+    return _Changed(last[: replaced.start] + kind + last[replaced.stop :], kind, last[replaced])
 
 
 # For things without an article. The first rule that applies is used.

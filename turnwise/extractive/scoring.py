@@ -8,7 +8,15 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
 
-from turnwise.byline import asks_for_authors, asks_for_findings, best_scores, gives_results, named_documents, tells
+from turnwise.byline import (
+    ALL_FINDINGS,
+    asks_for_authors,
+    asks_for_findings,
+    best_scores,
+    gives_results,
+    named_documents,
+    tells,
+)
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
     EXAMPLE,
@@ -65,11 +73,6 @@ _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 _COMPARED = stems_of("compare comparison difference differ versus")
-_FINDING = re.compile(  # "what did Lund find?", "what are the main findings?"
-    r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?\W*$"
-    r"|\bwhat (?:is|are|was|were) .{0,40}\b(?:findings?|conclusions?)\b",
-    re.I,
-)
 _FINDING = re.compile(
     r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
@@ -94,7 +97,9 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
     only_compared = len(named) > 1 and prompt.sides and wanted <= _COMPARED.union(*naming.values())
-    findings = _told_of_works(question, pool, named, bool(only_compared))
+    of_works = bool(named) or not wanted.isdisjoint(WORK) or pointing
+    asked_of_work = ALL_FINDINGS if only_compared else question
+    findings = _told_of_works(asked_of_work, pool, named) if of_works else _stated_findings(question, pool)
     if findings:
         named = {}  # "what did the study find?" says too little
     matches = _matches(marked, likely, matcher if prompt.language == "en" else None, named)  # it knows English only
@@ -123,24 +128,28 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
             known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
-            row.under_asked = id(row) in findings or _is_under_asked(row, question, known)
+            row.under_asked = (of_works and id(row) in findings) or _is_under_asked(row, question, known)
             bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
 
 
-def _told_of_works(
-    question: str, pool: Sequence[Candidate], named: Container[int], only_compared: bool
-) -> dict[int, float]:
+def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[int]) -> dict[int, float]:
     """The bonus of each sentence that tells what a study found, what a work is about or who wrote it, if nothing else
     is asked of it: of those in the section for it, and of those that say so. It is in one of the `named` documents."""
     pool = [each for each in pool if not named or each.evidence.passage.document_id in named]
     if asks_for_authors(question) and not named:
         return {}
-    if not (only_compared or asks_for_findings(question)):
+    if not asks_for_findings(question):
         return {id(each): STATED_BONUS for each in pool if tells(each.evidence.passage, question)}
-    concluded = (each for each in pool if _FINDING.match(each.text) or "onclusion" in section_of(each.evidence.passage))
     results = {id(each): RESULT_BONUS for each in pool if gives_results(each.evidence.passage)}
-    return results | {id(each): STATED_BONUS for each in concluded}
+    concluded = (each for each in pool if "onclusion" in section_of(each.evidence.passage))
+    return results | {id(each): STATED_BONUS for each in concluded} | _stated_findings(question, pool)
+
+
+def _stated_findings(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
+    """The bonus of each sentence that says "we found", if a question asks for that."""
+    asked = asks_for_findings(question)
+    return {id(each): STATED_BONUS for each in pool if asked and _FINDING.match(each.text)}
 
 
 def _matches(

@@ -52,8 +52,8 @@ MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind 
 DUPLICATE_SHARE = 0.8  # of a passage's word triples; if a better passage has this many, it may say the same
 STEPS_WITHOUT_TOOL = ("rag", "reform", "say", "answer")
 
-# Questions that the byline below a title answers: who, when, in which journal.
 _ONLY_A_WORK = re.compile(r"\W*(?:the )?\w+\W*")  # what is left of a question that only names one
+# Questions that the byline below a title answers: who, when, in which journal.
 _ASKS_FOR_BYLINE = re.compile(
     r"\b(?:who|whose|authors?|wrote|written|writes?|published?|journals?|appear(?:s|ed)?|when|year"
     r"|wer|wann|autor\w*|zeitschrift|qui|quand|auteurs?|revue|qui[eé]n|cu[aá]ndo|revista|quem|quando)\b|[誰谁]|作者|著者|いつ",
