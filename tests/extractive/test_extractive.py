@@ -1145,3 +1145,11 @@ def test_what_the_last_answer_cites_answers_a_message_that_was_completed_wrongly
     assert answerer.answer(asked) == "As I said: The drop in pressure was reversible. [1]"
     elsewhere = dataclasses.replace(asked, said=("The gasket of the barn door is black. [2]",))
     assert abstains(answerer.answer(elsewhere))
+
+
+def test_a_section_is_told_whole_but_not_with_that_of_another_document(answerer: ExtractiveAnswerer) -> None:
+    first, other = "The hull was new. The crew was small. The sea was calm.", "The wind was weak. The mast was old."
+    passages = (Passage(1, 1, "Sloop", "", first, "5. Limits"), Passage(2, 2, "Ketch", "", other, "Limits"))
+    evidence = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate(passages, 1))
+    told = answerer.answer(Prompt((), "What are the limits?", ("What are the limits?",), evidence, ()))
+    assert (told.count("[1]"), told.count("[2]")) == (3, 0)

@@ -124,15 +124,16 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
     if more and not new:
         return _unjudged(pool)[: _answer_length(question, prompt)]
+    told_whole = any(each.under_asked and not (topic and defines(topic, each.text)) for each in new[:1])
     max_gap = MAX_GAP, MAX_GAP if more else MAX_GAP_ELSEWHERE  # in the passage of the best one, and in others
     near = [
         each
         for each in new
         if worth(new[0]) - worth(each) <= max_gap[each.evidence.number != new[0].evidence.number]
         or is_asked_above(each, question)
-        or (each.under_asked and new[0].under_asked)
+        or (each.under_asked and told_whole and _same_document(each, new[0]))
     ]
-    return near[: _answer_length(question, prompt, any(each.under_asked for each in near[:1]))]
+    return near[: _answer_length(question, prompt, told_whole)]
 
 
 def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
@@ -178,6 +179,10 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
 
 
+def _same_document(candidate: Candidate, other: Candidate) -> bool:
+    return candidate.evidence.passage.document_id == other.evidence.passage.document_id
+
+
 def _of_untold_sides(old: Sequence[Candidate], new: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
     """Of what was said before, what is about a side of a comparison on which there is nothing new."""
     own = side_stems(sides)
@@ -217,10 +222,10 @@ def _says_the_same(candidate: Candidate, other: Candidate) -> bool:
     return len(own & shingles(other.text)) > DUPLICATE_SHARE * len(own)
 
 
-def _answer_length(question: str, prompt: Prompt, under_asked: bool = False) -> int:
+def _answer_length(question: str, prompt: Prompt, told_whole: bool = False) -> int:
     """How many sentences to quote: few for a definition, unless it is all of a section, for one of several questions,
     and after a long answer."""
     long_before = prompt.state is not None and prompt.state.last_response_length > LONG_ANSWER_CHARS
-    short = len(prompt.asked) > 1 or long_before or (defined_topic(question) and not under_asked)
+    short = len(prompt.asked) > 1 or long_before or (defined_topic(question) and not told_whole)
     length = SHORT_SENTENCES if short and not wants_only_more(prompt) else MAX_SENTENCES
     return length // 2 if prefers(prompt, SHORT) else length
