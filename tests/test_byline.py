@@ -33,6 +33,7 @@ BIRDS = "Journal of Birds"
             BIRDS,
         ),
         ("Ada Lund (2021). Journal of Birds, 12(3), 201–214.", ("Lund, Ada",), 2021, BIRDS),
+        ("Ada Lund and Piet van Dam, 2021. Journal of Birds, 12(3).", ("Lund, Ada", "van Dam, Piet"), 2021, BIRDS),
         (
             "Lund, A., van Dam, P. J., & Lee, C.-H. (2017). Nature.",
             ("Lund, A.", "van Dam, P. J.", "Lee, C.-H."),

@@ -34,7 +34,7 @@ _BYLINE = re.compile(
     rf"(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
     r"(?:[,:;] ?[\d(): –-]{1,30})?"
     # or after the year, with a volume and pages or in capitals: anything else could be a sentence
-    rf"|,? \((?P<first>{_YEAR})\)[.,:]?\s"
+    rf"|,? (?:\((?P<first>{_YEAR})\)[.,:]?|(?P<then>{_YEAR})[.,:])\s"
     rf"(?:(?P<numbered>{_JOURNAL}),? (?:vol\. ?)?\d[\d(): ,–-]{{0,30}}|(?P<titled>{_IN_CAPITALS})))?\.?"
 )
 _SEPARATORS = re.compile(_SEPARATOR)
@@ -44,6 +44,24 @@ _WORK = r"\b(?:study|paper|article|report|publication|review|experiment|trial|su
 _WORKS = r"\b(?:studies|papers|articles|reports|ones)\b"
 _NOTHING = re.compile(r"(?!)")
 _WHO_IS = re.compile(r"\bwho(?:['’]s| is| was| are| were) $", re.I)
+# What is asked of a whole work, "what did Lund find?" or "what is the paper about?", and the headings of the sections
+# that tell it.
+_ASIDE = r"(?: \([^)]*\))?"  # words from the conversation
+_ASKS_FOR_FINDING = re.compile(
+    r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?"
+    rf"{_ASIDE}\W*$|\bwhat (?:is|are|was|were) .{{0,40}}\b(?:findings?|conclusions?)\b",
+    re.I,
+)
+_ASKS_FOR_GIST = re.compile(
+    r"\bwhat(?:['’]?s| is| was| are| were| does| do| did) .{1,80} (?:about|deal with|argue|claim|say)"
+    rf"{_ASIDE}\W*$|\bsummar(?:y|i[sz]e)\b|\bgist\b"
+    r"|\b(?:main|key|central) (?:points?|ideas?|messages?|arguments?|claims?)\b",
+    re.I,
+)
+ALL_FINDINGS = "What are the findings?"  # what is asked of a work that is only named
+_ASKS_FOR_AUTHORS = re.compile(r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b", re.I)
+_RESULTS = re.compile(r"(?:[\dIVX.]+ )?(?:main |key |our )?(?:results?|findings?|conclusions?)", re.I)
+_ABSTRACT = re.compile(r"(?:[\dIVX.]+ )?(?:executive )?(?:abstract|summary|overview)", re.I)
 _FAMILY = re.compile(rf"(?P<given>.*?) (?P<family>(?:{_PARTICLE} )*\S+)")
 
 
@@ -55,7 +73,7 @@ def byline(text: str) -> Reference | None:
     found = _BYLINE.fullmatch(first) if len(first) <= MAX_BYLINE_CHARS else None
     if not found:
         return None
-    names, year = found["names"], found["year"] or found["inner"] or found["first"]
+    names, year = found["names"], found["year"] or found["inner"] or found["first"] or found["then"]
     is_family_first = bool(re.match(_FAMILY_FIRST, names))
     authors = _FAMILY_FIRST_SEPARATORS.split(names) if is_family_first else _SEPARATORS.split(names)
     marked = is_family_first or found["by"] or found["label"] or found["others"]
@@ -72,6 +90,34 @@ def byline(text: str) -> Reference | None:
 def is_byline(text: str) -> bool:
     """Whether a text is a byline and nothing else."""
     return "\n\n" not in text.strip() and byline(text) is not None
+
+
+def asks_for_findings(question: str) -> bool:
+    return bool(_ASKS_FOR_FINDING.search(question))
+
+
+def asks_for_gist(question: str) -> bool:
+    """Whether a question wants to know what a work is about."""
+    return bool(_ASKS_FOR_GIST.search(question) and re.search(_WORK, question, re.I))
+
+
+def asks_for_authors(question: str) -> bool:
+    return bool(_ASKS_FOR_AUTHORS.search(question))
+
+
+def tells(passage: Passage, question: str) -> bool:
+    """Whether a passage is in a section that tells what the question asks of a whole work."""
+    if asks_for_findings(question) or asks_for_gist(question):
+        return is_abstract(passage) or (asks_for_findings(question) and gives_results(passage))
+    return asks_for_authors(question) and is_byline(passage.text)
+
+
+def is_abstract(passage: Passage) -> bool:
+    return bool(_ABSTRACT.fullmatch(passage.heading.rpartition(" > ")[2]))
+
+
+def gives_results(passage: Passage) -> bool:
+    return bool(_RESULTS.fullmatch(passage.heading.rpartition(" > ")[2]))
 
 
 def _family_first(name: str) -> str:

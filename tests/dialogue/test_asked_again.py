@@ -29,6 +29,14 @@ def asked(*messages: str) -> list[Message]:
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),
+        (("can i bring a kite", "and drones"), "can i bring drones"),
+        (("when is rent due", "and the deposit form?"), "when is the deposit form due"),
+        (("how many credits is the seminar worth", "and the lab"), "how many credits is the lab worth"),
+        (("is breakfast included", "and dinner"), "is dinner included"),
+        (("can i hand in reports late", "and the thesis"), "can i hand in the thesis late"),
+        (("what can i bring", "and for the gala?"), "what can i bring for the gala"),
+        (("what is a hardwood tree", "and an evergreen one"), "what is an evergreen tree"),
+        (("how long do wooden lockers last", "and the metal ones"), "how long do the metal lockers last"),
         (("what if I'm late", "and more than a week?"), "what if I'm late more than a week"),
         (("what are the limits of the red boat?", "and of the blue one?"), "what are the limits of the blue boat?"),
         (
@@ -50,6 +58,7 @@ def test_the_question_is_asked_again_about_one_thing_after_another(messages: tup
         ("how much is the flat?", "and the deposit?"),
         ("how do I cancel?", "and the gym?"),
         ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
+        ("is late work accepted", "and emails"),
     ],
 )
 def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: str) -> None:

@@ -98,6 +98,12 @@ def test_a_bare_wish_for_more_continues(message: str, either: Senses) -> None:
     assert (found.is_follow_up, found.type, found.confidence) == (True, "pattern", 0.85)
 
 
+@pytest.mark.parametrize("message", ["and the field trips", "and for the staff", "and a guest"])
+def test_another_thing_needs_no_question_mark(message: str) -> None:
+    assert follow_up(message, EDIFEST).confidence == 0.85
+    assert follow_up(f"{message} are what I want to hear about", EDIFEST).confidence != 0.85
+
+
 @pytest.mark.parametrize("message", ["explain gradient descent", "details of the GPT paper", "12 * 7"])
 def test_what_names_its_own_subject_does_not(message: str) -> None:
     assert not follow_up(message, EDIFEST).is_follow_up

@@ -87,7 +87,7 @@ PHRASES: dict[tuple[str, str], str] = {
         Sorry, I don't understand | I still don't get it | can you explain it in simple words? |
         say it in layman's terms | I am lost | that makes no sense to me | explain this to a child |
         dumb it down please | ugh, this makes no sense, I don't get it | I'm lost, this is useless |
-        this is confusing, I don't understand | it still doesn't make any sense""",
+        this is confusing, I don't understand | it still doesn't make any sense | explain simpler""",
     ("reform", "translate"): """
         translate that into French | in German please | Translate it to Spanish | say that in Italian |
         in Japanese | can you say it in Portuguese? | translate this | and in French? |

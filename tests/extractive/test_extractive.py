@@ -1064,3 +1064,92 @@ def test_the_judge_reads_a_question_alike_with_and_without_its_mark() -> None:
     for question in ("how does BERT read", "how does BERT read?", "BERT tokens", "Explain BERT."):
         chosen(ExtractiveAnswerer(judge), prompt(question, BERT))
     assert judge.read == {"how does BERT read?", "BERT tokens?", "Explain BERT."}
+
+
+def in_section(question: str, heading: str, text: str) -> Prompt:
+    return Prompt((), question, (question,), (Evidence(1, Hit(Passage(1, 1, "Handbook", "", text, heading), 1.0)),), ())
+
+
+def test_a_formula_is_told_with_the_line_above_it(answerer: ExtractiveAnswerer) -> None:
+    text = "The law of Hooke says how a spring pulls:\n\nF = k x\n\nHere k is the stiffness of the spring."
+    assert stated(text) == [
+        "The law of Hooke says how a spring pulls: F = k x",
+        "Here k is the stiffness of the spring.",
+    ]
+    assert "F = k x [1]" in answerer.answer(prompt("What does the law of Hooke say?", text))
+    assert [each.above for each in statements("Area\n\n$$A = b h / 2$$\n\nHere b is the base.")] == ["Area", "Area"]
+
+
+def test_what_is_said_of_a_thing_is_no_definition_of_it(answerer: ExtractiveAnswerer) -> None:
+    text = "The dead load is therefore 12 kN. The weight of the roof itself is called dead load."
+    assert answerer.answer(prompt("What is the dead load?", text)).startswith("The weight of the roof itself")
+    text = "Wet snow is heavier than dry snow. Wet snow is snow with water between its crystals."
+    assert answerer.answer(prompt("What is wet snow?", text)).startswith("Wet snow is snow with water")
+
+
+def test_reasons_that_are_announced_are_told(answerer: ExtractiveAnswerer) -> None:
+    text = (
+        "The bridge was closed for two reasons. First, a bearing had cracked. Second, ice fell from the cables. "
+        "Buses went by the tunnel."
+    )
+    told = answerer.answer(prompt("Why was the bridge closed?", text))
+    assert re.sub(r" \[1\]", "", told) == text.removesuffix(" Buses went by the tunnel.")
+
+
+def test_an_example_is_told_to_its_end(answerer: ExtractiveAnswerer) -> None:
+    text = (
+        "Density is mass divided by volume.\n\nExample. A stone with some density weighs 60 g. It displaces 20 ml. "
+        "Thus it has 3 g per ml.\n\nDensity falls when most things are heated."
+    )
+    told = answerer.answer(prompt("give an example of density", text))
+    assert told == "A stone with some density weighs 60 g. [1] It displaces 20 ml. [1] Thus it has 3 g per ml. [1]"
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [("What was the sampling?", "Methods > 2.1 Sampling"), ("how does the drop test work", "3. The drop test")],
+)
+def test_a_section_answers_what_its_heading_names(answerer: ExtractiveAnswerer, question: str, heading: str) -> None:
+    text = "Every tenth jar was taken from the belt. Three of us opened the jars. Lids were kept."
+    assert abstains(answerer.answer(in_section(question, "Notes", text)))
+    assert "Every tenth jar was taken from the belt. [1]" in answerer.answer(in_section(question, heading, text))
+
+
+def test_a_list_under_the_heading_asked_for_is_told_whole(answerer: ExtractiveAnswerer) -> None:
+    text = "- Pulling the cord, not the plug.\n- Rinsing the base under the tap.\n- Storing the kettle full."
+    told = answerer.answer(in_section("What are common mistakes?", "4. Common mistakes", text))
+    assert told.startswith("Common mistakes:\n\n- Pulling the cord")
+    assert told.count("[1]") == 3
+
+
+def test_a_side_on_which_all_was_said_is_told_again(answerer: ExtractiveAnswerer) -> None:
+    text = "A day permit costs nothing. A hunting permit needs a photo and two forms."
+    told = answerer.answer(
+        prompt(
+            "what is the difference between a day permit and a hunting permit",
+            text,
+            said=("A hunting permit needs a photo and two forms. [1]",),
+            sides=("a day permit", "a hunting permit"),
+        )
+    )
+    assert "costs nothing" in told
+    assert "two forms" in told
+
+
+def test_what_the_last_answer_cites_answers_a_message_that_was_completed_wrongly(answerer: ExtractiveAnswerer) -> None:
+    text = "The drop in pressure was reversible. The gasket did not swell. Nothing leaked."
+    barn = "The gasket of the barn door is black."
+    said = ("The drop in pressure was reversible. [1] The gasket did not swell. [1]",)
+    completed = "was the chimney of the old lighthouse keeper reversible"
+    asked = prompt("was that reversible", text, barn, search=completed, said=said)
+    assert answerer.answer(asked) == "As I said: The drop in pressure was reversible. [1]"
+    elsewhere = dataclasses.replace(asked, said=("The gasket of the barn door is black. [2]",))
+    assert abstains(answerer.answer(elsewhere))
+
+
+def test_a_section_is_told_whole_but_not_with_that_of_another_document(answerer: ExtractiveAnswerer) -> None:
+    first, other = "The hull was new. The crew was small. The sea was calm.", "The wind was weak. The mast was old."
+    passages = (Passage(1, 1, "Sloop", "", first, "5. Limits"), Passage(2, 2, "Ketch", "", other, "Limits"))
+    evidence = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate(passages, 1))
+    told = answerer.answer(Prompt((), "What are the limits?", ("What are the limits?",), evidence, ()))
+    assert (told.count("[1]"), told.count("[2]")) == (3, 0)

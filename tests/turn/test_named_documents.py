@@ -90,6 +90,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ("where did the hives stand in solheim-aas-2014.md", "Tromsø"),
         ("what did solheim-aas and adler find", "thick walls help colonies"),
         ("what did owusu conclude", "insulation does not save colonies"),
+        ("what did kovacevic find", "17 percent of the colonies died"),
+        ("what is the adler paper about", "36 colonies in hives with thick or thin walls"),
+        ("who wrote the 2022 paper", "Renata Kovačević, Luc Bonnard, and Ama Owusu (2022)"),
+        ("who wrote the first study", "Marit Solheim-Aas and Jonas Adler (2014)"),
+        ("what did the second study find", "17 percent of the colonies died"),
     ],
 )
 def test_the_named_paper_answers(shelf: Engine, question: str, answer: str) -> None:
@@ -117,3 +122,14 @@ def test_a_comparison_of_authors_says_what_each_of_them_found(shelf: Engine) -> 
     said = shelf.chat().ask("compare adler and bonnard").text
     assert "thick walls help colonies" in said
     assert "insulation does not save colonies" in said
+
+
+def test_both_papers_are_those_that_the_library_has(shelf: Engine) -> None:
+    chat = shelf.chat()
+    said = chat.ask("how do the two studies differ").text
+    assert "thick walls help colonies" in said
+    assert "insulation does not save colonies" in said
+    each = chat.ask("what were the limitations of both papers").text
+    assert "sheltered from the wind" in each
+    assert "winters were mild" in each
+    assert "sensor" in chat.ask("how were the hives weighed in the newer one").text

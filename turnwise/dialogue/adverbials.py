@@ -24,7 +24,7 @@ _NEXT_PART = re.compile(
     r"has|had|per)\b|\s*[?!,;()]|\.(?!\d)|$",
     re.I,
 )
-_TO_THE = re.compile(r"(?:to|of) the ", re.I)
+_TO_THE = re.compile(r"(?:to|of|for) the ", re.I)
 _NUMBERED = re.compile(rf"\b(?!(?:{PREPOSITION})\b)([a-z]+) \d+$", re.I)
 _BACK = re.compile(r" (?:it|that|this|them|these|those)\b", re.I)
 _ONE = re.compile(r"\bones?$", re.I)

@@ -50,6 +50,7 @@ _ELLIPSIS = re.compile(  # "and GPT?"
 )
 _AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
 _ABOUT_THE = re.compile(r"(?:and )?(?:what|how) about ((?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
+_OF_A_KIND = re.compile(r"(?:(?:the|my|our|your|an?) )?[\w-]+ ones?", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _SECOND_PRONOUN = re.compile(r"\b(?:it|him|her|them|he|she|they)\b", re.I)
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
@@ -74,7 +75,7 @@ _OWNERS = re.compile(r"[\w-]+(?: [\w.-]+){0,3}['’]s", re.I)
 # The subject that another can replace: everything "what is ..." asks about, or a name.
 _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?(?P<whole>[^?,]{2,60}?)\?$"
-    r"|(?<=[a-z] )(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)"
+    r"|(?<=[a-z] )(?P<name>i\b|[A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
 _PEOPLE = re.compile(  # can take the place of "I"
     r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
@@ -87,8 +88,15 @@ _FIRST_PART = re.compile(rf"\s(?:{PREPOSITION})\s", re.I)
 # What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
 _MEASURED = re.compile(
     r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where) (?:is|are|was|were|does|do|did) "
-    rf"((?:(?!\b(?:{PREPOSITION}|there|i|you|we|he|she|they|one)\b)[a-z][\w’'-]*\s?){{1,4}}?)"
+    rf"((?:(?:\A|(?<=\s)|\s)(?!(?:{PREPOSITION}|there|i|you|we|he|she|they|one)\b)[a-z][\w’'-]*){{1,4}}?)"
     rf"(?: (?:costs?|open|close|start|begin|end|finish|take|last|run|leave|due|closed|{PREPOSITION})\b.*)?\s*[?.!]*",
+    re.I,
+)
+_ASKED_OF = re.compile(  # the single word that "is breakfast included?" asks of
+    r"(?:is|are|was|were) "
+    r"(?!(?:i|you|we|they|he|she|one|it|this|that|these|those|there|here|not|my|our|your|the|an?|some|all|both|each|no|"
+    r"any\w*|every\w*|some\w*)\b)"
+    rf"([\w-]+) (?!(?:{PREPOSITION}|an?|the|of|to|and|or)\b)[\w-]+(?=\s*[?.!]*$| (?:{PREPOSITION})\b)",
     re.I,
 )
 _CLAUSE = re.compile(
@@ -182,7 +190,7 @@ def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | Non
     query = with_adverbial(last, phrase)
     has_such_phrase = not query.startswith(last.rstrip(" ?.!"))
     pronoun = find_pronoun(last)
-    is_whole = pronoun.personal if pronoun else len(content_words(last)) > 1
+    is_whole = pronoun.personal if pronoun else len(content_words(last)) > 1 or bool(_ACTION.search(last))
     if not _is_one_question(last) or not (subject(last) or has_such_phrase or is_whole):
         return None
     added = _content_terms(query, 0.5, without=phrase)
@@ -261,12 +269,12 @@ def _about_another(message: str, last: str) -> _Changed | None:
     if not found or len(last) > MAX_QUESTION_CHARS:
         return None
     ellipsis = _Ellipsis(message, found[1], last)
-    of_a_kind = ellipsis.thing.lower().endswith(" one")  # "the red one" is of the kind asked about, not another thing
+    of_a_kind = _OF_A_KIND.fullmatch(ellipsis.thing) is not None  # "the red one": of the kind asked about
     if with_article and not of_a_kind and (changed := _replace_only_thing(ellipsis)):
         return changed
     if _ELLIPSIS.fullmatch(last) or _CONDITION.match(last):
         return None
-    rules = _RULES if bare else (_replace_pronoun,) if of_a_kind else (_replace_measured, _replace_pronoun)
+    rules = _RULES if bare else _RULES_FOR_A_KIND if of_a_kind else _RULES_WITH_ARTICLE
     return next((changed for rule in rules if (changed := rule(ellipsis))), None)
 
 
@@ -307,7 +315,7 @@ def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
     if (
         not pronoun
         or _SECOND_PRONOUN.search(ellipsis.last, pronoun.end)
-        or (asked and asked["name"])
+        or (asked and asked["name"] and asked["name"] != "i")
         or _ONE_THING.search(ellipsis.last)
         or _is_attribute(ellipsis)
     ):
@@ -318,16 +326,24 @@ def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
 def _replace_object(ellipsis: _Ellipsis) -> _Changed | None:
     """ "What about cats?" after "Can I have a dog?"."""
     last, asked = ellipsis.last, ellipsis.subject
-    if not asked or asked[asked.lastindex or 0] != "I" or not subject(last) or _PEOPLE.search(ellipsis.thing):
+    if (
+        not asked
+        or asked[asked.lastindex or 0] not in ("I", "i")
+        or not subject(last)
+        or _PEOPLE.search(ellipsis.thing)
+    ):
         return None
     things = phrases(_FIRST_PART.split(last)[0])
+    if _ONE_THING.match(ellipsis.thing) and len(things) == 1 and _BEFORE_VERB.search(last[: last.rindex(things[0])]):
+        things = [each for each in phrases(last)[1:2] if last.rstrip(" ?.!").endswith(each)]  # "hand in homework"
     if not things:
         return None
-    start = last.rindex(things[-1])
+    thing = PREDICATE.sub("", things[-1])
+    start = last.rindex(thing)
     if _BEFORE_VERB.search(last[:start]):  # "what should I wear"
         return None
     article = _ARTICLE.search(last[:start])
-    return ellipsis.replacing(article.start() if article else start, start + len(things[-1]))
+    return ellipsis.replacing(article.start() if article else start, start + len(thing))
 
 
 def _extend_attribute(ellipsis: _Ellipsis) -> _Changed | None:
@@ -356,9 +372,33 @@ def _replace_subject(ellipsis: _Ellipsis) -> _Changed | None:
     if not asked or not subject(ellipsis.last):
         return None
     group = asked.lastindex or 0
-    if asked[group] == "I" and not _PEOPLE.search(ellipsis.thing):
+    if asked[group] in ("I", "i") and not _PEOPLE.search(ellipsis.thing):
         return None
     return ellipsis.replacing(*asked.span(group))
+
+
+def _replace_asked_of(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And dinner?" after "Is breakfast included?"."""
+    asked = _ASKED_OF.match(ellipsis.last)
+    if not asked or points_back(ellipsis.last) or _is_attribute(ellipsis) or _CLAUSE.search(ellipsis.thing):
+        return None
+    return ellipsis.replacing(*asked.span(1))
+
+
+def _replace_kind(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And the blue one?" after "How much is the red bike?"."""
+    last = ellipsis.last
+    things = [each for each in phrases(PREDICATE.sub("", last.rstrip(" ?.!"))) if " " in each]
+    if not things or find_pronoun(last):
+        return None
+    noun = things[-1].split()[-1]
+    if noun.endswith("s") != ellipsis.thing.endswith("ones"):
+        return None
+    start = last.rindex(things[-1])
+    article = _ARTICLE.search(last[:start])
+    replaced = slice(article.start() if article else start, start + len(things[-1]))
+    kind = f"{ellipsis.thing.rpartition(' ')[0]} {noun}"
+    return _Changed(last[: replaced.start] + kind + last[replaced.stop :], kind, last[replaced])
 
 
 # For things without an article. The first rule that applies is used.
@@ -371,7 +411,12 @@ _RULES: tuple[Callable[[_Ellipsis], _Changed | None], ...] = (
     _extend_attribute,
     _replace_measured,
     _replace_subject,
+    _replace_asked_of,
 )
+
+
+_RULES_WITH_ARTICLE = (_replace_measured, _replace_pronoun, _replace_object, _replace_asked_of)
+_RULES_FOR_A_KIND = (_replace_kind, _replace_pronoun)
 
 
 def _is_attribute(ellipsis: _Ellipsis) -> bool:

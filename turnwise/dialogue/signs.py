@@ -71,7 +71,8 @@ _BARE = re.compile(
 _MORE_ABOUT = re.compile(r"\b(?:more|deeper|elaborate|expand)\b.* (?:about|on|of|into) $", re.I)  # names its subject
 _ELLIPSIS = re.compile(
     r"(?:and )?(?:what|how) about\b|what of\b"
-    r"|and (?!(?:what|how|why|who|when|where|which|is|are|do|does|did|can)\b)[^?]{1,60}\?$",
+    r"|and (?!(?:what|how|why|who|when|where|which|is|are|do|does|did|can)\b)[^?]{1,60}\?$"
+    r"|and (?:(?:for|in|on|at|with|of) )?(?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?[.!]*$",  # typed without its "?"
     re.I,
 )
 _NAME = re.compile(r"(?:(?:Dr|Prof|Mrs?|Ms)\. )?[A-ZÀ-Þ][\w’'-]*(?: [A-ZÀ-Þ][\w’'-]*)*")

@@ -17,7 +17,9 @@ RIVAL_SHARE = 0.6  # a phrase with at least this share of the best one's probabi
 MAX_READINGS = 3
 MAX_QUESTION_CHARS = 300  # longer questions are not rewritten for another subject
 
-PREDICATE = re.compile(r" (?:open|closed|free|available|due|located|allowed)$", re.I)  # not part of a name before it
+PREDICATE = re.compile(  # not part of a name before it
+    r" (?:open|closed|free|available|due|located|allowed|worth|late|early|online)$", re.I
+)
 
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)

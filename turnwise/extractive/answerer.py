@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Sequence
 
 from turnwise.dialogue.citing import AGAIN
 from turnwise.dialogue.intent import objection
-from turnwise.extractive.asking import ALL_ABOUT, as_typed, subject_of, wants_only_more, without_wishes
+from turnwise.extractive.asking import ALL_ABOUT, as_typed, leans_on_answer, subject_of, wants_only_more, without_wishes
 from turnwise.extractive.choosing import candidates, choose, nearest
 from turnwise.extractive.kinds import ask_for_phone
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
-from turnwise.extractive.statements import Candidate
+from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables import answer_from_tables
 from turnwise.extractive.writing import dont_know, in_preferred_form, is_quoted, mark_said_rows, tool_results, write
 from turnwise.text import sentences
@@ -73,11 +73,20 @@ class ExtractiveAnswerer:
             parts.append(from_tables)
         if not chosen and not from_tables and typed:
             chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
+        if not chosen and not from_tables and leans_on_answer(question, prompt):
+            chosen = self._in_last_answer(pool, prompt)
         if chosen and not is_quoted(chosen[0], parts):
             parts.append(in_preferred_form(write(question, chosen, pool, prompt), prompt))
         for each in pool:
             each.said = each.said or is_quoted(each, parts)  # so that no other part repeats it
         return bool(chosen or from_tables)
+
+    def _in_last_answer(self, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+        """The sentence that answers the message as it was typed in what the last answer cites, if it has all words of
+        the message: "is that heated?" may mean another thing there than the one that completed the question."""
+        asked, last = asked_stems(prompt.question), "".join(prompt.said[-1:])
+        near = [each for each in pool if f"[{each.evidence.number}]" in last and asked <= stems_of(each.text)]
+        return self.choose(prompt.question, near, prompt)[:1] if near else []
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
         """Whether these passages answer a question with something that was not said before."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from turnwise.byline import asks_for_gist
 from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
@@ -25,7 +26,7 @@ ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything i
     r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
     re.I,
 )
-HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) .+ work\W*$", re.I)
+HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) (.+) work\W*$", re.I)
 _WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
@@ -35,9 +36,10 @@ PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|
 
 
 def defined_topic(question: str) -> str:
-    """What a question wants defined, or an empty string: "what is the price of" does not ask for a definition."""
+    """What a question wants defined, or an empty string: "what is the price of" does not ask for a definition, nor
+    "what is the paper about"."""
     found = _DEFINITION.match(question.strip())
-    return found[1] if found and not answer_patterns(question, QUANTITIES) else ""
+    return found[1] if found and not asks_for_gist(question) and not answer_patterns(question, QUANTITIES) else ""
 
 
 def wants_only_more(prompt: Prompt) -> bool:
@@ -66,9 +68,19 @@ def subject_of(question: str, prompt: Prompt) -> str:
 def as_typed(question: str, prompt: Prompt) -> str:
     """The message as it was typed, if it was completed although it names something itself: the documents may have
     nothing on what the conversation added, or "it" may mean something else. Otherwise an empty string."""
-    alone = prompt.language == "en" and len(prompt.asked) == 1 and question != prompt.question
     named = any(map(is_specific, words(prompt.question)))
-    return prompt.question if alone and named and not prompt.sides else ""
+    return prompt.question if named and _was_completed(question, prompt) else ""
+
+
+def leans_on_answer(question: str, prompt: Prompt) -> bool:
+    """Whether a message was completed that points at something and names what it asks of it: "is that significant?"."""
+    named = bool(asked_stems(prompt.question)) and bool(PRONOUN.search(prompt.question))
+    return named and _was_completed(question, prompt)
+
+
+def _was_completed(question: str, prompt: Prompt) -> bool:
+    alone = prompt.language == "en" and len(prompt.asked) == 1 and not prompt.sides
+    return alone and question != prompt.question
 
 
 def without_wishes(question: str) -> str:

@@ -19,8 +19,8 @@ from turnwise.extractive.kinds import (
     is_about_another,
     without_measures,
 )
-from turnwise.extractive.scoring import GIVES_EXAMPLE, RANK_PENALTY, REPEATED_PENALTY, defines, is_asked_above
-from turnwise.extractive.sides import best_of_each_side
+from turnwise.extractive.scoring import RANK_PENALTY, REPEATED_PENALTY, defines, gives_example, is_asked_above
+from turnwise.extractive.sides import best_of_each_side, side_of, side_stems
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
     CACHE_SIZE,
@@ -128,17 +128,19 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED_PENALTY):
         return old[:1]
     if prompt.sides:
-        return best_of_each_side(new, prompt.sides, pool)
+        return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
     if more and not new:
         return _unjudged(pool)[: _answer_length(question, prompt)]
+    told_whole = any(each.under_asked and not (topic and defines(topic, each.text)) for each in new[:1])
     max_gap = MAX_GAP, MAX_GAP if more else MAX_GAP_ELSEWHERE  # in the passage of the best one, and in others
     near = [
         each
         for each in new
         if worth(new[0]) - worth(each) <= max_gap[each.evidence.number != new[0].evidence.number]
         or is_asked_above(each, question)
+        or (each.under_asked and told_whole and _same_document(each, new[0]))
     ]
-    return near[: _answer_length(question, prompt)]
+    return near[: _answer_length(question, prompt, told_whole)]
 
 
 def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
@@ -162,7 +164,7 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
         return CONTINUATION_SCORE if each.spelled and measured and gives(each, question, QUANTITIES) else least
 
     good = [each for each in pool if each.score >= threshold(each)]
-    examples = [each for each in good if GIVES_EXAMPLE.search(each.text)]
+    examples = [each for each in good if gives_example(each)]
     if ANOTHER_EXAMPLE.search(prompt.question):
         return [each for each in examples if not each.said]
     return examples or good if EXAMPLE.search(prompt.question) else good
@@ -182,6 +184,17 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     asked_now = without_measures(asked_stems(prompt.question))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
+
+
+def _same_document(candidate: Candidate, other: Candidate) -> bool:
+    return candidate.evidence.passage.document_id == other.evidence.passage.document_id
+
+
+def _of_untold_sides(old: Sequence[Candidate], new: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
+    """Of what was said before, what is about a side of a comparison on which there is nothing new."""
+    own = side_stems(sides)
+    told = {side_of(each, own) for each in new}
+    return [each for each in old if side_of(each, own) not in (None, *told)]
 
 
 def _is_asked_now(candidate: Candidate, asked_now: Set[str]) -> bool:
@@ -216,9 +229,10 @@ def _says_the_same(candidate: Candidate, other: Candidate) -> bool:
     return len(own & shingles(other.text)) > DUPLICATE_SHARE * len(own)
 
 
-def _answer_length(question: str, prompt: Prompt) -> int:
-    """How many sentences to quote: few for a definition, for one of several questions, and after a long answer."""
+def _answer_length(question: str, prompt: Prompt, told_whole: bool = False) -> int:
+    """How many sentences to quote: few for a definition, unless it is all of a section, for one of several questions,
+    and after a long answer."""
     long_before = prompt.state is not None and prompt.state.last_response_length > LONG_ANSWER_CHARS
-    short = len(prompt.asked) > 1 or long_before or defined_topic(question)
+    short = len(prompt.asked) > 1 or long_before or (defined_topic(question) and not told_whole)
     length = SHORT_SENTENCES if short and not wants_only_more(prompt) else MAX_SENTENCES
     return length // 2 if prefers(prompt, SHORT) else length

@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
 
-from turnwise.byline import best_scores, named_documents
+from turnwise.byline import (
+    ALL_FINDINGS,
+    asks_for_authors,
+    asks_for_findings,
+    best_scores,
+    gives_results,
+    named_documents,
+    tells,
+)
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
     EXAMPLE,
@@ -53,27 +61,25 @@ MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less 
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
 FINDING_BONUS = 1.0  # the same for a sentence that says what a study found, if nothing else is asked about it
 STATED_BONUS = 0.25  # for such a sentence in the end
+RESULT_BONUS = 0.15  # the same for one in the section of results, which may say it in figures
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
-_PARTICIPLE = re.compile(
-    r" (?:(?:also|only|often|usually|then|not) )?(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b", re.I
+_SAYS_HOW = re.compile(  # what is done with something, how much it is or how it compares, and not what it is
+    r" (?:(?:also|only|often|usually|then|not|about|therefore|thus|now|still|much|far) )*"
+    r"(?:(?!(?:defin|call|nam|describ)ed)\w+[^e\W]ed\b|[−–$€£¥-]? ?\d|\w+[^\W]er (?:than|and)\b)",
+    re.I,
 )
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 _COMPARED = stems_of("compare comparison difference differ versus")
-_ASKS_FOR_FINDING = re.compile(  # "what did Lund find?", "what are the main findings?"
-    r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?\W*$"
-    r"|\bwhat (?:is|are|was|were) .{0,40}\b(?:findings?|conclusions?)\b",
-    re.I,
-)
 _FINDING = re.compile(
     r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
     re.I,
 )
-GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
+_GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
 
 
 def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge, matcher: Matcher | None) -> None:
@@ -91,10 +97,11 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    findings: set[int] = set()
     only_compared = len(named) > 1 and prompt.sides and wanted <= _COMPARED.union(*naming.values())
-    if _ASKS_FOR_FINDING.search(question) or only_compared:
-        findings = {id(each) for each in pool if _FINDING.match(each.text)}
+    of_works = bool(named) or not wanted.isdisjoint(WORK) or pointing
+    asked_of_work = ALL_FINDINGS if only_compared else question
+    findings = _told_of_works(asked_of_work, pool, named) if of_works else _stated_findings(question, pool)
+    if findings:
         named = {}  # "what did the study find?" says too little
     matches = _matches(marked, likely, matcher if prompt.language == "en" else None, named)  # it knows English only
     likely.sort(
@@ -113,7 +120,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         likely = [each for each in likely if not UNSPACED.search(each.text)]
     alike = {id(table[0]): table[1:] for table in by_table([each for each in likely if each.by_place])}
     others = {id(each) for rows in alike.values() for each in rows}
-    most = JUDGED_OF_MORE if wants_only_more(prompt) else JUDGED_OF_SEVERAL if wants_several(prompt) else JUDGED
+    several = JUDGED_OF_SEVERAL if findings or wants_several(prompt) else JUDGED
+    most = JUDGED_OF_MORE if wants_only_more(prompt) else several
     read = [each for each in likely if id(each) not in others][:most]
     judged = best_scores(judge.odds, marked, [_reading(each) for each in read], named)
     for each, odds in zip(read, judged, strict=True):
@@ -121,8 +129,28 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
             combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
             known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
-            bonus = _bonus(row, question, prompt.state, known) + STATED_BONUS * (id(row) in findings)
+            row.under_asked = (of_works and id(row) in findings) or _is_under_asked(row, question, known)
+            bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
+
+
+def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[int]) -> dict[int, float]:
+    """The bonus of each sentence that tells what a study found, what a work is about or who wrote it, if nothing else
+    is asked of it: of those in the section for it, and of those that say so. It is in one of the `named` documents."""
+    pool = [each for each in pool if not named or each.evidence.passage.document_id in named]
+    if asks_for_authors(question) and not named:
+        return {}
+    if not asks_for_findings(question):
+        return {id(each): STATED_BONUS for each in pool if tells(each.evidence.passage, question)}
+    results = {id(each): RESULT_BONUS for each in pool if gives_results(each.evidence.passage)}
+    concluded = (each for each in pool if "onclusion" in section_of(each.evidence.passage))
+    return results | {id(each): STATED_BONUS for each in concluded} | _stated_findings(question, pool)
+
+
+def _stated_findings(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
+    """The bonus of each sentence that says "we found", if a question asks for that."""
+    asked = asks_for_findings(question)
+    return {id(each): STATED_BONUS for each in pool if asked and _FINDING.match(each.text)}
 
 
 def _matches(
@@ -191,9 +219,10 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         bonus -= 0.2
     if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if is_asked_above(candidate, question) or states_amount(question, sentence) or states_version(question, candidate):
+    states = states_amount(question, sentence) or states_version(question, candidate)
+    if is_asked_above(candidate, question) or candidate.under_asked or states:
         bonus += 0.15
-    if EXAMPLE.search(question) and GIVES_EXAMPLE.search(sentence):
+    if EXAMPLE.search(question) and gives_example(candidate):
         bonus += 0.15
     if HOW_TO.search(question) and candidate.is_item:
         bonus += 0.1
@@ -201,7 +230,7 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         if state.skip_introduction and state.topic and defines(state.topic, sentence, " (?:an?|the|one of)"):
             bonus -= 0.25
         tired = len(state.response_types) > 1 and set(state.response_types[-2:]) == {"explanation"}
-        if (tired or state.mood == "confused") and GIVES_EXAMPLE.search(sentence):
+        if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
             bonus += 0.05
     return bonus
 
@@ -213,16 +242,33 @@ def is_asked_above(candidate: Candidate, question: str) -> bool:
     return asks(heading) and len(own) > 1 and own == asked_stems(heading)
 
 
+def gives_example(candidate: Candidate) -> bool:
+    """Whether a sentence speaks of an example, or stands below the word: "Example. A rod of steel is 2 m long." """
+    return bool(_GIVES_EXAMPLE.search(f"{section_of(candidate.evidence.passage)} {candidate.statement.whole}"))
+
+
+def _is_under_asked(candidate: Candidate, question: str, naming: Set[str]) -> bool:
+    """Whether the heading of the sentence is all that the question asks about, apart from words `naming` the document:
+    "what was the design of the 2019 study?" is answered under "2.1 Design"."""
+    works = HOW_IT_WORKS.search(question)
+    wanted = asked_stems(works[1] if works else defined_topic(question))
+    headings = section_of(candidate.evidence.passage), candidate.statement.above
+    return bool(wanted - naming) and any(wanted - naming <= asked_stems(each) <= wanted for each in headings)
+
+
 def defines(topic: str, sentence: str, as_what: str = "") -> bool:
     """Whether a sentence says what a topic is, and not what is done with it, as in "BERT is trained"."""
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
-    return found is not None and (bool(as_what) or not _PARTICIPLE.match(sentence, found.end()))
+    return found is not None and (bool(as_what) or not _SAYS_HOW.match(sentence, found.end()))
 
 
 def _names_in_passing(topic: str, sentence: str) -> bool:
-    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both."""
+    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both, and
+    "this part is called the yield" of the yield."""
     topic = re.escape(topic)
+    if re.search(rf"\b(?:called|termed|known as) (?:{_ARTICLE} )?[*_“\"]*{topic}\b", sentence, re.I):
+        return True
     name = rf"(?:{_TITLE} )?(?-i:[A-Z])[\w’'.-]*(?: (?-i:[A-Z])[\w’'.-]*){{0,3}}"
     role = rf"{_ARTICLE} [\w’'-]+(?: [\w’'-]+){{0,4}}"
     named = rf"(?:{_TITLE} )?(?:(?-i:[A-Z])[\w’'.-]* ){{0,2}}(?=(?-i:[A-Z])){topic}"

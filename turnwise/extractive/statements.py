@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from turnwise.byline import is_byline
 from turnwise.dialogue.irregular import base_stem
 from turnwise.text import (
     CONTEXT_BAR,
@@ -53,6 +54,8 @@ _FOLLOWS_ON = re.compile(
     r"|[^,;:]*?\binstead(?! of)|[^,;:]*?\bthere(?=\W*$))\b",
     re.I,
 )
+# A formula on a line of its own: "V = I R", "$$a \\le b$$". Names before "=" are short, unlike those of a field.
+_FORMULA = re.compile(r"\s*\$\$?[^$]+\$\$?[.,;]?\s*|(?:[^\s=]{1,12} ){0,4}[^\s=]{1,12} ?[=≈≤≥<>∝] ?[^=:|]{1,80}")
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -95,6 +98,7 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
 _VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b(?:19|20)\d\d\b", re.I)
+_HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:\.\d+)*(?:[.)]| (?=[A-Z]))|\d{1,2}\.[\d.]*|[IVX]+[.)]) *")
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
@@ -191,6 +195,7 @@ class Candidate:
     leans: bool = False  # the previous sentence may say what it is about
     meant: bool = True  # it may be what is asked about; most rows of a table are not
     spelled: bool = False  # a row whose whole name, of several words, is in the question
+    under_asked: bool = False  # it is in the section that tells what is asked
     by_place: bool = False  # a row meant because of the heading above it, not because of its own words
     score: float = 0.0
 
@@ -198,6 +203,7 @@ class Candidate:
         """Reset for another question, which asks for these words."""
         self.needs_previous, self.leans = self.statement.needs_previous(wanted), self.statement.leans(wanted)
         self.meant, self.spelled, self.by_place, self.score = True, False, False, 0.0
+        self.under_asked = False
 
     @property
     def text(self) -> str:
@@ -219,8 +225,8 @@ class Candidate:
 
 
 def section_of(passage: Passage) -> str:
-    """The heading right above a passage: "Fees" in "Visiting > Fees"."""
-    return passage.heading.rpartition(" > ")[2]
+    """The heading right above a passage, without its number: "Fees" in "Visiting > 2.1 Fees"."""
+    return _HEADING_NUMBER.sub("", passage.heading.rpartition(" > ")[2])
 
 
 def stems_with_headings(candidate: Candidate) -> frozenset[str]:
@@ -247,7 +253,11 @@ def statements(text: str) -> Iterator[Statement]:
     each with the column names. A heading or question is no statement but belongs to what is below it, and a line that
     ends in a colon belongs to the paragraph or list after it."""
     heading = lead = ""
-    paragraphs = ["", *re.split(r"\n\s*\n", text.strip()), ""]
+    first, *others = re.split(r"\n\s*\n", text.strip())
+    if is_byline(first):
+        yield Statement(" ".join(first.split()))
+        first = ""
+    paragraphs = ["", *filter(None, (first, *others)), ""]
     for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
         if _is_heading(paragraph, before, after):
             bare = ITEM.sub("", paragraph).strip()
@@ -266,6 +276,8 @@ def statements(text: str) -> Iterator[Statement]:
 def _is_heading(paragraph: str, before: str, after: str) -> bool:
     """Whether a paragraph is a heading: a short line without a full stop. A numbered one must not be a list item."""
     bare = ITEM.sub("", paragraph).strip()
+    if _FORMULA.fullmatch(bare):
+        return False
     short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (ends(bare) and not asks(bare)) or bare.endswith((",", ";")):
         return False
@@ -362,7 +374,11 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
     for sentence, beside in _with_leads("\n".join(lines)):
         item = bool(ITEM.match(sentence))
         above, in_item = outer if item else above, in_item and beside and not item
-        if asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in a list item, only within the item
+        if above and not before and _FORMULA.fullmatch(sentence):
+            led = above.endswith(":")
+            yield Statement(f"{above} {sentence.strip()}" if led else sentence.strip(), "" if led else above)
+            above, before = "" if led else above, sentence
+        elif asks(sentence) or sentence.endswith(":"):  # it belongs to what follows; in an item, only within the item
             yield from [Statement(f"{above} {reply}")] if reply and above else []
             above, before, in_item, reply = ITEM.sub("", sentence).strip(), "", False, ""
             outer = outer if item else above

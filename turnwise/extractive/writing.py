@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
-from turnwise.extractive.asking import ANOTHER_EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
+from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
 from turnwise.extractive.cells import is_table_file, row_in_words, statement_in_words
 from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives
 from turnwise.extractive.reform import TABLE, reform
@@ -37,6 +37,7 @@ MAX_INSTRUCTIONS = 8  # of a paragraph
 MAX_ITEMS, SHORT_ITEM_CHARS = 15, 60  # of a list that is told whole, if all its items are short
 MAX_PROBLEM_CHARS = 80  # a longer sentence says more than a problem
 MAX_REMEDY_SENTENCES = 2
+MAX_ANNOUNCED = 5  # sentences that belong to the one before them
 MAX_SHOWN_CHARS = 240  # of a sentence that comes near but does not answer
 
 _SAYS_WHAT = re.compile(
@@ -58,6 +59,9 @@ _ASKS_HELP = re.compile(
     r"|\bwhat(?:['’]s| is) (?:wrong|up|the (?:matter|problem))\b",
     re.I,
 )
+_COUNTS_FIRST = re.compile(r"(?:first(?:ly)?|one|to begin with),? ", re.I)
+_COUNTS = re.compile(r"(?:first|second|third|fourth|fifth|last|final)(?:ly)?[, ]|(?:one|another|next|also),? ", re.I)
+_EXAMPLE_ABOVE = re.compile(r"(?:an? |worked )*examples?\b", re.I)
 _ITEM_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
 _BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
@@ -89,16 +93,19 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     if all(each.said for each in whole):
         return AGAIN + _paragraphs(_with_antecedents(whole, pool))
     problems = [each for each in chosen if prompt.language == "en" and _only_repeats(each, question)]
-    remedies = [after for each in problems for after in _next_ones(each, pool)]
+    remedies = [after for each in problems for after in _next_ones(each, pool, MAX_REMEDY_SENTENCES)]
     instructions = _instructions(chosen[0], pool) if HOW_TO.search(question) and not prefers(prompt, SHORT) else []
-    chosen, whole = [*chosen, *remedies], [*whole, *remedies, *instructions]
+    announced = [] if prefers(prompt, SHORT) else _announced(chosen, pool, bool(EXAMPLE.search(question)))
+    chosen, whole = [*chosen, *remedies], [*whole, *remedies, *instructions, *announced]
     defined = defined_topic(question)
     if not defined:
         return _paragraphs(_with_antecedents(whole, pool))
     alone = len(chosen) == 1 and not prefers(prompt, SHORT)
     topic = stems_of(defined)
     goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
-    return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first=chosen[0])
+    in_order = chosen[0].under_asked or chosen[0].statement.refers_back
+    first = None if in_order else chosen[0]
+    return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first)
 
 
 def in_preferred_form(text: str, prompt: Prompt) -> str:
@@ -235,7 +242,8 @@ def _led_list(
         if lead.endswith(":"):
             leads = not asked.isdisjoint(stems_of(lead))
         else:
-            leads = asked <= stems_of(lead or section_of(passage)) and not any(map(ends, texts))
+            heads = asked <= stems_of(lead or section_of(passage))
+            leads = heads and (best.under_asked or not any(map(ends, texts)))
         alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
         named = any(wanted & stems_of(each) - near for each in texts)
         in_a_line = asks(lead) and all(item[0] in chosen for item in items)  # "How long does it take? Two days"
@@ -274,14 +282,27 @@ def _only_repeats(candidate: Candidate, question: str) -> bool:
     return len(own & wanted) > 1 and len(own - wanted) < 2 and not any(map(str.isdigit, "".join(own - wanted)))
 
 
-def _next_ones(candidate: Candidate, pool: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The next sentences of its paragraph or list item."""
+def _next_ones(candidate: Candidate, pool: Sequence[Candidate], most: int) -> Iterator[Candidate]:
+    """At most so many of the next sentences of its paragraph or list item."""
     places = {each.position: each for each in pool if each.evidence is candidate.evidence}
-    for position in range(candidate.position + 1, candidate.position + 1 + MAX_REMEDY_SENTENCES):
+    for position in range(candidate.position + 1, candidate.position + 1 + most):
         after = places.get(position)
         if after is None or not after.statement.before or after.statement.in_item != candidate.is_item or after.said:
             return
         yield after
+
+
+def _announced(chosen: Sequence[Candidate], pool: Sequence[Candidate], as_example: bool) -> list[Candidate]:
+    """What the chosen sentences begin: "There are two causes. First, ... Second, ...", and an example worked out in the
+    sentences after its first one."""
+    found: list[Candidate] = []
+    for each in chosen:
+        after = list(_next_ones(each, pool, MAX_ANNOUNCED))
+        if after and _COUNTS_FIRST.match(after[0].text):
+            found += takewhile(lambda one: _COUNTS.match(one.text), after)
+        elif as_example and _EXAMPLE_ABOVE.match(each.statement.above):
+            found += after
+    return [each for each in found if not any(each is one for one in chosen)]
 
 
 def _instructions(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapp
 from itertools import zip_longest
 from typing import Any
 
-from turnwise.byline import best_scores, is_byline, named_documents
+from turnwise.byline import ALL_FINDINGS, best_scores, is_byline, named_documents, tells
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
@@ -52,6 +52,7 @@ MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind 
 DUPLICATE_SHARE = 0.8  # of a passage's word triples; if a better passage has this many, it may say the same
 STEPS_WITHOUT_TOOL = ("rag", "reform", "say", "answer")
 
+_ONLY_A_WORK = re.compile(r"\W*(?:the )?\w+\W*")  # what is left of a question that only names one
 # Questions that the byline below a title answers: who, when, in which journal.
 _ASKS_FOR_BYLINE = re.compile(
     r"\b(?:who|whose|authors?|wrote|written|writes?|published?|journals?|appear(?:s|ed)?|when|year"
@@ -363,11 +364,15 @@ def _with_named(query: SearchQuery, hits: list[Hit], search: Search) -> tuple[li
             known = best.get(hit.passage.id)
             if hit.passage.document_id == document and (known is None or known.score < hit.score):
                 best[hit.passage.id] = hit
-    raised = (
-        dataclasses.replace(hit, score=hit.score + NAMED_DOCUMENT_BONUS) if hit.passage.document_id in named else hit
-        for hit in best.values()
-    )
-    return sorted(raised, key=lambda hit: -hit.score), named
+
+    def raised(hit: Hit) -> Hit:
+        if hit.passage.document_id not in named:
+            return hit
+        only_named = _ONLY_A_WORK.fullmatch(named[hit.passage.document_id])  # a side of a comparison, for instance
+        told = tells(hit.passage, ALL_FINDINGS if only_named else query.question)
+        return dataclasses.replace(hit, score=hit.score + NAMED_DOCUMENT_BONUS * (1 + told))
+
+    return sorted(map(raised, best.values()), key=lambda hit: -hit.score), named
 
 
 def _not_found(question: str, passages: Sequence[Passage]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -29,11 +29,23 @@ from turnwise.dialogue.spelling import LibraryWords, Slip, correct_spelling, onl
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
+from turnwise.dialogue.works import name_works
 from turnwise.text import without_citations, words
-from turnwise.types import Condenser, Embedder, FollowUp, Library, Message, Prediction, Understanding
+from turnwise.types import (
+    Condenser,
+    Embedder,
+    FollowUp,
+    Library,
+    Message,
+    Prediction,
+    Reference,
+    SearchQuery,
+    Understanding,
+)
 
 log = logging.getLogger(__name__)
 RECENT_MESSAGES = 20  # that are read, however long the conversation is
+MAX_SEARCHED_FOR_WORKS = 30  # passages in which the works of the library are looked for
 CORRECTED_MESSAGES = 12  # the latest, in which slips are corrected again
 
 
@@ -90,10 +102,27 @@ def _reader(
         if not english and not (slips and is_english and only_english(corrected, slips, is_english)):
             return text, []  # a language of its own, and not English with a slip ("wat is gravity")
         text = corrected
-        text, named = name_listed_items(text, said) if settings.follow_up else (text, [])
-        return text, [*slips, *named]
+        for name in (name_listed_items, partial(name_works, works=partial(_works, text, said, library))):
+            text, named = name(text, said) if settings.follow_up else (text, [])
+            slips = [*slips, *named]
+        return text, slips
 
     return read
+
+
+def _works(question: str, said: Sequence[Message], library: Library) -> list[Reference]:
+    """The works with authors that the conversation has cited, if there are several; otherwise those in what the library
+    finds for it."""
+    cited = _distinct(source.reference for each in said for source in each.sources)
+    if len(cited) > 1:
+        return cited
+    talk = " ".join([*(each.content for each in said if each.role == "user"), question])[:MAX_MESSAGE_CHARS]
+    hits = library.search(SearchQuery(talk), MAX_SEARCHED_FOR_WORKS)
+    return _distinct([*cited, *(hit.passage.reference for hit in hits)])
+
+
+def _distinct(references: Iterable[Reference | None]) -> list[Reference]:
+    return list({(each.authors, each.year): each for each in references if each and each.authors}.values())
 
 
 def _contains(library: Library, word: str) -> bool:
