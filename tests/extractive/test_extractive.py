@@ -1073,7 +1073,7 @@ def in_section(question: str, heading: str, text: str) -> Prompt:
 def test_a_formula_is_told_with_the_line_above_it(answerer: ExtractiveAnswerer) -> None:
     text = "The law of Hooke says how a spring pulls:\n\nF = k x\n\nHere k is the stiffness of the spring."
     assert stated(text) == [
-        "The law of Hooke says how a spring pulls: F = k x",
+        "The law of Hooke says how a spring pulls:\nF = k x",
         "Here k is the stiffness of the spring.",
     ]
     assert "F = k x [1]" in answerer.answer(prompt("What does the law of Hooke say?", text))

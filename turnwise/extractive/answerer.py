@@ -85,7 +85,8 @@ class ExtractiveAnswerer:
         """The sentence that answers the message as it was typed in what the last answer cites, if it has all words of
         the message: "is that heated?" may mean another thing there than the one that completed the question."""
         asked, last = asked_stems(prompt.question), "".join(prompt.said[-1:])
-        near = [each for each in pool if f"[{each.evidence.number}]" in last and asked <= stems_of(each.text)]
+        cited = [each for each in pool if not last or f"[{each.evidence.number}]" in last]
+        near = [each for each in cited if asked <= stems_of(each.text)]
         return self.choose(prompt.question, near, prompt)[:1] if near else []
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:

@@ -67,8 +67,8 @@ def subject_of(question: str, prompt: Prompt) -> str:
 
 def as_typed(question: str, prompt: Prompt) -> str:
     """The message as it was typed, if it was completed although it names something itself: the documents may have
-    nothing on what the conversation added, or "it" may mean something else. Otherwise an empty string."""
-    named = any(map(is_specific, words(prompt.question)))
+    nothing on what the conversation added. Otherwise an empty string."""
+    named = any(map(is_specific, words(prompt.question))) and not PRONOUN.search(prompt.question)
     return prompt.question if named and _was_completed(question, prompt) else ""
 
 

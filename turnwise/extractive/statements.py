@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from turnwise.byline import is_byline
 from turnwise.dialogue.irregular import base_stem
+from turnwise.english import MONTHS
 from turnwise.text import (
     CONTEXT_BAR,
     asks,
@@ -98,7 +99,9 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
 _VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b(?:19|20)\d\d\b", re.I)
-_HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:\.\d+)*(?:[.)]| (?=[A-Z]))|\d{1,2}\.[\d.]*|[IVX]+[.)]) *")
+_HEADING_NUMBER = re.compile(  # "2.1 Fees", but not "3 May" or "4.1.0 – 3 May", which say when or which
+    rf"^(?!\d{{1,2}} (?i:{'|'.join(MONTHS)}))(?:\d{{1,2}}(?:\.\d+){{0,2}}[.)]?|[IVX]+[.)]) +(?=[^\W\d_])"
+)
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
