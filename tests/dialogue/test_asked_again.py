@@ -27,6 +27,17 @@ def asked(*messages: str) -> list[Message]:
         (("how much homework do they get in year 8", "and for year 9?"), "how much homework do they get in year 9"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
+        (("can I bring a tent?", "what about a caravan"), "can I bring a caravan?"),
+        (("how high can the hedge be?", "how about the wall?"), "how high can the wall be?"),
+        (("when is the yard open on fridays", "and at weekends?"), "when is the yard open at weekends"),
+        (("is the sauna cheaper in summer", "and at weekends?"), "is the sauna cheaper in summer at weekends"),
+        (("how much is it to enter", "im a pensioner"), "how much is it to enter for a pensioner"),
+        (("can she come on the boat trip", "she's 7"), "can she come on the boat trip for a 7 year old"),
+        (("is the raft free for group 2", "what about my other son hes in group 5"), "is the raft free for group 5"),
+        (
+            ("how much is the campsite?", "we're 2 adults and a baby"),
+            "how much is the campsite for 2 adults and a baby?",
+        ),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),
         (("what if I'm late", "and more than a week?"), "what if I'm late more than a week"),
         (("what are the limits of the red boat?", "and of the blue one?"), "what are the limits of the blue boat?"),
@@ -49,6 +60,10 @@ def test_the_question_is_asked_again_about_one_thing_after_another(messages: tup
         ("how much is the flat?", "and the deposit?"),
         ("how do I cancel?", "and the gym?"),
         ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
+        ("how much is the flat?", "I'm in a hurry"),
+        ("how much is the flat?", "I'm a bit lost"),
+        ("how much is the flat?", "I'm a tenant, can I paint the walls"),
+        ("how much is the flat?", "is a garage included"),
     ],
 )
 def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: str) -> None:
