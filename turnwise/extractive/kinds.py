@@ -53,6 +53,7 @@ _MONEY = re.compile(
 )
 # Words that ask for a price, and for any amount or time. They do not say of what.
 PRICE_WORDS = base_stems(content_stems("cost price fee charge fare pay expensive"))
+OPENING_WORDS = base_stems(content_stems("open opening close closing hours time times"))
 MEASURE_WORDS = PRICE_WORDS | base_stems(
     content_stems("open opening close closing hours times last take start end leave")
 )
