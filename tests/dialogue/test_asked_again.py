@@ -32,7 +32,8 @@ def asked(*messages: str) -> list[Message]:
         (("when is the yard open on fridays", "and at weekends?"), "when is the yard open at weekends"),
         (("is the sauna cheaper in summer", "and at weekends?"), "is the sauna cheaper in summer at weekends"),
         (("how much is it to enter", "im a pensioner"), "how much is it to enter for a pensioner"),
-        (("can she come on the boat trip", "she's 7"), "can she come on the boat trip for a 7 year old"),
+        (("can she come on the boat trip", "she's 7"), "can she come on the boat trip for a child aged 7"),
+        (("is it free for kids", "she's 2"), "is it free for a child aged 2"),
         (("is the raft free for group 2", "what about my other son hes in group 5"), "is the raft free for group 5"),
         (
             ("how much is the campsite?", "we're 2 adults and a baby"),

@@ -8,6 +8,7 @@ from turnwise.english import MONTHS, WEEKDAYS
 from turnwise.text import is_content, is_specific, words
 
 MAX_ADVERBIAL_WORDS = 7
+ADULT_AGE = 18
 
 PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
 # A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
@@ -76,7 +77,8 @@ def circumstance(message: str) -> str:
     found = _TOLD.fullmatch(message.strip().rstrip(" .!"))
     if not found:
         return ""
-    told = found["phrase"] or f"for {found['kind'] or 'a ' + found['age'] + ' year old'}"
+    person = "a child" if int(found["age"] or 0) < ADULT_AGE else "an adult"
+    told = found["phrase"] or f"for {found['kind'] or f'{person} aged ' + found['age']}"
     fits = len(told.split()) <= MAX_ADVERBIAL_WORDS and not _STATE.search(told) and not _GOES_ON.search(told)
     return told if fits else ""
 
