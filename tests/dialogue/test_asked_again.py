@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.asked_again import compared_with, focus, parallel, question_so_far
+from turnwise.dialogue.asked_again import asks_again, compared_with, focus, parallel, question_so_far
 from turnwise.types import Message
 
 
@@ -223,3 +223,16 @@ def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str,
     found = parallel(message, said(last, "So. [1]"))
     assert found is not None
     assert found.query == query
+
+
+@pytest.mark.parametrize(
+    ("message", "question", "again"),
+    [
+        ("what about a parrot?", "can I keep a parrot?", True),
+        ("she's in year 3", "can she swim in year 3", True),
+        ("and the other one", "and the other pass", False),  # not the last question, but completed
+        ("we're here on sunday", "is it open on sunday", False),  # another time
+    ],
+)
+def test_a_question_is_asked_again_of_something_else(message: str, question: str, again: bool) -> None:
+    assert asks_again(message, question) == again

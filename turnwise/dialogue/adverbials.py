@@ -46,7 +46,7 @@ TIMES = re.compile(  # marks a phrase as one of time
     rf"\b(?:(?:{'|'.join(WEEKDAYS)}|weekday|birthday|holiday)s?|weekends?|{'|'.join(MONTHS)}|"
     r"spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
     r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
-    r"|\b(?:minute|hour|day|week|month|year)s?\b",
+    r"|\b(?:minute|hour|day|week|month|year)s?\b(?! \d{1,2}\b)",  # "year 9" is a class
     re.I,
 )
 _BEFORE_TIME = "in|on|at|during|over"

@@ -58,7 +58,8 @@ MEASURE_WORDS = PRICE_WORDS | base_stems(
     content_stems("open opening close closing hours times last take start end leave")
 )
 _AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times late early soon"))
-_WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
+_BRINGS = r"(?:can|may|could) (?:i|we|he|she|they|(?:my|our|the|an?) \w+)"
+_WHAT = rf"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|{_BRINGS})\b).*"  # which one, not how to use it
 # Pairs of a pattern for the question and one for the sentences that answer it.
 QUANTITIES = (
     (
