@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.asked_again import compared_with, focus, parallel, question_so_far
+from turnwise.dialogue.asked_again import asks_again, compared_with, focus, parallel, question_so_far
 from turnwise.types import Message
 
 
@@ -28,6 +28,18 @@ def asked(*messages: str) -> list[Message]:
         (("what does h4 mean", "and h12"), "what does h12 mean"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
+        (("can I bring a tent?", "what about a caravan"), "can I bring a caravan?"),
+        (("how high can the hedge be?", "how about the wall?"), "how high can the wall be?"),
+        (("when is the yard open on fridays", "and at weekends?"), "when is the yard open at weekends"),
+        (("is the sauna cheaper in summer", "and at weekends?"), "is the sauna cheaper in summer at weekends"),
+        (("how much is it to enter", "im a pensioner"), "how much is it to enter for a pensioner"),
+        (("can she come on the boat trip", "she's 7"), "can she come on the boat trip for a child aged 7"),
+        (("is it free for kids", "she's 2"), "is it free for a child aged 2"),
+        (("is the raft free for group 2", "what about my other son hes in group 5"), "is the raft free for group 5"),
+        (
+            ("how much is the campsite?", "we're 2 adults and a baby"),
+            "how much is the campsite for 2 adults and a baby?",
+        ),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),
         (("can i bring a kite", "and drones"), "can i bring drones"),
         (("when is rent due", "and the deposit form?"), "when is the deposit form due"),
@@ -59,6 +71,10 @@ def test_the_question_is_asked_again_about_one_thing_after_another(messages: tup
         ("how do I cancel?", "and the gym?"),
         ("how long does a restore take", "what about sync its stuck"),  # it says something of its own
         ("is late work accepted", "and emails"),
+        ("how much is the flat?", "I'm in a hurry"),
+        ("how much is the flat?", "I'm a bit lost"),
+        ("how much is the flat?", "I'm a tenant, can I paint the walls"),
+        ("how much is the flat?", "is a garage included"),
     ],
 )
 def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: str) -> None:
@@ -217,3 +233,16 @@ def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str,
     found = parallel(message, said(last, "So. [1]"))
     assert found is not None
     assert found.query == query
+
+
+@pytest.mark.parametrize(
+    ("message", "question", "again"),
+    [
+        ("what about a parrot?", "can I keep a parrot?", True),
+        ("she's in year 3", "can she swim in year 3", True),
+        ("and the other one", "and the other pass", False),  # not the last question, but completed
+        ("we're here on sunday", "is it open on sunday", False),  # another time
+    ],
+)
+def test_a_question_is_asked_again_of_something_else(message: str, question: str, again: bool) -> None:
+    assert asks_again(message, question) == again

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.pronouns import find_pronoun, names_person, person_meant
+from turnwise.dialogue.pronouns import can_be_meant, find_pronoun, names_person, person_meant
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,21 @@ def test_a_thing_is_no_person() -> None:
     assert names_person("my daughter")
     assert not names_person("the boat")
     assert not names_person("Harbour Street")
+
+
+@pytest.mark.parametrize(
+    ("message", "phrase", "can"),
+    [
+        ("is it free?", "the sauna", True),
+        ("is it free?", "Sundays", False),
+        ("is it free?", "October 9", False),
+        ("is it free?", "my daughter", False),
+        ("is it free?", "student", False),
+        ("who is her tutor?", "5 tickets", False),
+        ("is it free?", "Christmas fair", True),
+        ("are they free?", "Sundays", True),
+        ("can she come?", "my daughter", True),
+    ],
+)
+def test_it_is_neither_a_person_nor_a_time(message: str, phrase: str, can: bool) -> None:
+    assert can_be_meant(message, phrase) == can

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.extractive.kinds import states_amount
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns, states_amount
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,16 @@ from turnwise.extractive.kinds import states_amount
 )
 def test_a_sentence_says_how_much_the_thing_is_that_is_asked_about(question: str, sentence: str, states: bool) -> None:
     assert states_amount(question, sentence) is states
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("what is the caretaker's phone number?", True),
+        ("can you give me the phone number of the office", True),
+        ("can my brother bring his phone to the gym", False),
+        ("may the guests leave a phone for charging", False),
+    ],
+)
+def test_who_may_bring_a_phone_does_not_ask_for_its_number(question: str, asks: bool) -> None:
+    assert bool(answer_patterns(question, QUANTITIES)) is asks

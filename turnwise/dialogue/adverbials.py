@@ -8,6 +8,7 @@ from turnwise.english import MONTHS, WEEKDAYS
 from turnwise.text import is_content, is_specific, words
 
 MAX_ADVERBIAL_WORDS = 7
+ADULT_AGE = 18
 
 PREPOSITION = r"in|on|at|for|with|without|from|by|under|over|after|before|during|since|until|between|within|through"
 # A phrase that can extend a question: "and on Sundays?", but not a clause ("before it closes").
@@ -26,25 +27,61 @@ _NEXT_PART = re.compile(
 )
 _TO_THE = re.compile(r"(?:to|of|for) the ", re.I)
 _NUMBERED = re.compile(rf"\b(?!(?:{PREPOSITION})\b)([a-z]+) \d+$", re.I)
+# Whom the question is about: "I'm a student", "we're over 65", "what about my other son, he's in year 4".
+_TOLD = re.compile(
+    r"(?:(?:and|but|so|well|ok|okay|oh),? )?(?:(?:what|how) about )?"
+    r"(?:i(?:['’]?m| am)|(?:we|they)(?:['’]re| are)|theyre|(?:(?:my|our) (?:other )?[a-z]+,? )?(?:he|she)(?:['’]?s| is)"
+    r"|(?:my|our) (?:other )?[a-z]+(?:['’]s| is| are))"
+    r" (?:(?:just|only|actually|already|now|still) )?(?:(?P<phrase>(?:in|on|from|over|under|between|with) .+)"
+    r"|(?P<age>\d{1,3})(?: years? old)?|(?P<kind>(?:an? (?!bit\b|little\b|lot\b)|\d|two |three |four ).+))",
+    re.I,
+)
+_STATE = re.compile(r"\b(?:hurry|trouble|pain|luck|time|way|phone|minutes?|hours?|late|early)\b", re.I)
+_GOES_ON = re.compile(
+    r"[.?!,;]\s|\b(?:can|could|do|does|will|what|how|when|who|where|why|but|because|it|this|that)\b", re.I
+)
 _BACK = re.compile(r" (?:it|that|this|them|these|those)\b", re.I)
 _ONE = re.compile(r"\bones?$", re.I)
 TIMES = re.compile(  # marks a phrase as one of time
     rf"\b(?:(?:{'|'.join(WEEKDAYS)}|weekday|birthday|holiday)s?|weekends?|{'|'.join(MONTHS)}|"
     r"spring|summer|autumn|fall|winter|mornings?|afternoons?|evenings?|"
     r"nights?|noon|midnight|easter|christmas|today|tomorrow|(?:1[5-9]|20)\d\d|\d{1,2}[:.]\d\d|\d{1,2} ?[ap]\.?m)\b"
-    r"|\b(?:minute|hour|day|week|month|year)s?\b",
+    r"|\b(?:minute|hour|day|week|month|year)s?\b(?! \d{1,2}\b)",  # "year 9" is a class
     re.I,
 )
 _CODE = re.compile(r"([a-z]{1,5}-?)\d{1,5}", re.I)
+_BEFORE_TIME = "in|on|at|during|over"
+_PERIODS = tuple(  # "at weekends" takes the place of "on Fridays", but not of "in winter"
+    re.compile(rf"\b(?:{each})s?\b", re.I)
+    for each in (
+        rf"{'|'.join(WEEKDAYS)}|weekday|weekend|holiday|today|tomorrow|christmas|easter",
+        rf"{'|'.join(MONTHS)}|spring|summer|autumn|fall|winter",
+        r"morning|afternoon|evening|night|noon|midnight",
+    )
+)
 
 
 def adverbial(message: str) -> str:
     """Returns the phrase that is all of a message ("on Sundays" for "and on Sundays?"), or ""."""
+    if told := circumstance(message):
+        return told
     found = _ADVERBIAL.fullmatch(message.strip())
     if not found or len(found[1].split()) > MAX_ADVERBIAL_WORDS:
         return ""
     names = is_content if _TO_THE.match(found[1]) else is_specific
     return found[1] if any(map(names, words(found[1]))) else ""
+
+
+def circumstance(message: str) -> str:
+    """Returns what a message tells of whom a question is about as a phrase to add to that question ("for a student" for
+    "I'm a student"), or ""."""
+    found = _TOLD.fullmatch(message.strip().rstrip(" .!"))
+    if not found:
+        return ""
+    person = "a child" if int(found["age"] or 0) < ADULT_AGE else "an adult"
+    told = found["phrase"] or f"for {found['kind'] or f'{person} aged ' + found['age']}"
+    fits = len(told.split()) <= MAX_ADVERBIAL_WORDS and not _STATE.search(told) and not _GOES_ON.search(told)
+    return told if fits else ""
 
 
 def same_with_number(phrase: str, question: str) -> re.Match[str] | None:
@@ -57,16 +94,22 @@ def same_with_number(phrase: str, question: str) -> re.Match[str] | None:
 
 def with_adverbial(question: str, phrase: str) -> str:
     """Returns the question with the phrase in place of its own phrase with that preposition, if both or neither are
-    times, and otherwise at its end: "When is it open on Fridays?" becomes "When is it open on Sundays?"."""
+    times, or of one about the same period, and otherwise at its end: "When is it open on Fridays?" becomes "When is it
+    open at weekends?"."""
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
     if other := same_with_number(phrase, body):
         return question[: other.start()] + " ".join(phrase.split()[-2:]) + question[other.end() :]
-    for found in reversed(list(re.finditer(rf"\b{preposition}\b", body, re.I))):
+    for found in reversed(list(re.finditer(rf"\b(?:{preposition}|{_BEFORE_TIME})\b", body, re.I))):
         back = _BACK.match(body, found.end())
         end = _NEXT_PART.search(body, back.end() if back else found.end())
         own = body[found.start() : end.start() if end else len(body)]
-        if own != found[0] and bool(TIMES.search(own)) == bool(TIMES.search(phrase)):
+        same = found[0].lower() == preposition.lower() and bool(TIMES.search(own)) == bool(TIMES.search(phrase))
+        if own != found[0] and (same or _of_same_period(own, phrase)):
             named = _ONE.sub(own.split()[-1], phrase)
             return question[: found.start()] + named + question[found.start() + len(own) :]
     return f"{body} {phrase}{question[len(body) :].strip()}"
+
+
+def _of_same_period(one: str, other: str) -> bool:
+    return any(period.search(one) and period.search(other) for period in _PERIODS)

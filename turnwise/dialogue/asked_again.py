@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, same_with_number, with_adverbial
+from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, circumstance, same_with_number, with_adverbial
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
     MAX_QUESTION_CHARS,
@@ -48,10 +48,12 @@ _ELLIPSIS = re.compile(  # "and GPT?"
     r"wheres|whos|is|are|do|does|did|can|could|hers|his|mine|yours|ours|theirs)\b)([^?.!]{2,80}?)\s*[?.!]*",
     re.I,
 )
-_AND_THE = re.compile(r"(?:and|or) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
-_ABOUT_THE = re.compile(r"(?:and )?(?:what|how) about ((?:the|my|our|your|an?) [\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I)
+_AND_THE = re.compile(
+    r"(?:and|or|(?:and )?(?:what|how) about) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I
+)
 _OF_A_KIND = re.compile(r"(?:(?:the|my|our|your|an?) )?[\w-]+ ones?", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
+_IT_TO = re.compile(r"it (?:(?:cost|take|possible|allowed|free|ok|okay) )?to [a-z]", re.I)  # "how much is it to join?"
 _SECOND_PRONOUN = re.compile(r"\b(?:it|him|her|them|he|she|they)\b", re.I)
 _ONE_THING = re.compile(r"\b(?:the|my|our|your|an?) ", re.I)
 _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not about another one
@@ -130,6 +132,14 @@ def _changed(last: str, message: str) -> str:
     return changed.query if changed else ""
 
 
+def asks_again(message: str, question: str) -> bool:
+    """Whether a message only changes what the last question is about, "what about a hamster?" or "I'm a student", and
+    this is that question. Another time does not make it another question."""
+    text = message.strip()
+    changes = circumstance(text) or _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text)
+    return bool(changes) and not TIMES.search(text) and question.split()[:2] != text.split()[:2]
+
+
 def focus(message: str, seen: Sequence[Message]) -> str:
     """Returns the thing that "it" means if the user just asked about another one ("and the bridge?"), or "". Questions
     after that which name nothing are still about it."""
@@ -137,7 +147,7 @@ def focus(message: str, seen: Sequence[Message]) -> str:
     if not pronoun or pronoun.plural or pronoun.personal:
         return ""
     for text in map(str.strip, questions_newest_first(seen)):
-        if found := _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text) or _ABOUT_THE.fullmatch(text):
+        if found := _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text):
             thing = found[1]
             is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
             is_name = is_name and agrees_in_number(message, thing)
@@ -190,7 +200,8 @@ def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | Non
     query = with_adverbial(last, phrase)
     has_such_phrase = not query.startswith(last.rstrip(" ?.!"))
     pronoun = find_pronoun(last)
-    is_whole = pronoun.personal if pronoun else len(content_words(last)) > 1 or bool(_ACTION.search(last))
+    points_nowhere = pronoun and (pronoun.personal or _IT_TO.match(last, pronoun.start))
+    is_whole = bool(points_nowhere) if pronoun else len(content_words(last)) > 1 or bool(_ACTION.search(last))
     if not _is_one_question(last) or not (subject(last) or has_such_phrase or is_whole):
         return None
     added = _content_terms(query, 0.5, without=phrase)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.asked_again import focus, parallel
-from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
+from turnwise.dialogue.pronouns import agrees_in_number, can_be_meant, find_pronoun, points_back
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import Phrase, compared_subjects, last_question, questions_newest_first, standalone
@@ -180,13 +180,16 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
     if not phrases or not points_back(message):
         return phrases
     phrases = [each for each in phrases if not each[0].isdigit()] or phrases  # a number is no antecedent
+    phrases = [each for each in phrases if can_be_meant(message, each[0])]
+    if not phrases:
+        return []
     verbs = _verbs_before(message, seen)
     things, actions = _things_and_actions(phrases, verbs)
     phrases = [*things, *actions]
     least = MIN_ADDED_SHARE * max(chance for _, chance in phrases)
     fitting = [each for each in things if each[1] >= least and agrees_in_number(message, each[0])] or things or phrases
     named = _without_verb(subject(last_question(seen)), verbs)
-    last = content_stems(named) if agrees_in_number(message, named) else set()
+    last = content_stems(named) if agrees_in_number(message, named) and can_be_meant(message, named) else set()
     likeliest = max(fitting, key=lambda phrase: phrase[1])
     parts = [each for each in fitting if content_stems(each[0]) <= last and each[1] >= least]
     if not parts:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.text import phrases
+from turnwise.dialogue.adverbials import TIMES
+from turnwise.text import is_content, phrases, words
 from turnwise.types import Message
 
 _LINK = r"(?:about|to|for|with|at|in|on|by|from|if|when|why|how|and|or)"  # after "her" if that is not a possessive
@@ -27,6 +28,7 @@ _PLURAL_NOUN = re.compile(r"[^suai]s$|people$|children$")
 _MEN = r"son|husband|father|dad|brother|boy|boyfriend|grandfather|grandson|uncle|nephew"
 _WOMEN = r"daughter|wife|mother|mum|mom|sister|girl|girlfriend|grandmother|granddaughter|aunt|niece"
 _OTHERS = r"kid|child|baby|partner|friend|boss|colleague|neighbou?r|teacher|tutor|student|pupil|doctor|manager|head"
+_KIN = re.compile(rf"(?:(?:my|our|your|the|an?) )?(?:other )?(?:{_MEN}|{_WOMEN}|{_OTHERS})", re.I)
 _NO_PERSON = (  # a word of a name that looks like a person's
     r"Hall|Street|Road|Lane|Square|Park|Room|Centre|Center|School|University|College|Library|House|Building|Club|Hospital|"
     r"Museum|Bridge|River|Lake|Island|Valley|Hill|Mountain|Bay|City|Office|Day|Week|Prize|Award|Act|Plan|Team|Pool|Hotel|"
@@ -103,6 +105,19 @@ def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
             if own and not wrong.fullmatch(found["title"] or found["kin"] or ""):
                 return found[0]
     return ""
+
+
+def can_be_meant(message: str, phrase: str) -> bool:
+    """Whether the message's pronoun can mean a phrase: "it" is neither a person nor a time such as "Sundays", and "he"
+    has no number."""
+    pronoun = find_pronoun(message)
+    if not pronoun or pronoun.plural:
+        return True
+    if pronoun.personal:
+        return not any(map(str.isdigit, phrase))
+    rest = words(TIMES.sub(" ", phrase))
+    is_time = TIMES.search(phrase) and not any(is_content(word) and not word[0].isdigit() for word in rest)
+    return not is_time and not _KIN.fullmatch(phrase)
 
 
 def agrees_in_number(message: str, phrase: str) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from turnwise.dialogue.asked_again import parallel
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.language import tidy, wants_more
-from turnwise.dialogue.pronouns import points_back
+from turnwise.dialogue.pronouns import can_be_meant, points_back
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import (
     Phrase,
@@ -112,7 +112,7 @@ def _missing_phrases(message: str, seen: Sequence[Message], confidence: float) -
     scored: dict[frozenset[str], tuple[float, str]] = {}
     for phrase, stems in named:
         new = stems - own
-        if new and new <= likely.keys():
+        if new and new <= likely.keys() and can_be_meant(message, phrase):
             bonus = ANTECEDENT_BONUS if stems in antecedents else 0.0
             average = sum(likely[key] for key in new) / len(new)
             spelling = scored[new][1] if new in scored else phrase  # as it was first written, by the user

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnwise.dialogue.asked_again import compared_with
+from turnwise.dialogue.adverbials import circumstance
+from turnwise.dialogue.asked_again import compared_with, parallel
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
 from turnwise.dialogue.pronouns import without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, message_stems, phrases, stem, words
@@ -153,6 +154,8 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> PatternSig
     if continued and (not specific or more or elliptic):
         reason = f"“{continued[0].strip()}” continues what was said"
         return PatternSignal(0.75 if specific and more else 0.85, reason, pointing=True, certain=True)
+    if circumstance(message) and parallel(message, recent):
+        return PatternSignal(0.85, "it says for whom the last question is", pointing=True, certain=True)
     asked = set().union(*(message_stems(each.content) for each in recent if each.role == "user"))
     found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))

@@ -10,6 +10,7 @@ from turnwise.dialogue.citing import AGAIN
 from turnwise.dialogue.intent import objection
 from turnwise.extractive.asking import ALL_ABOUT, as_typed, leans_on_answer, subject_of, wants_only_more, without_wishes
 from turnwise.extractive.choosing import candidates, choose, nearest
+from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.kinds import ask_for_phone
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
@@ -68,7 +69,8 @@ class ExtractiveAnswerer:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
         from_tables = answer_from_tables(question, pool, prompt)
-        chosen = [] if from_tables else self.choose(question, pool, prompt)
+        of_one = asked_of_one(question, pool)
+        chosen = [] if from_tables else self.choose(of_one or question, pool, prompt)
         if from_tables and from_tables not in parts:
             parts.append(from_tables)
         if not chosen and not from_tables and typed:
@@ -76,7 +78,9 @@ class ExtractiveAnswerer:
         if not chosen and not from_tables and leans_on_answer(question, prompt):
             chosen = self._in_last_answer(pool, prompt)
         if chosen and not is_quoted(chosen[0], parts):
-            parts.append(in_preferred_form(write(question, chosen, pool, prompt), prompt))
+            total = total_of_several(question, chosen, pool) if of_one else ""
+            text = in_preferred_form(write(of_one or question, chosen, pool, prompt), prompt)
+            parts.append("\n\n".join(filter(None, (text, total))))
         for each in pool:
             each.said = each.said or is_quoted(each, parts)  # so that no other part repeats it
         return bool(chosen or from_tables)

@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 from itertools import pairwise
 
+from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import without_unknown
 from turnwise.dialogue.wishes import SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, defined_topic, prefers, wants_only_more
@@ -125,7 +126,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
     if prompt.sides and not new:
         return best_of_each_side(old, prompt.sides)
-    if old and not more and (not new or worth(old[0]) > worth(new[0]) + REPEATED_PENALTY):
+    lead = 0.0 if asks_again(prompt.question, question) else REPEATED_PENALTY  # that question was not answered yet
+    if old and not more and (not new or worth(old[0]) > worth(new[0]) + lead):
         return old[:1]
     if prompt.sides:
         return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
@@ -181,7 +183,8 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
 
 def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
     """What was said before and may be said again: it is about what this message asks, not just the conversation."""
-    asked_now = without_measures(asked_stems(prompt.question))
+    again = asks_again(prompt.question, question)
+    asked_now = set() if again else without_measures(asked_stems(prompt.question))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
 

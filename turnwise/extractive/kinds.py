@@ -54,11 +54,13 @@ _MONEY = re.compile(
 )
 # Words that ask for a price, and for any amount or time. They do not say of what.
 PRICE_WORDS = base_stems(content_stems("cost price fee charge fare pay expensive"))
+OPENING_WORDS = base_stems(content_stems("open opening close closing hours time times"))
 MEASURE_WORDS = PRICE_WORDS | base_stems(
     content_stems("open opening close closing hours times last take start end leave")
 )
 _AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times late early soon"))
-_WHAT = r"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|can i|may i)\b).*"  # which one, not how to use it
+_BRINGS = r"(?:can|may|could) (?:i|we|he|she|they|(?:my|our|the|an?) \w+)"
+_WHAT = rf"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|{_BRINGS})\b).*"  # which one, not how to use it
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # not compared by their patterns, whose hashes take long

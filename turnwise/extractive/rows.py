@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from turnwise.extractive.kinds import (
     MAX_QUESTION_CHARS,
     MEASURE_WORDS,
+    OPENING_WORDS,
     PRICE_WORDS,
     QUANTITIES,
     answer_patterns,
@@ -57,6 +58,8 @@ def mark_rows(
     `typed` are the words asked for that are in this message, and `pointing` is whether it has a pronoun.
     """
     rows = [each for each in pool if each.statement.is_row]
+    if asked <= OPENING_WORDS and any(map(_tells_hours, rows)):
+        asked = frozenset()  # "when do you close?" does not mean just the days with the word "closed"
     named = {each.evidence.number for each in rows if each.statement.named_by(asked)}
     for each in rows:
         has_price = has_money(each)
@@ -99,12 +102,20 @@ def _gives_amount(row: Candidate, question: str, chances: Mapping[str, float]) -
     question is about: "adult: 5 euros" under "Tickets", in the document that was talked about."""
     if not any(pattern.search(row.text) for pattern in answer_patterns(question, QUANTITIES)):
         return False
-    named = {key: chances.get(key, 1.0) for key in asked_stems(question) - MEASURE_WORDS}
+    asked = asked_stems(question)
+    named = {key: chances.get(key, 1.0) for key in asked - MEASURE_WORDS}
     statement, passage = row.statement, row.evidence.passage
     headings = stems_of(f"{statement.above} {passage.called} {passage.heading}")
+    if not named and asked & OPENING_WORDS:  # "when are you open?" asks for all that is under "Opening hours"
+        return _tells_hours(row)
     # The names of the row's own fields do not count.
     near = stems_of(statement.values or statement.row) | (headings - stems_of(row.text))
     return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
+
+
+def _tells_hours(row: Candidate) -> bool:
+    """Whether a row is under a heading such as "Opening hours"."""
+    return not OPENING_WORDS.isdisjoint(stems_of(row.statement.above or section_of(row.evidence.passage)))
 
 
 def _distinguish(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], question: str) -> None:

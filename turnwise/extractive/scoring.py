@@ -236,10 +236,12 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
 
 
 def is_asked_above(candidate: Candidate, question: str) -> bool:
-    """Whether the heading of the sentence is the question itself, as in a list of frequently asked questions."""
+    """Whether the heading of the sentence is the question itself, as in a list of frequently asked questions, or that
+    of the row all that is asked for: "what are your opening hours?"."""
     heading = section_of(candidate.evidence.passage)
     own = asked_stems(question)
-    return asks(heading) and len(own) > 1 and own == asked_stems(heading)
+    is_title = asks(heading) or candidate.statement.is_row
+    return is_title and len(own) > 1 and own == asked_stems(heading)
 
 
 def gives_example(candidate: Candidate) -> bool:

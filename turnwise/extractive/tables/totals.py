@@ -47,6 +47,7 @@ _ASKS_PRICE = re.compile(r"\b(?:how much|costs?|prices?|pay|charged?|total)\b", 
 _ONE = frozenset("each apiece pp person head adult child item piece one ticket unit".split())
 _ASKS_SUM = re.compile(r"\b(?:total|sum|altogether|together|in all)\b", re.I)
 _THE = re.compile(r" the (?!(?:total|sum|price|cost)\b)", re.I)  # one of what it names
+_OF_THE = re.compile(r"(?<=\d) of (?:the|those|these|your)\b")  # "3 of the scarves" are 3 scarves
 _ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d|[a-z]+ \w+\W*$)", re.I)  # "and 5?"
 _COMPARES = re.compile(r"\b(?:or|than|more|less|cheaper|difference)\b", re.I)
 _BY_AGE = re.compile(r"(?:under|over)\b", re.I)
@@ -84,6 +85,7 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
     asks = _ASKS_PRICE.search(question) or _ASKS_AGAIN.match(question)
     if not asks or ASKS_WHY_OR_HOW.match(question) or _COMPARES.search(question):
         return ""
+    question = _OF_THE.sub("", question)
     terms, rest = _terms_in(_THE.sub(" a ", question) if _ASKS_SUM.search(question) else question)
     if all(term.count == 1 for term in terms) and not (len(terms) > 1 and _ASKS_SUM.search(question)):
         return ""
@@ -96,7 +98,7 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
             return ""
         terms, rest = times, " ".join((rest, *(term.noun for term in things)))
     depends = _PRICE_DEPENDS_ON_TIME if times else _PRICE_DEPENDS
-    fitting = [table for table in tables if not _price_depends(depends, table, pool)]
+    fitting = [table for table in tables if not price_depends(table.document, pool, depends)]
     if _ASKS_SUM.search(question):  # "the sum insured" is not worked out
         fitting = [table for table in fitting if not any(map(names_sum, table.columns))]
     across = partial(_sum_across, pool=pool)
@@ -128,9 +130,9 @@ def _terms_in(question: str) -> tuple[list[_Term], str]:
     return terms, " ".join(rest)
 
 
-def _price_depends(depends: re.Pattern[str], table: Table, pool: Sequence[Candidate]) -> bool:
-    """Whether the document says that the price depends on the number."""
-    return any(depends.search(each.text) for each in pool if each.evidence.passage.document_id == table.document)
+def price_depends(document: int, pool: Sequence[Candidate], depends: re.Pattern[str] = _PRICE_DEPENDS) -> bool:
+    """Whether a document says that the price depends on the number."""
+    return any(depends.search(each.text) for each in pool if each.evidence.passage.document_id == document)
 
 
 def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:

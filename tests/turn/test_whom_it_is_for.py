@@ -1,0 +1,60 @@
+"""Messages that only tell whom or what the last question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.engine import Engine
+from turnwise.text import without_citations
+
+ALLOTMENTS = """# Mere Lane Allotments
+
+## Rent
+
+| Plot | Per year | Key deposit |
+|---|---|---|
+| Full plot | £62 | £15 |
+| Half plot | £34 | £15 |
+| Pensioner | £25 | none |
+| School class | £10 | none |
+
+## Animals
+
+Pets need the committee's consent in writing. Bees are kept at the far end only.
+
+## Water
+
+The taps are off from November to March.
+"""
+
+
+@pytest.fixture(scope="module")
+def allotments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("allotments")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={"allotments.md": ALLOTMENTS.encode()})
+        yield engine
+
+
+def answer(engine: Engine, *messages: str) -> str:
+    chat = engine.chat()
+    *_, last = [chat.ask(message) for message in messages]
+    return without_citations(last.text)
+
+
+def test_a_person_told_is_whom_the_last_question_is_about(allotments: Engine) -> None:
+    told = answer(allotments, "how much is it to rent a plot", "im a pensioner")
+    assert told.removeprefix("As I said: ") == "Pensioner: Per year £25, Key deposit none."
+
+
+def test_a_rule_for_a_kind_is_said_again_for_another_of_that_kind(allotments: Engine) -> None:
+    assert "Pets need the committee's consent" in answer(allotments, "can i have a dog", "what about a cat")
+
+
+def test_what_no_sentence_answers_is_not_answered_by_what_was_said(allotments: Engine) -> None:
+    assert answer(allotments, "can i have a dog", "what about a shed").startswith("I don’t know")
