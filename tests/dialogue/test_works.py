@@ -21,9 +21,11 @@ OTTERS = Reference("", ("Otto, Eva",), 2015)
         ("what did the second study find", "what did the Tamm study find"),
         ("who wrote the earlier paper?", "who wrote the Weir study?"),
         (
-            "where were both experiments done?",
-            "where were the Weir study done? where were the Tamm study done?",
+            "where were both studies done?",
+            "where was the Weir study done? where was the Tamm study done?",
         ),
+        ("what did Weir do in the second experiment", "what did Weir do in the second experiment"),
+        ("did Weir cite the second paper", "did Weir cite the second paper"),
         ("and the other one?", "and the other one?"),
         ("how long is each", "how long is each"),
     ],

@@ -18,7 +18,7 @@ from turnwise.extractive.asking import defined_topic
 from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
-from turnwise.extractive.statements import Candidate, statements
+from turnwise.extractive.statements import Candidate, section_of, statements
 from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
 
@@ -1153,3 +1153,18 @@ def test_a_section_is_told_whole_but_not_with_that_of_another_document(answerer:
     evidence = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate(passages, 1))
     told = answerer.answer(Prompt((), "What are the limits?", ("What are the limits?",), evidence, ()))
     assert (told.count("[1]"), told.count("[2]")) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("heading", "section"),
+    [
+        ("Study > 2.1 Design", "Design"),
+        ("IV. Results", "Results"),
+        ("2) Method", "Method"),
+        ("Rents > 2 bedroom flat", "2 bedroom flat"),
+        ("Releases > 4.1.0 – 3 May 2025", "4.1.0 – 3 May 2025"),
+        ("Events > 3 May", "3 May"),
+    ],
+)
+def test_only_a_number_that_counts_headings_is_left_out_of_one(heading: str, section: str) -> None:
+    assert section_of(Passage(1, 1, "", "a.md", "", heading)) == section

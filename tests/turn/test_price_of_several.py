@@ -10,7 +10,12 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.extractive.counted import total_of_several
+from turnwise.extractive.statements import Candidate, Statement
 from turnwise.text import without_citations
+from turnwise.types import Evidence, Hit, Passage
+
+EVIDENCE = Evidence(1, Hit(Passage(1, 1, "Prices", "prices.md", "A wash costs £4."), 1.0))
 
 HARBOUR = """# Skell harbour office
 
@@ -65,3 +70,17 @@ def test_it_is_not_worked_out_where_the_price_may_be_another(harbour: Engine, qu
     text = answer(harbour, question)
     assert told in text
     assert "×" not in text
+
+
+@pytest.mark.parametrize(
+    ("question", "pool"),
+    [
+        ("How much are 3 washes?", ["A book of 10 washes costs £35."]),
+        ("How much are 3 washes?", ["A book of ten washes costs £35."]),
+        ("How much does level 5 training cost?", ["Level 1 training costs £50.", "Level 5 training costs £70."]),
+        ("how much " * 2000, ["A wash costs £4."]),
+    ],
+)
+def test_a_price_of_many_and_a_number_that_names_something_are_not_multiplied(question: str, pool: list[str]) -> None:
+    found = [Candidate(Statement(text), EVIDENCE, 0, 0, 0.0, False, False) for text in pool]
+    assert total_of_several(question, found, found) == ""

@@ -58,3 +58,40 @@ def test_a_rule_for_a_kind_is_said_again_for_another_of_that_kind(allotments: En
 
 def test_what_no_sentence_answers_is_not_answered_by_what_was_said(allotments: Engine) -> None:
     assert answer(allotments, "can i have a dog", "what about a shed").startswith("I don’t know")
+
+
+HOSTEL = """# Quay Hostel
+
+A bed in the dormitory costs £28 a night.
+
+## Animals
+
+Dogs are welcome in the garden. Cats are not allowed.
+
+## Joining the club
+
+To join the club, send the form to the warden.
+
+| Membership | Price |
+|---|---|
+| Adult | £30 |
+| Junior | £12 |
+"""
+
+
+@pytest.fixture(scope="module")
+def hostel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("hostel")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={"hostel.md": HOSTEL.encode()})
+        yield engine
+
+
+def test_what_was_said_of_one_is_not_said_of_another(hostel: Engine) -> None:
+    told = answer(hostel, "Can I bring a dog to the hostel?", "what about a cat?")
+    assert "Cats are not allowed" in told
+    assert not told.startswith("As I said: Dogs")
+
+
+def test_a_price_asked_for_after_how_to_do_something_is_not_its_object(hostel: Engine) -> None:
+    assert "£30" in answer(hostel, "How do I join the club?", "and the price?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from turnwise.english import MONTHS, WEEKDAYS
+from turnwise.english import MEN, MONTHS, OTHERS, WEEKDAYS, WOMEN
 from turnwise.text import is_content, is_specific, words
 
 MAX_ADVERBIAL_WORDS = 7
@@ -27,16 +27,21 @@ _NEXT_PART = re.compile(
 )
 _TO_THE = re.compile(r"(?:to|of|for) the ", re.I)
 _NUMBERED = re.compile(rf"\b(?!(?:{PREPOSITION})\b)([a-z]+) \d+$", re.I)
+_MINE = rf"(?:my|our) (?:other )?(?:{MEN}|{WOMEN}|{OTHERS})s?"
 # Whom the question is about: "I'm a student", "we're over 65", "what about my other son, he's in year 4".
 _TOLD = re.compile(
     r"(?:(?:and|but|so|well|ok|okay|oh),? )?(?:(?:what|how) about )?"
-    r"(?:i(?:['’]?m| am)|(?:we|they)(?:['’]re| are)|theyre|(?:(?:my|our) (?:other )?[a-z]+,? )?(?:he|she)(?:['’]?s| is)"
-    r"|(?:my|our) (?:other )?[a-z]+(?:['’]s| is| are))"
-    r" (?:(?:just|only|actually|already|now|still) )?(?:(?P<phrase>(?:in|on|from|over|under|between|with) .+)"
+    rf"(?:i(?:['’]?m| am)|(?:we|they)(?:['’]re| are)|theyre|(?:{_MINE},? )?(?:he|she)(?:['’]?s| is)"
+    rf"|{_MINE}(?:['’]s| is| are))"
+    r" (?:(?:just|only|actually|already|now|still) )?(?:(?P<phrase>(?:in|on|from|over|under|between) .+)"
     r"|(?P<age>\d{1,3})(?: years? old)?|(?P<kind>(?:an? (?!bit\b|little\b|lot\b)|\d|two |three |four ).+))",
     re.I,
 )
-_STATE = re.compile(r"\b(?:hurry|trouble|pain|luck|time|way|phone|minutes?|hours?|late|early)\b", re.I)
+_STATE = re.compile(  # what somebody feels, has or wants, and a price
+    r"\b(?:hurry|rush|doubt|trouble|pain|luck|time|way|phone|minutes?|hours?|late|early|fan|idiot|fool|no|you|euros?|pounds?|"
+    r"dollars?)\b|[$€£]",
+    re.I,
+)
 _GOES_ON = re.compile(
     r"[.?!,;]\s|\b(?:can|could|do|does|will|what|how|when|who|where|why|but|because|it|this|that)\b", re.I
 )

@@ -86,7 +86,7 @@ _PEOPLE = re.compile(  # can take the place of "I"
 )
 _ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
 _BEFORE_VERB = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she) $", re.I)
-_FIRST_PART = re.compile(rf"\s(?:{PREPOSITION})\s", re.I)
+_FIRST_PART = re.compile(rf"\s(?:{PREPOSITION}|to|into|onto)\s", re.I)
 # What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
 _MEASURED = re.compile(
     r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where) (?:is|are|was|were|does|do|did) "
@@ -342,6 +342,7 @@ def _replace_object(ellipsis: _Ellipsis) -> _Changed | None:
         or asked[asked.lastindex or 0] not in ("I", "i")
         or not subject(last)
         or _PEOPLE.search(ellipsis.thing)
+        or (_ONE_THING.match(ellipsis.thing) and _is_attribute(ellipsis))
     ):
         return None
     things = phrases(_FIRST_PART.split(last)[0])
@@ -426,7 +427,7 @@ _RULES: tuple[Callable[[_Ellipsis], _Changed | None], ...] = (
 )
 
 
-_RULES_WITH_ARTICLE = (_replace_measured, _replace_pronoun, _replace_object, _replace_asked_of)
+_RULES_WITH_ARTICLE = (_replace_measured, _replace_pronoun, _replace_object)
 _RULES_FOR_A_KIND = (_replace_kind, _replace_pronoun)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.dialogue.adverbials import TIMES
+from turnwise.english import MEN, OTHERS, WOMEN
 from turnwise.text import is_content, phrases, words
 from turnwise.types import Message
 
@@ -25,10 +26,7 @@ _POSSESSIVE = re.compile(rf"\b(its|their|his|her)\b(?=\s+(?!{_LINK}\b)\w)", re.I
 _PLURAL = ("they", "them", "these", "those", "their")
 _MALE, _FEMALE = ("he", "him", "his"), ("she", "her")
 _PLURAL_NOUN = re.compile(r"[^suai]s$|people$|children$")
-_MEN = r"son|husband|father|dad|brother|boy|boyfriend|grandfather|grandson|uncle|nephew"
-_WOMEN = r"daughter|wife|mother|mum|mom|sister|girl|girlfriend|grandmother|granddaughter|aunt|niece"
-_OTHERS = r"kid|child|baby|partner|friend|boss|colleague|neighbou?r|teacher|tutor|student|pupil|doctor|manager|head"
-_KIN = re.compile(rf"(?:(?:my|our|your|the|an?) )?(?:other )?(?:{_MEN}|{_WOMEN}|{_OTHERS})", re.I)
+_KIN = re.compile(rf"(?:(?:my|our|your|the|an?) )?(?:other )?(?:{MEN}|{WOMEN}|{OTHERS})", re.I)
 _NO_PERSON = (  # a word of a name that looks like a person's
     r"Hall|Street|Road|Lane|Square|Park|Room|Centre|Center|School|University|College|Library|House|Building|Club|Hospital|"
     r"Museum|Bridge|River|Lake|Island|Valley|Hill|Mountain|Bay|City|Office|Day|Week|Prize|Award|Act|Plan|Team|Pool|Hotel|"
@@ -39,7 +37,7 @@ _CAPITAL = r"(?-i:[A-Z])[\w’'-]+"
 _OPENER = r"(?:the|an?|in|on|at|our|my|your|this|that|these|those|it|we|for|from|by|to|of|and|but|if|when|who|what|how)"
 _PERSON = re.compile(
     rf"(?<![\w’'-])(?:(?P<title>(?-i:Mrs?|Ms|Miss|Dr|Prof|Professor|Sir|Dame))\.? {_CAPITAL}(?: {_CAPITAL})?"
-    rf"|(?:my|our|your|the|an?) (?P<kin>{_MEN}|{_WOMEN}|{_OTHERS})\b"
+    rf"|(?:my|our|your|the|an?) (?P<kin>{MEN}|{WOMEN}|{OTHERS})\b"
     rf"|(?<!\bthe )(?<!\bat )(?<!\bin )(?!(?:{_OPENER}|{_NO_PERSON})\b){_CAPITAL} "
     rf"(?:(?-i:[A-Z])\. |(?:van|von|de|da|di) )?(?!(?:{_NO_PERSON})\b){_CAPITAL}(?! {_CAPITAL}))",
     re.I,
@@ -95,7 +93,7 @@ def names_person(phrase: str) -> bool:
 def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
     """Returns the person that "he" or "she" means, or "": the first one in the newest message with any. "Your child"
     in an answer means nobody."""
-    other = _WOMEN if pronoun.text in _MALE else _MEN
+    other = WOMEN if pronoun.text in _MALE else MEN
     wrong = re.compile(rf"(?:{other}|{'mrs|ms|miss|dame' if pronoun.text in _MALE else 'mr|sir'})", re.I)
     for message in reversed(seen):
         if asked := _ASKED_WHO.search(message.content):

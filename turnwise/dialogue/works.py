@@ -10,7 +10,7 @@ from turnwise.dialogue.questions import compared_sides
 from turnwise.dialogue.spelling import Slip
 from turnwise.types import Message, Reference
 
-_WORK = r"(?:stud(?:y|ies)|(?:paper|article|experiment|trial|publication|essay)s?)"
+_WORK = r"(?:stud(?:y|ies)|(?:paper|publication|essay)s?)"  # an experiment may be one of several in a paper
 _BOTH = re.compile(
     rf"\b(?:both(?: of)?(?: the| these| those)?|(?:the|these|those) (?:two|2)) {_WORK}\b|\beach(?: of the)? {_WORK}\b"
     r"|\beach(?=\W*$)",
@@ -21,6 +21,7 @@ _ONE = re.compile(
     rf"|(?P<other>other)) {_WORK}\b",
     re.I,
 )
+_OF_ONE = {"were": "was", "are": "is", "do": "does", "have": "has"}
 Works = Callable[[], Sequence[Reference]]
 
 
@@ -31,7 +32,7 @@ def name_works(message: str, history: Sequence[Message], works: Works) -> tuple[
     if not (both or one):
         return message, []
     older, newer = _by_year(works())
-    if not older:
+    if not older or any(each.lower() in message.lower() for each in (older, newer)):
         return message, []
     if one:
         meant = older if one["first"] else newer if one["second"] else _other(older, newer, history)
@@ -43,7 +44,10 @@ def name_works(message: str, history: Sequence[Message], works: Works) -> tuple[
     compared = _with(message, both, together)
     if compared_sides(compared):
         return compared, [Slip(both[0], together)]
-    end = message.rstrip(" ?.!")
+    end = re.sub(
+        r"\b(were|are|do|have)\b", lambda verb: _OF_ONE[verb[0].lower()], message.rstrip(" ?.!"), count=1, flags=re.I
+    )
+    both = _BOTH.search(end) or both
     return " ".join(f"{_with(end, both, _called(each))}?" for each in (older, newer)), [Slip(both[0], together)]
 
 

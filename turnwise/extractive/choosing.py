@@ -9,7 +9,7 @@ from itertools import pairwise
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import without_unknown
 from turnwise.dialogue.wishes import SHORT
-from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, defined_topic, prefers, wants_only_more
+from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
 from turnwise.extractive.kinds import (
     PREFERRED_KINDS,
     QUANTITIES,
@@ -142,6 +142,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         or is_asked_above(each, question)
         or (each.under_asked and told_whole and _same_document(each, new[0]))
     ]
+    if not HOW_TO.search(question):  # a command on a line of its own only adds to what is to be done
+        near = [*near[:1], *(each for each in near[1:] if "\n" not in each.text)]
     return near[: _answer_length(question, prompt, told_whole)]
 
 
@@ -186,6 +188,9 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     again = asks_again(prompt.question, question)
     asked_now = set() if again else without_measures(asked_stems(prompt.question))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
+    if again:  # "what about a cat?" is not answered by what was said of dogs
+        replaced = asked_stems(prompt.last_question) - asked_stems(question)
+        said = [each for each in said if replaced.isdisjoint(stems_of(each.text))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
 
 

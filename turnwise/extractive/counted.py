@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from turnwise.extractive.kinds import MAX_QUESTION_CHARS
 from turnwise.extractive.statements import Candidate
 from turnwise.extractive.tables.amounts import amount_in
 from turnwise.extractive.tables.totals import price_depends, working
@@ -17,6 +18,8 @@ _ASKS = re.compile(
 )
 _ASKS_PRICE = re.compile(r"\b(?:how much|costs?|price)\b", re.I)
 _TIMES = re.compile(r"(?:minute|hour|day|night|week|month|year)s?\b", re.I)
+_SEVERAL = re.compile(r"(?<!s)s\b(?<!\bcosts)|\b(?:people|children|men|women)\b", re.I)  # "level 5" is none
+_OF_MANY = re.compile(rf"\b(?:book|card|pack|set|box|bundle)s? of (?:\d|{NUMBER_WORD})", re.I)
 _PRICE = r"(?P<price>[$€£¥] ?\d+(?:\.\d\d)?)(?![\d.,]*\d)(?! ?(?:per|an?|to|or|–|-)\b)"
 
 
@@ -38,7 +41,8 @@ def total_of_several(question: str, chosen: Sequence[Candidate], pool: Sequence[
     found = _counted(question)
     if not found or chosen[0].statement.is_row:
         return ""
-    told = re.search(rf"{_noun(found).pattern} (?:costs?|is|are) {_PRICE}", chosen[0].text, re.I)
+    one = rf"(?<!\d )(?<!\d\d ){_noun(found).pattern} (?:costs?|is|are) {_PRICE}"  # not "a book of 10 washes costs"
+    told = None if _OF_MANY.search(chosen[0].text) else re.search(one, chosen[0].text, re.I)
     price = amount_in(told["price"]) if told else None
     if price is None or price_depends(chosen[0].evidence.passage.document_id, pool):
         return ""
@@ -46,8 +50,9 @@ def total_of_several(question: str, chosen: Sequence[Candidate], pool: Sequence[
 
 
 def _counted(question: str) -> re.Match[str] | None:
+    question = question[:MAX_QUESTION_CHARS]
     found = _ASKS.search(question) if _ASKS_PRICE.search(question) else None
-    return None if found is None or _TIMES.match(found["noun"]) else found
+    return None if found is None or _TIMES.match(found["noun"]) or not _SEVERAL.search(found["noun"]) else found
 
 
 def _noun(found: re.Match[str]) -> re.Pattern[str]:

@@ -12,7 +12,6 @@ from operator import itemgetter
 
 from turnwise.byline import is_byline
 from turnwise.dialogue.irregular import base_stem
-from turnwise.english import MONTHS
 from turnwise.text import (
     CONTEXT_BAR,
     asks,
@@ -56,7 +55,7 @@ _FOLLOWS_ON = re.compile(
     re.I,
 )
 # A formula on a line of its own: "V = I R", "$$a \\le b$$". Names before "=" are short, unlike those of a field.
-_FORMULA = re.compile(r"\s*\$\$?[^$]+\$\$?[.,;]?\s*|(?:[^\s=]{1,12} ){0,4}[^\s=]{1,12} ?[=≈≤≥<>∝] ?[^=:|]{1,80}")
+_FORMULA = re.compile(r"\s*\$\$?[^$]+\$\$?[.,;]?\s*|(?:[^\s=]{1,12} ){0,4}[^\s=]{1,12} ?[=≈≤≥∝] ?[^=:|]{1,80}")
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -99,9 +98,8 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
 _VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b(?:19|20)\d\d\b", re.I)
-_HEADING_NUMBER = re.compile(  # "2.1 Fees", but not "3 May" or "4.1.0 – 3 May", which say when or which
-    rf"^(?!\d{{1,2}} (?i:{'|'.join(MONTHS)}))(?:\d{{1,2}}(?:\.\d+){{0,2}}[.)]?|[IVX]+[.)]) +(?=[^\W\d_])"
-)
+# "2.1 Fees", but not "3 May", "2 bedroom flat" or "4.1.0 – 3 May", which say when or which.
+_HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:(?:\.\d+){1,2}[.)]?|[.)])|[IVX]+[.)]) +(?=[^\W\d_])")
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"

@@ -92,6 +92,7 @@ def compose(
             **_reused(messages, known, budget),
         },
         reforms=answered,
+        last_question=next((each.content for each in reversed(history) if each.role == "user"), ""),
     )
 
 

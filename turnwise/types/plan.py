@@ -159,6 +159,7 @@ class Prompt:
     images: tuple[Image, ...] = ()  # shown with the question, to models that can see images
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
     reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
+    last_question: str = ""  # of the user before this one, as written
 
     @property
     def citable(self) -> set[int]:
