@@ -42,6 +42,14 @@ def asked(*messages: str) -> list[Message]:
             "how much is the campsite for 2 adults and a baby?",
         ),
         (("can I bring notes", "and to the final?"), "can I bring notes to the final"),
+        (
+            ("What is the Zelder Fair?", "what does it cost?", "and for a family?"),
+            "what does Zelder Fair cost for a family?",
+        ),
+        (
+            ("What is the Zelder Fair?", "what does it cost?", "and for children?", "and for seniors?"),
+            "what does Zelder Fair cost for seniors?",
+        ),
         (("can i bring a kite", "and drones"), "can i bring drones"),
         (("when is rent due", "and the deposit form?"), "when is the deposit form due"),
         (("how many credits is the seminar worth", "and the lab"), "how many credits is the lab worth"),

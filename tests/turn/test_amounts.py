@@ -454,3 +454,8 @@ def test_a_short_answer_of_a_page_is_told_with_its_question(tmp_path: Path, entr
     with build(Settings(library=str(tmp_path / "library")), create=True) as engine:
         engine.add(contents={"faq.html": page.encode()})
         assert answer(engine, "How long is the trial?").startswith("How long is the trial? 30 days")
+
+
+def test_a_price_told_is_told_again_to_whom_it_is_for(talk: Talk) -> None:
+    told = talk("What is Edifest?", "what does it cost?", "and for a family of five?")[-1]
+    assert without_citations(told.text) == "As I said: family: two adults and up to four children: price 12 euros."

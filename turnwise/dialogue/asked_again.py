@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, circumstance, same_with_number, with_adverbial
+from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, same_with_number, with_adverbial
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
     MAX_QUESTION_CHARS,
@@ -136,7 +136,7 @@ def asks_again(message: str, question: str) -> bool:
     """Whether a message only changes what the last question is about, "what about a hamster?" or "I'm a student", and
     this is that question. Another time does not make it another question."""
     text = message.strip()
-    changes = circumstance(text) or _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text)
+    changes = adverbial(text) or _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text)
     return bool(changes) and not TIMES.search(text) and question.split()[:2] != text.split()[:2]
 
 
@@ -196,7 +196,7 @@ def _ask_when_or_where(word: str, seen: Sequence[Message]) -> Condensed | None:
 
 def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And on Sundays?" after "When is the mill open on Fridays?"."""
-    last = question_so_far(seen)
+    last = _with_its_subject(question_so_far(seen), seen)
     query = with_adverbial(last, phrase)
     has_such_phrase = not query.startswith(last.rstrip(" ?.!"))
     pronoun = find_pronoun(last)
@@ -206,6 +206,17 @@ def _ask_with_adverbial(phrase: str, seen: Sequence[Message]) -> Condensed | Non
         return None
     added = _content_terms(query, 0.5, without=phrase)
     return Condensed(query, added, "rules", f"it asks the last question again, “{phrase}”")
+
+
+def _with_its_subject(question: str, seen: Sequence[Message]) -> str:
+    """Returns a question with what "it" means in it, if an earlier question names that: "What does the fair cost?" for
+    "What does it cost?" after "What is the fair?"."""
+    pronoun = find_pronoun(question)
+    if not pronoun or pronoun.personal or pronoun.plural or _IT_TO.match(question, pronoun.start):
+        return question
+    subjects = (subject(each) for each in questions_newest_first(seen) if not adverbial(each))
+    asked = next(filter(None, subjects), "")
+    return with_phrases(question, [asked]) if asked else question
 
 
 # How to read a phrase from the message, and how to write the question with it. The first form that matches decides,
