@@ -166,6 +166,34 @@ def test_an_embedder_of_ones_own_makes_the_vectors_and_reads_the_questions(tmp_p
         assert "chimneys" in engine.chat().ask("Where does the white stork build its nest?").text
 
 
+class Apart(Letters):
+    """Every question is at a right angle to every passage."""
+
+    name, dimension = "apart", 52
+
+    def embed_query(self, text: str) -> Any:
+        return [*super().embed_query(text), *[0] * 26]
+
+    def embed_passages(self, texts: Sequence[str]) -> Any:
+        return [[*[0] * 26, *counted] for counted in super().embed_passages(texts)]
+
+
+def test_an_embedder_of_ones_own_does_not_change_how_messages_are_understood_and_what_is_suggested(
+    tmp_path: Path,
+) -> None:
+    sample = Path(turnwise.__file__).parent / "sample"
+    seen = []
+    for name, given in (("apart", Apart()), ("ours", None)):
+        with turnwise.open(tmp_path / name, embedder=given) as engine:
+            engine.add(sample / "bert.md")
+            chat = engine.chat()
+            first = chat.ask("What is BERT?")
+            later = [chat.ask(message) for message in ("how was it trained?", "tell me about language models")]
+            seen.append((first.suggestions, [each.trace[1].details["signals"]["semantic"] for each in later]))
+    assert seen[0] == seen[1]
+    assert seen[0][0] == ("How does BERT work?", "How is BERT pre-trained?", "What are the sizes of BERT?")
+
+
 def test_a_library_is_not_searched_with_another_embedder(tmp_path: Path, birds: Path) -> None:
     with turnwise.open(tmp_path / "library", embedder=Letters()) as engine:
         engine.add(birds)

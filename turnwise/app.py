@@ -32,6 +32,7 @@ from turnwise.models.matcher import WordMatcher
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
 from turnwise.models.reranker import OnnxReranker
 from turnwise.models.vocabulary import is_english
+from turnwise.models.weights import PINNED_NAME
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
@@ -176,7 +177,13 @@ def build_sample(settings: Settings, progress: Progress | None = None, tables: I
     return engine
 
 
+def pinned_embedder(settings: Settings) -> OnnxEmbedder:
+    """What messages are compared with, whatever the documents have: cosines of another mean other things."""
+    return OnnxEmbedder(threads=settings.threads)
+
+
 def embedder_of(settings: Settings) -> OnnxEmbedder:
+    """The embedder of questions to the documents."""
     return OnnxEmbedder(Path(settings.embedder) if settings.embedder else None, settings.threads)
 
 
@@ -209,6 +216,8 @@ def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline
 
 def senses_of(settings: Settings, embedder: Embedder) -> Senses:
     """What messages are understood with, before there is a library."""
+    if embedder.name != PINNED_NAME:
+        embedder = pinned_embedder(settings)
     return Senses(embedder, OnnxCondenser(threads=settings.threads), is_english=is_english)
 
 

@@ -55,7 +55,9 @@ class Settings:
         least=1,
     )
 
-    embedder: str = _setting("", "Folder with model.onnx and tokenizer.json. Empty: the pinned bge-small-en-v1.5.")
+    embedder: str = _setting(
+        "", "Folder of an ONNX embedder as sentence-transformers lays it out. Empty: the pinned bge-small-en-v1.5."
+    )
     embed: Literal["quick", "quality"] = _setting(
         "quick", "Which network makes the vectors of documents; quality is four times slower."
     )

@@ -83,6 +83,60 @@ def test_a_folder_of_ones_own_is_named_after_its_content(own_folder: Path, embed
     assert np.array_equal(own.embed_query("same"), embedder.embed_query("same"))
 
 
+def test_a_folder_says_how_its_texts_are_read(own_folder: Path, embedder: OnnxEmbedder) -> None:
+    (own_folder / "1_Pooling").mkdir()
+    pooling, prompts = own_folder / "1_Pooling" / "config.json", own_folder / "config_sentence_transformers.json"
+    pooling.write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}')
+    prompts.write_text('{"prompts": {"query": "ask: ", "document": "tell: "}}')
+    own = OnnxEmbedder(own_folder, threads=1)
+    asked, told = embedder.embed_passages(["ask: herons", "tell: herons"])
+    assert np.array_equal(own.embed_query("herons"), asked)
+    assert np.array_equal(own.embed_passages(["herons"])[0], told)
+    pooling.write_text('{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}')
+    prompts.write_text('{"prompts": {}}')
+    mean = OnnxEmbedder(own_folder, threads=1)
+    model = embedder._model()
+    ids = model._tokenizer.encode("herons").ids
+    feed = {"input_ids": [ids], "attention_mask": [[1] * len(ids)], "token_type_ids": [[0] * len(ids)]}
+    tokens = model._session.run(None, {name: np.array(each, np.int64) for name, each in feed.items()})[0][0]
+    expected = tokens.mean(axis=0) / np.linalg.norm(tokens.mean(axis=0))
+    assert np.allclose(mean.embed_query("herons"), expected, atol=1e-6)
+    assert np.array_equal(mean.embed_passages(["herons"])[0], mean.embed_query("herons"))
+    assert len({own.name, mean.name, f"own-{weights.PINNED['model.onnx'][:8]}"}) == 3, "their vectors differ"
+
+
+def test_a_folder_may_keep_its_model_one_folder_down(own_folder: Path, embedder: OnnxEmbedder) -> None:
+    (own_folder / "onnx").mkdir()
+    (own_folder / "model.onnx").rename(own_folder / "onnx" / "model.onnx")
+    assert np.array_equal(OnnxEmbedder(own_folder).embed_query("same"), embedder.embed_query("same"))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "asks for pooling_mode_max_tokens"),
+        ("1_Pooling/config.json", '{"pooling_mode": "lasttoken"}', "asks for lasttoken"),
+        ("1_Pooling/config.json", "{", "cannot be read"),
+        ("modules.json", '[{"type": "sentence_transformers.models.Dense"}]', "asks for a dense layer"),
+    ],
+)
+def test_a_folder_that_asks_for_what_is_not_known_is_an_error(
+    own_folder: Path, file: str, content: str, said: str
+) -> None:
+    (own_folder / file).parent.mkdir(exist_ok=True)
+    (own_folder / file).write_text(content)
+    with pytest.raises(WeightsError, match=said) as caught:
+        OnnxEmbedder(own_folder)
+    assert caught.value.hint
+
+
+def test_a_model_that_gives_no_vector_for_each_token_is_an_error(own_folder: Path) -> None:
+    (own_folder / "model.onnx").unlink()
+    (own_folder / "model.onnx").symlink_to(weights.OWN / "reranker.onnx")
+    with pytest.raises(WeightsError, match="does not give a vector for each token"):
+        OnnxEmbedder(own_folder)
+
+
 def test_a_folder_without_weights_is_an_error(tmp_path: Path, own_folder: Path) -> None:
     with pytest.raises(WeightsError, match=r"has no model\.onnx"):
         OnnxEmbedder(tmp_path)

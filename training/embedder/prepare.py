@@ -21,7 +21,7 @@ from training import packed
 from training.texts import Text, made, passages, rewritten
 from turnwise.documents.chunk import chunk
 from turnwise.documents.parse import parse
-from turnwise.models.embedder import QUERY_PREFIX
+from turnwise.models.folder import QUERY_PREFIX
 from turnwise.models.weights import pinned_weights
 
 SEED = 13

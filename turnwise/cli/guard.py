@@ -100,11 +100,11 @@ def _check(
     if conversation is not None:
         with place.open_without_model(guard=preset) as engine:
             return engine.guard.check_input(text, engine.store.conversation(conversation)), engine.guard.preset
-    from turnwise.app import embedder_of, guard_of
+    from turnwise.app import guard_of, pinned_embedder
     from turnwise.guard.shape import check_shape
 
     settings, _ = place.settings(guard=preset)
-    rails = guard_of(settings, embedder_of(settings))
+    rails = guard_of(settings, pinned_embedder(settings))
     check_shape(text, settings.max_message)
     if side == "output":
         return rails.check_output(text), rails.preset

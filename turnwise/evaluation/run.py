@@ -34,14 +34,15 @@ def run(
     if suite == "all":
         names = [each for each in SUITES if each != "repetition"]  # its figures are part of `answer`
         return {each: run(each, data, cache=cache, only=only, progress=progress, settings=settings) for each in names}
-    from turnwise.app import embedder_of, guard_of, passage_embedder, reranker_of, senses_of
+    from turnwise.app import embedder_of, guard_of, passage_embedder, pinned_embedder, reranker_of, senses_of
 
-    embedder = embedder_of(settings)
     if suite == "guard":
         from turnwise.evaluation.guard import guard
 
+        embedder = pinned_embedder(settings)
         rails = guard_of(dataclasses.replace(settings, max_message=MAX_MESSAGE_CHARS), embedder)
         return _round(guard(data, only, progress, rails, embedder))
+    embedder = embedder_of(settings)
     product = Product(settings, senses_of(settings, embedder), reranker_of(settings))
     if suite == "followup":
         return _round(followup(data, only, progress, product))

@@ -1,7 +1,8 @@
-"""Text vectors from a BERT-type ONNX model: the normalised output of the first token."""
+"""Text vectors from a BERT-type ONNX model, of length 1."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import ConfigError
+from turnwise.errors import ConfigError, WeightsError
+from turnwise.models.folder import HINT, Manner, folder_manner, folder_weights
 from turnwise.models.sessions import load_model
-from turnwise.models.weights import OWN, Weights, folder_weights, own_weights, pinned_weights, sha256
+from turnwise.models.weights import OWN, PINNED_NAME, Weights, own_weights, pinned_weights, sha256
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from turnwise.types import Embedder, Vectors
 
 MAX_TOKENS = 256
-QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 CACHED_QUERIES = 512
 
 
@@ -35,10 +36,15 @@ class OnnxEmbedder:
         self._lock = threading.Lock()
         self._loaded: _Model | None = None
         self._cached_query = lru_cache(CACHED_QUERIES)(self._embed_query)
-        self.name = "bge-small-en-v1.5"
+        self._manner = Manner()
+        self.name = PINNED_NAME
         self.dimension = 384
         if folder is not None:  # its name and dimension depend on its files
-            self.name = f"{folder.resolve().name}-{sha256(folder_weights(folder).model)[:8]}"
+            self._manner = folder_manner(folder)
+            digest = sha256(folder_weights(folder).model)
+            if self._manner != Manner():  # another manner makes other vectors
+                digest = hashlib.sha256(f"{digest} {self._manner}".encode()).hexdigest()
+            self.name = f"{folder.resolve().name}-{digest[:8]}"
             self.dimension = len(self.embed_query(""))
 
     def embed_query(self, text: str) -> Vectors:
@@ -51,11 +57,11 @@ class OnnxEmbedder:
         # One at a time: the int8 model scales its activations over a whole batch, so a text's vector would depend on
         # the others in it. On two cores, batches of 4 to 16 were 10% faster at best, on short texts.
         for row, text in enumerate(texts):
-            vectors[row] = self._model().embed(text)
+            vectors[row] = self._model().embed(self._manner.passage_prefix + text)
         return vectors
 
     def _embed_query(self, text: str) -> Vectors:
-        vector = self._model().embed(QUERY_PREFIX + text)
+        vector = self._model().embed(self._manner.query_prefix + text)
         vector.setflags(write=False)
         return vector
 
@@ -63,7 +69,7 @@ class OnnxEmbedder:
         with self._lock:
             if self._loaded is None:
                 weights = pinned_weights() if self._folder is None else folder_weights(self._folder)
-                self._loaded = _load(weights, self._threads)
+                self._loaded = _load(weights, self._threads, self._manner.mean)
             return self._loaded
 
 
@@ -133,9 +139,10 @@ class CheckedEmbedder:
 class _Model:
     """A tokenizer and a session; safe to use from several threads at once."""
 
-    def __init__(self, tokenizer: Tokenizer, session: Any) -> None:
+    def __init__(self, tokenizer: Tokenizer, session: Any, mean: bool) -> None:
         self._tokenizer = tokenizer
         self._session = session
+        self._mean = mean  # of all tokens; otherwise the first one
         self._inputs = {node.name for node in session.get_inputs()}
 
     def embed(self, text: str) -> Vectors:
@@ -143,12 +150,14 @@ class _Model:
         ids = np.array([self._tokenizer.encode(encodable).ids], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         output = self._session.run(None, {name: feed[name] for name in feed if name in self._inputs})[0]
-        first: Vectors = output[0, 0].astype(np.float32)
-        return first / np.float32(np.linalg.norm(first))
+        tokens = output[0].astype(np.float32)
+        vector: Vectors = tokens.mean(axis=0) if self._mean else tokens[0]
+        return vector / np.float32(np.linalg.norm(vector))
 
 
-def _load(weights: Weights, threads: int) -> _Model:
-    hint = "Set `embedder` to a folder with a BERT-type model.onnx and its tokenizer.json, or leave it empty."
-    tokenizer, session = load_model(weights, threads, hint)
+def _load(weights: Weights, threads: int, mean: bool = False) -> _Model:
+    tokenizer, session = load_model(weights, threads, HINT)
+    if len(session.get_outputs()[0].shape) != 3:
+        raise WeightsError(f"{weights.model} does not give a vector for each token.", HINT)
     tokenizer.enable_truncation(MAX_TOKENS)
-    return _Model(tokenizer, session)
+    return _Model(tokenizer, session, mean)

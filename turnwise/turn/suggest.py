@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 MAX_SEARCHES = 6  # for the suggestions of one turn
 MAX_CITED_PASSAGES = 2  # suggestions come from the passages around these
 PASSAGES_AROUND = 8  # on each side of a cited passage
-NEAR_COSINE = 0.6  # of passage and question; a passage is near the question from here on
+NEAR_COSINE = 0.6  # of passage and question, for the pinned embedder
+ANY_COSINE = -1.0
 TOP_RESULTS = 3  # of a search; the passage that should answer must be among these
 RECENT_MESSAGES = 20  # that are read, however long the conversation is
 SAME_QUESTION_SHARE = 0.7  # of the words of two questions; if they share this much, they ask the same
@@ -40,6 +41,7 @@ class AnsweredTurn:
     history: tuple[Message, ...] = ()
     known: tuple[Source, ...] = ()  # the sources of the answers in the history
     language: str = "en"
+    nearness: float = NEAR_COSINE  # from which on a passage is near the question
 
     @property
     def asked(self) -> list[str]:
@@ -55,7 +57,7 @@ class AnsweredTurn:
     def cited(self) -> list[Passage]:
         """The passages that the answer cites and that are near the question."""
         cited = {source.passage_id for source in self.sources}
-        near = (each for each in self.evidence if each.hit.similarity is None or each.hit.similarity >= NEAR_COSINE)
+        near = (each for each in self.evidence if each.hit.similarity is None or each.hit.similarity >= self.nearness)
         return [each.passage for each in near if each.passage.id in cited and each.passage.id > 0]  # not from a tool
 
 
