@@ -15,12 +15,22 @@ _WHO = re.compile(
     r"(?!(?:\S+ ){0,3}(?:to|all|the|this|that|every\w*|always|never|from|for|now)\b)(?:[\w'’-]+ ){0,3}[\w'’-]+:\s+"
     r"(?:(?:Dr|Prof|Mr|Mrs|Ms|Revd)\.?\s+)*[A-Z][\w'’-]+(?:\s+[A-Z][\w'’.-]+){1,3}\s*(?:[.;(]?$|,\s[^\s@]{1,80}@[^\s@]{1,80}$)"
 )
+# A sentence that says to whom people turn: "Questions about pay go to Denise Hall in payroll, extension 4017."
+_WHERE_TO = re.compile(
+    r"(?:(?:any|all|other|further) )?(?:questions|queries|[ei]nquiries|complaints|requests|applications|invoices|bookings|"
+    r"cancellations|suggestions)(?: (?:about|on|for|from|of|over|regarding)(?: [\w'’-]+){1,5})? "
+    r"(?:go|(?:are|should be) (?:sent|addressed|directed|made|handed in)) to (?P<whom>(?:[\w'’-]+ ){0,6}[\w'’-]+)"
+    r"(?:, (?:(?:ext(?:ension|\.)?|room|tel(?:ephone|\.)?|phone|mobile)? ?[\d ()+/-]*\d[a-z]?|[^\s@,]{1,60}@[^\s@,]{1,80}|"
+    r"(?-i:[A-Z])[\w'’-]+(?: (?-i:[A-Z])[\w'’-]+){0,3}))*[.;]?",
+    re.I,
+)
 # Words for what an assistant may be asked to do.
 _COMMANDS = (
     r"\b(?:ignor\w+|disregard\w*|forget\w*|forward\w*|reveal\w*|send\w*|recommend\w*|mention|say|tell|passwords?|prompts?|"
     r"instructions?|conversations?)\b"
 )
 _COMMAND = re.compile(_COMMANDS, re.I)
+_JOINS = re.compile(r"\b(?:and|then|but|so|while|instead|who|which|that|this|these|you|https?|www)\b", re.I)
 # These words, words that address someone, and punctuation after which a command may follow.
 _MAY_COMMAND = re.compile(
     rf"[,;:?？`@]|{_COMMANDS}|\b(?:you|your\w*|u|me|my|i|us|please|kindly|ai|llms?|(?:chat ?)?bots?|gpt\w*|assistants?|"
@@ -55,4 +65,8 @@ def only_states(text: str, start: int, end: int) -> bool:
 
 
 def _is_statement(sentence: str) -> bool:
-    return bool(_WHO.match(sentence) or (_STATES.match(sentence) and not _MAY_COMMAND.search(sentence)))
+    if _WHO.match(sentence):
+        return True
+    if where_to := _WHERE_TO.fullmatch(sentence):
+        return not _JOINS.search(where_to["whom"]) and not _COMMAND.search(sentence)
+    return bool(_STATES.match(sentence) and not _MAY_COMMAND.search(sentence))
