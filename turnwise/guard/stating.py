@@ -17,11 +17,11 @@ _WHO = re.compile(
 )
 # A sentence that says to whom people turn: "Questions about pay go to Denise Hall in payroll, extension 4017."
 _WHERE_TO = re.compile(
-    r"(?:(?:any|all|other|further) )?(?:questions|queries|[ei]nquiries|complaints|requests|applications|invoices|bookings|"
-    r"cancellations|suggestions)(?: (?:about|on|for|from|of|over|regarding)(?: [\w'’-]+){1,5})? "
+    r"(?:(?:any|all|other|further) )?(?:questions|queries|[ei]nquiries|complaints|requests|applications|invoices|"
+    r"bookings|cancellations|suggestions)(?: (?:about|on|for|from|of|over|regarding)(?: [\w'’-]+){1,5})? "
     r"(?:go|(?:are|should be) (?:sent|addressed|directed|made|handed in)) to (?P<whom>(?:[\w'’-]+ ){0,6}[\w'’-]+)"
-    r"(?:, (?:(?:ext(?:ension|\.)?|room|tel(?:ephone|\.)?|phone|mobile)? ?[\d ()+/-]*\d[a-z]?|[^\s@,]{1,60}@[^\s@,]{1,80}|"
-    r"(?-i:[A-Z])[\w'’-]+(?: (?-i:[A-Z])[\w'’-]+){0,3}))*[.;]?",
+    r"(?:, (?:(?:ext(?:ension|\.)?|room|tel(?:ephone|\.)?|phone|mobile)? ?[\d ()+/-]*\d[a-z]?|"
+    r"[^\s@,]{1,60}@[^\s@,]{1,80}|(?-i:[A-Z])[\w'’-]+(?: (?-i:[A-Z])[\w'’-]+){0,3}))*[.;]?",
     re.I,
 )
 # Words for what an assistant may be asked to do.
