@@ -66,6 +66,7 @@ NUMBER = rf"\d+{_NUMBER_TAIL}"  # a version, a decimal, a time: one word, becaus
 _WORD = re.compile(rf"{NUMBER}|[^\W_]+(?:['’][^\W_]+)?")
 _COMPOUND = re.compile(rf"(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*")
 _NAME_LETTER = re.compile(r"[B-HJ-Z]")  # may be part of a name: R squared, vitamin C
+_ELIDED = re.compile(r"[cdjlmnst]|qu", re.I)  # of a French word before a vowel
 _stemmer = Stemmer.Stemmer("english")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]{0,3}(?:\s{0,3}\[\d{1,4}\]){0,9}\s+(?!\[\d{1,4}\])"
@@ -152,8 +153,9 @@ def _content_stem(word: str) -> str:
 
 
 def _without_ending(word: str) -> str:
-    """A word without "'s" and the like."""
-    return word.partition("'")[0].partition("’")[0]
+    """A word without "'s" and the like, and without what stands before a French one: "l'eau"."""
+    first, _, rest = word.replace("’", "'").partition("'")
+    return rest if len(rest) > 2 and _ELIDED.fullmatch(first) else first
 
 
 def message_stems(text: str) -> frozenset[str]:

@@ -14,8 +14,6 @@ from turnwise.sums.grammar import CURRENCIES
 from turnwise.text import CITATION, content_stems, is_field, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
-AGAIN = "As I said: "  # before a sentence that an answer repeats
-
 _BRACKETS = re.compile(r"\([^()]*\)")
 _TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£¥%]")
 
@@ -74,15 +72,25 @@ def has_no_more(answer: str) -> bool:
     return answer.startswith(_own_openings("no_more"))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _own_openings(*kinds: str) -> tuple[str, ...]:
     return tuple(language(code).says[kind].split("{")[0] for code in CODES for kind in kinds)
+
+
+def repeats(answer: str) -> bool:
+    """Whether an answer opens by saying that it repeats what was said: "As I said: "."""
+    return answer.startswith(_own_openings("again"))
+
+
+def without_again(answer: str) -> str:
+    """Returns an answer without saying first that it repeats what was said."""
+    return next((answer.removeprefix(each) for each in _own_openings("again") if answer.startswith(each)), answer)
 
 
 def cited_points(answer: str) -> Iterator[tuple[int, str]]:
     """Yields every citation of an answer with the text it supports, without the quotation marks of a quoted passage."""
     for point in points(answer):
-        quote = without_citations(point).removeprefix(AGAIN).strip("“” ")
+        quote = without_again(without_citations(point)).strip("“” ")
         for number in CITATION.findall(point):
             yield int(number), quote
 

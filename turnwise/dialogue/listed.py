@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from turnwise.dialogue.citing import AGAIN
+from turnwise.dialogue.citing import without_again
 from turnwise.dialogue.language import CODES, language
 from turnwise.dialogue.spelling import Slip
 from turnwise.english import NUMBER_WORDS
@@ -72,7 +72,7 @@ def listed_items(answer: str) -> dict[int, str]:
         return dict(
             zip(numbers if distinct else range(1, len(lines) + 1), (found[2].strip() for found in lines), strict=True)
         )
-    named = (each.removeprefix(AGAIN) for each in sentences(text))
+    named = map(without_again, sentences(text))
     return dict(enumerate((each for each in named if _item_name(each)), 1))
 
 

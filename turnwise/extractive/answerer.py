@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 
-from turnwise.dialogue.citing import AGAIN
+from turnwise.dialogue.citing import repeats
 from turnwise.dialogue.intent import objection
 from turnwise.extractive.asking import ALL_ABOUT, as_typed, leans_on_answer, subject_of, wants_only_more, without_wishes
 from turnwise.extractive.choosing import candidates, choose, nearest
@@ -59,7 +59,7 @@ class ExtractiveAnswerer:
             if not answered:
                 unanswered.append((question, nearest(question, pool, prompt)))
         if prompt.said and (kind := objection(prompt.question, prompt.language)):
-            return answer_objection(kind, [part for part in parts if not part.startswith(AGAIN)], prompt)
+            return answer_objection(kind, [part for part in parts if not repeats(part)], prompt)
         parts += [dont_know(question, near, prompt) for question, near in unanswered[:2]]
         return "\n\n".join(parts)
 

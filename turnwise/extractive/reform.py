@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from turnwise.dialogue.citing import AGAIN, abstains, cited_points
+from turnwise.dialogue.citing import abstains, cited_points, without_again
 from turnwise.dialogue.language import CODES, courtesies, says
 from turnwise.extractive.statements import ITEM
 from turnwise.text import content_stems, one_line, points
@@ -71,7 +71,7 @@ def _where_from(prompt: Prompt) -> str:
 
 def reform(answer: str, form: str) -> str:
     """An answer in another form, with its citations."""
-    said = [point.removeprefix(AGAIN) for point in points(answer)]
+    said = list(map(without_again, points(answer)))
     rows = TABLE.search(answer)
     if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):
         return answer

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 
 from turnwise.byline import (
     ALL_FINDINGS,
@@ -28,6 +29,7 @@ from turnwise.extractive.asking import (
     wants_only_more,
     wants_several,
 )
+from turnwise.extractive.foreign import foreign_stems, is_foreign, mark_foreign_rows, words_in
 from turnwise.extractive.kinds import (
     QUANTITIES,
     SURE_KINDS,
@@ -93,7 +95,12 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
     named = named_documents(marked, [each.evidence.passage for each in pool])
     naming = {document: wanted - asked_stems(unnamed) | WORK for document, unnamed in named.items()}
-    by_words = _word_scores(question, pool, chances, naming)
+    foreign = is_foreign(prompt.language)
+    if foreign:
+        by_words = _foreign_word_scores(question, pool, prompt)
+        mark_foreign_rows(pool, f"{question} {' '.join(term.text for term in prompt.added)}", prompt.language)
+    else:
+        by_words = _word_scores(question, pool, chances, naming)
     guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
@@ -132,6 +139,8 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             row.under_asked = (of_works and id(row) in findings) or _is_under_asked(row, question, known)
             bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
+    for each in likely if foreign else ():  # the judge may miss what the words tell
+        each.score = max(each.score, by_words[id(each)] - UNJUDGED_PENALTY)
 
 
 def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[int]) -> dict[int, float]:
@@ -189,17 +198,38 @@ def _word_scores(
         | naming.get(each.evidence.passage.document_id, frozenset())
         for each in pool
     }
-    frequency = Counter(key for stems in own_words.values() for key in stems & wanted)
-    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chances.get(key, 1.0) for key in wanted}
+    near = {}
+    for each in pool:
+        leant_on = stems_of(each.statement.before) if each.needs_previous else frozenset[str]()
+        near[id(each)] = around[each.evidence.number] | stems_of(each.statement.above) | leant_on
+    return _shares(pool, {key: chances.get(key, 1.0) for key in wanted}, own_words, near)
+
+
+def _foreign_word_scores(question: str, pool: Sequence[Candidate], prompt: Prompt) -> dict[int, float]:
+    """The same in another language, where the words of the last question count a little if the message leans on it."""
+    read = partial(foreign_stems, language=prompt.language)
+    chances = {key: term.weight for term in prompt.added for key in read(term.text)}
+    chances |= dict.fromkeys(read(question), 1.0)
+    own_words = {id(each): words_in(each, chances.keys(), prompt.language) for each in pool}
+    near = {}
+    for each in pool:
+        passage = each.evidence.passage
+        near[id(each)] = read(f"{passage.called} {passage.heading} {each.statement.above}")
+    return _shares(pool, chances, own_words, near)
+
+
+def _shares(
+    pool: Sequence[Candidate], chances: Mapping[str, float], own: Mapping[int, Set[str]], near: Mapping[int, Set[str]]
+) -> dict[int, float]:
+    """How much of the words that may be asked for each sentence has itself or near it."""
+    frequency = Counter(key for stems in own.values() for key in stems & chances.keys())
+    weight = {key: math.log(1 + len(pool) / (1 + frequency[key])) * chance for key, chance in chances.items()}
     total = sum(weight.values()) or 1.0
 
-    def share(each: Candidate) -> float:
-        own, near = own_words[id(each)], around[each.evidence.number] | stems_of(each.statement.above)
-        if each.needs_previous:
-            near = near | stems_of(each.statement.before)
-        return sum(weight[key] * (1.0 if key in own else 0.85 if key in near else 0.0) for key in wanted) / total
+    def share(each: int) -> float:
+        return sum(weight[key] * (1.0 if key in own[each] else 0.85 if key in near[each] else 0.0) for key in weight)
 
-    return {id(each): share(each) for each in pool}
+    return {id(each): share(id(each)) / total for each in pool}
 
 
 def _bonus(candidate: Candidate, question: str, state: ConversationState | None, naming: Set[str]) -> float:

@@ -11,7 +11,9 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.byline import is_byline
+from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.irregular import base_stem
+from turnwise.dialogue.language import read_language
 from turnwise.text import (
     CONTEXT_BAR,
     asks,
@@ -20,6 +22,7 @@ from turnwise.text import (
     is_content,
     is_field,
     sentences,
+    stem,
     without_citations,
     words,
 )
@@ -464,12 +467,19 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def asked_stems(question: str) -> set[str]:
-    """The stems of what a question asks about; in a script without spaces, pairs of characters without small words."""
+    """The stems of what a question asks about, without the small words of its language; in a script without spaces,
+    pairs of characters."""
     if not has_unspaced(question):
-        return set(map(_compared, content_stems(question)))
+        return set(map(_compared, content_stems(question) - _small_stems(read_language(question))))
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
     return content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
+
+
+@lru_cache(maxsize=8)
+def _small_stems(language: str) -> frozenset[str]:
+    """The stems of the words that name nothing in a language other than English."""
+    return frozenset(map(stem, FUNCTION_WORDS.get(language, ())))
 
 
 @lru_cache(maxsize=65536)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
-from turnwise.dialogue.citing import AGAIN, abstains, without_unknown
+from turnwise.dialogue.citing import abstains, without_unknown
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
@@ -88,10 +88,10 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return "\n".join(f"{n}. {' '.join(map(quote, step))}" for n, step in zip(numbers, steps, strict=True))
     items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
     if items:
-        return _with_list(items, chosen, pool)
+        return _with_list(items, chosen, pool, says(prompt.language, "again"))
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
-        return AGAIN + _paragraphs(_with_antecedents(whole, pool))
+        return says(prompt.language, "again") + _paragraphs(_with_antecedents(whole, pool))
     problems = [each for each in chosen if prompt.language == "en" and _only_repeats(each, question)]
     remedies = [after for each in problems for after in _next_ones(each, pool, MAX_REMEDY_SENTENCES)]
     instructions = _instructions(chosen[0], pool) if HOW_TO.search(question) and not prefers(prompt, SHORT) else []
@@ -253,14 +253,16 @@ def _led_list(
     return []
 
 
-def _with_list(items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> str:
+def _with_list(
+    items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate], pool: Sequence[Candidate], again: str
+) -> str:
     """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
     lead = (first.statement.above or section_of(first.evidence.passage)).rstrip(": ")
     lines = "\n".join(f"- {' '.join(map(quote, item))}" for item in items)
     text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"
     if all(each.said for each in told):
-        return AGAIN + text
+        return again + text
     others = [each for each in chosen if not any(each is one for one in told)]
     if LEADING_PRONOUN.match(lead):
         above = [each for each in pool if each.evidence is first.evidence and each.position == first.position - 1]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from turnwise.dialogue.citing import AGAIN, parts_of
+from turnwise.dialogue.citing import parts_of, without_again
 from turnwise.dialogue.intent import is_courtesy
 from turnwise.dialogue.language import read_language
 from turnwise.english import NUMBER_WORDS
@@ -98,7 +98,7 @@ def verify(
     claims: list[Claim] = []
     for point in points(_HEADING.sub("", _CODE.sub("", text))):
         numbers = tuple(dict.fromkeys(map(int, CITATION.findall(point))))
-        sentence = without_citations(point).removeprefix(AGAIN).strip(" “”")
+        sentence = without_again(without_citations(point)).strip(" “”")
         if not words(sentence) or not (numbers or _is_statement(sentence)):
             continue
         passages = [*(cited[number] for number in numbers if number in cited), *tool_results]

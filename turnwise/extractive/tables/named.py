@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
-from turnwise.dialogue.citing import AGAIN
+from turnwise.dialogue.language import says
 from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS, states_amount
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
@@ -46,7 +46,7 @@ def _prices_of_row(name: Set[str], tables: Sequence[Table]) -> str:
     if len(rows) == len(columns) == 1 and len(rows[0].cells) > MAX_WHOLE_CELLS:
         text = list_rows(rows, column=columns[0])
     told_before = all(row.candidate.said for row in rows)
-    return f"{AGAIN}{text}" if text and told_before else text
+    return f"{says('en', 'again')}{text}" if text and told_before else text
 
 
 def _prices_in_column(name: Set[str], tables: Sequence[Table], said: Sequence[str]) -> str:
@@ -57,7 +57,7 @@ def _prices_in_column(name: Set[str], tables: Sequence[Table], said: Sequence[st
         return ""
     ((column, rows),) = found
     text = " ".join(quote(row.candidate, column) for row in rows)
-    return f"{AGAIN}{text}" if all(_is_told(row, column, said) for row in rows) else text
+    return f"{says('en', 'again')}{text}" if all(_is_told(row, column, said) for row in rows) else text
 
 
 def _priced(name: Set[str], column: str, table: Table) -> list[Row]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
-from turnwise.dialogue.citing import AGAIN, abstains
+from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.language import says
 from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
@@ -130,7 +131,7 @@ def another_row(message: str, tables: Sequence[Table], prompt: Prompt) -> str:
     if any(keys <= kind for row in table.rows if row is not named[0] for kind in row.kinds):
         return ""  # "and the bread?" after the cheapest cake
     text = quote(named[0].candidate, _column_told(told[0], prompt.said[-1]) if len(told) == 1 else "")
-    return f"{AGAIN}{text}" if named[0].candidate.said else text
+    return f"{says('en', 'again')}{text}" if named[0].candidate.said else text
 
 
 def _column_told(row: Row, answer: str) -> str:
