@@ -30,7 +30,7 @@ class Turnwise:
         settings = Settings()
         senses, reranker = senses_of(settings, embedder), reranker_of(settings)
         libraries = Libraries(cache, embedder, lambda _what, _done, _total: None)
-        self._opened = libraries.of_passages("peers", task.entries)
+        self._opened = libraries.of_passages("peers", {each.id: (each,) for each in task.entries})
         self._index = self._opened.__enter__()
         checked = guard_of(settings, embedder).instructions
         if checked is not None:  # as when documents are added

@@ -14,7 +14,7 @@ from turnwise.documents.chunk import chunk
 from turnwise.errors import BadRequest
 from turnwise.evaluation import retrieval as suite
 from turnwise.evaluation.data import Entry, PassageQuery, Question, SpanQuery
-from turnwise.evaluation.library import Libraries, plain_text_document
+from turnwise.evaluation.library import Libraries, by_document, plain_text_document
 from turnwise.evaluation.run import cache_folder, run
 from turnwise.evaluation.suites import Product
 from turnwise.turn.understand import Senses
@@ -174,15 +174,29 @@ def test_an_interrupted_run_goes_on_where_it_was(bench: Path, tmp_path: Path, mo
 def test_a_changed_corpus_is_indexed_anew(tmp_path: Path) -> None:
     for text in ("rain", "snow", "rain"):
         with Libraries(tmp_path, CountingEmbedder(), lambda *_: None).of_passages(
-            "a/b", [Entry("1", "", text)]
+            "a/b", by_document([Entry("1", "", text)])
         ) as index:
             assert index.passage(1).text == text  # type: ignore[union-attr]
     assert len(list(tmp_path.glob("a-b-*-counting"))) == 2
 
 
+def test_passages_are_parts_of_their_documents() -> None:
+    ids = ("7_500-900-0-4", "7_20-300-0-2", "c_1-100-200", "c_1-3-99", "7_9-12", "plain", "c-1", "c_2-1-5", "c_2-6-9")
+    titles = dict.fromkeys(ids, "") | {"7_500-900-0-4": "Rain", "c_2-1-5": "Fog", "c_2-6-9": "Mist"}
+    documents = by_document([Entry(each, titles[each], "wet") for each in ids])
+    assert {source: [each.id for each in entries] for source, entries in documents.items()} == {
+        "7": ["7_9-12", "7_20-300-0-2", "7_500-900-0-4"],
+        "c_1": ["c_1-3-99", "c_1-100-200"],
+        "plain": ["plain"],
+        "c-1": ["c-1"],
+        "c_2 Fog": ["c_2-1-5"],
+        "c_2 Mist": ["c_2-6-9"],
+    }
+
+
 def test_a_title_that_the_text_repeats_is_indexed_once(tmp_path: Path) -> None:
     entries = [Entry("1", "Rain", "Rain\nIt is wet."), Entry("2", "Snow", "It is cold."), Entry("3", "Fog", "Fog")]
-    with Libraries(tmp_path, CountingEmbedder(), lambda *_: None).of_passages("a", entries) as index:
+    with Libraries(tmp_path, CountingEmbedder(), lambda *_: None).of_passages("a", by_document(entries)) as index:
         found = [index.passage(number) for number in (1, 2, 3)]
     assert [(passage.title, passage.text) for passage in found if passage] == [
         ("Rain", "It is wet."),

@@ -16,7 +16,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.engine import Engine
 from turnwise.errors import TurnwiseError
 from turnwise.evaluation import data
-from turnwise.evaluation.library import Libraries
+from turnwise.evaluation.library import Libraries, by_document
 from turnwise.evaluation.metrics import Tally, mean, repeats
 from turnwise.evaluation.retrieval import overlaps
 from turnwise.evaluation.suites import Figures, Product, Progress, select_parts, with_progress
@@ -92,7 +92,7 @@ def _conversations(collection: data.Collection, libraries: Libraries, product: P
             continue
         name = f"{collection.name}/{domain}"
         with (
-            libraries.of_passages(name, data.entries(collection.corpora[domain])) as index,
+            libraries.of_passages(name, by_document(data.entries(collection.corpora[domain]))) as index,
             _engine(index, product) as engine,
         ):
             answered += _converse(list(in_domain), engine, name, progress)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from turnwise.sqlite import Database
 from turnwise.text import clean
 from turnwise.types import Chunk, Document, Embedder
 
+ByDocument = Mapping[str, Sequence[Entry]]  # the passages of a document in their order, by its source
+
+_PART = re.compile(r"(?P<document>.+?)[-_](?P<start>\d+)-\d+(?:-\d+-\d+)?")
 _PARAGRAPH = re.compile(r"\S.*?(?=\s*(?:\n[ \t]*\n|\Z))", re.S)
 
 
@@ -32,9 +36,9 @@ class Libraries:
         self._progress = progress
 
     @contextmanager
-    def of_passages(self, name: str, entries: Sequence[Entry]) -> Iterator[EmbeddedIndex]:
-        """An index in which each entry is one passage; a passage's source is its id."""
-        rows = [_as_passage(entry) for entry in entries]
+    def of_passages(self, name: str, documents: ByDocument) -> Iterator[EmbeddedIndex]:
+        """An index in which each entry is one passage, at its place in the document that it is a part of."""
+        rows = [_as_passages(source, entries) for source, entries in documents.items()]
         with self._open(name, _digest_of(rows)) as index:
             if index.counts().documents < len(rows):
                 index.put(rows)
@@ -83,9 +87,40 @@ def _body(entry: Entry) -> str:
     return entry.text.strip().removeprefix(title).strip() or entry.text
 
 
-def _as_passage(entry: Entry) -> Document:
-    title, text = clean(entry.title), clean(_body(entry))
-    return Document(entry.id, title, _digest([title, text]), (Chunk(text, end=len(text)),))
+def by_document(entries: Sequence[Entry]) -> ByDocument:
+    """Passages as parts of documents: an id is the document's with offsets in it, "822086267_7384-8758-0-1374"
+    or "ibmcld_00029-7-2023". Parts with another title are another document."""
+    titles: dict[str, set[str]] = {}
+    for entry in entries:
+        titles.setdefault(_document(entry), set()).add(entry.title.strip())
+    documents: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        document, title = _document(entry), entry.title.strip()
+        if len(named := titles[document] - {""}) == 1:
+            (title,) = named  # also of the parts without one
+        documents.setdefault((document, title), []).append(entry)
+    several = Counter(document for document, _ in documents)
+    return {
+        f"{document} {title}".strip() if several[document] > 1 else document: sorted(parts, key=_offset)
+        for (document, title), parts in documents.items()
+    }
+
+
+def _document(entry: Entry) -> str:
+    part = _PART.fullmatch(entry.id)
+    return part["document"] if part else entry.id
+
+
+def _offset(entry: Entry) -> int:
+    part = _PART.fullmatch(entry.id)
+    return int(part["start"]) if part else 0
+
+
+def _as_passages(source: str, entries: Sequence[Entry]) -> Document:
+    title = clean(next((entry.title for entry in entries if entry.title.strip()), ""))
+    texts = [clean(_body(entry)) for entry in entries]
+    chunks = tuple(Chunk(text, end=len(text)) for text in texts)
+    return Document(source, title, _digest([title, *texts]), chunks)
 
 
 def _as_chunks(entry: Entry) -> Document:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from turnwise.evaluation import data
-from turnwise.evaluation.library import Libraries
+from turnwise.evaluation.library import Libraries, by_document
 from turnwise.evaluation.metrics import Metric, mean, mrr, ndcg, recall
 from turnwise.evaluation.suites import Figures, Product, Progress, select_parts, with_progress
 from turnwise.types import Embedder, Hit, Index, Passage, SearchQuery
@@ -99,11 +99,12 @@ def _passages(
     ways = _ways(product, last_turn=_last_turn, given_rewrite=_given_rewrite)
     if not any(query.asked.rewrite for query in queries):
         del ways["given_rewrite"]
-    figures = {}
-    with libraries.of_passages(name, data.entries(corpus)) as index:
+    figures, documents = {}, by_document(data.entries(corpus))
+    with libraries.of_passages(name, documents) as index:
         for way, find in ways.items():
             asked = with_progress(queries, f"{name} {way}", progress)
-            found = [[hit.passage.source for hit in find(query.asked, index)] for query in asked]
+            hits = ([hit.passage for hit in find(query.asked, index)] for query in asked)
+            found = [[documents[each.source][each.position].id for each in passages] for passages in hits]
             figures[way] = _passage_figures(queries, found)
     return figures
 
