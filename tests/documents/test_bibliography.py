@@ -9,14 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.documents.conftest import Shelves
-from turnwise.documents.bibliography import (
-    Entry,
-    _parse_bibtex,
-    _parse_csl,
-    _parse_ris,
-    attached_files,
-    read_bibliography,
-)
+from turnwise.documents.bibliography import Entry, attached_files, read_bibliography
+from turnwise.documents.bibliography.bibtex import read_bibtex
+from turnwise.documents.bibliography.csl_json import read_csl
+from turnwise.documents.bibliography.ris import read_ris
 from turnwise.documents.files import _entry_items
 from turnwise.documents.ingest import add, remove
 from turnwise.errors import UnreadableDocument
@@ -41,7 +37,7 @@ Words between entries are comments, as is an @ sign.
 
 
 def test_bibtex() -> None:
-    smith, ng, broken = _parse_bibtex(BIBTEX)
+    smith, ng, broken = read_bibtex(BIBTEX)
     assert smith == Entry(
         "smith2020",
         "The Heron of Fünen: 50% more ß — a study of α",
@@ -78,7 +74,7 @@ def test_bibtex() -> None:
     ],
 )
 def test_the_ways_in_which_programs_name_files(field: str, files: tuple[str, ...]) -> None:
-    (entry,) = _parse_bibtex(f"@misc{{x, title = {{T}}, file = {{{field}}}}}")
+    (entry,) = read_bibtex(f"@misc{{x, title = {{T}}, file = {{{field}}}}}")
     assert entry.files == files
 
 
@@ -105,7 +101,7 @@ ID  - ng
 
 
 def test_ris() -> None:
-    first, second = _parse_ris(RIS)
+    first, second = read_ris(RIS)
     assert first == Entry(
         "smith2020heron",
         "The heron of Fünen",
@@ -164,7 +160,7 @@ FIELDS = (
 @given(values, st.dictionaries(st.sampled_from(FIELDS), values), st.dictionaries(st.just("date-parts"), values))
 def test_any_json_is_read_to_its_end(title: object, said: dict[str, object], issued: dict[str, object]) -> None:
     for item in ({"type": "book", "title": title, **said}, {"type": "book", "title": title, **said, "issued": issued}):
-        for entry in _parse_csl(json.dumps([item])) or []:
+        for entry in read_csl(json.dumps([item])) or []:
             texts = (
                 entry.key,
                 entry.title,
@@ -274,7 +270,7 @@ SP  - 10\nEP  - 20\nPB  - Press\nCY  - Oslo\nPY  - 2020\nDO  - 10.1000/x\nER  -"
 
 @given(st.text(st.sampled_from('@article{}"=,#\\\n ab1'), max_size=200) | st.text(max_size=80))
 def test_any_text_is_read_to_its_end(text: str) -> None:
-    for entry in [*_parse_bibtex(text), *_parse_ris(text)]:
+    for entry in [*read_bibtex(text), *read_ris(text)]:
         assert all(isinstance(author, str) for author in entry.authors)
 
 
@@ -293,7 +289,7 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
     ],
 )
 def test_a_long_and_senseless_bibliography_takes_no_longer_than_its_length(text: str) -> None:
-    assert len([*_parse_bibtex(text), *_parse_ris(text)]) <= 1
+    assert len([*read_bibtex(text), *read_ris(text)]) <= 1
 
 
 # --- as documents ----------------------------------------------------------------------------------------------------

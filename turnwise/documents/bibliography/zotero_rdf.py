@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from turnwise.documents.bibliography import Entry, make_key, url_of
+from turnwise.documents.bibliography.csl import csl_fields, csl_type
+from turnwise.documents.bibliography.entry import Entry, make_key, url_of
 from turnwise.documents.blocks import iso_date
-from turnwise.documents.csl import csl_fields, csl_type
 
 _NOT_A_WORK = ("attachment", "memo", "collection", "journal", "website", "series")
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
