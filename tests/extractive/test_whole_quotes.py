@@ -389,3 +389,16 @@ def test_what_changed_is_told_with_its_version(question: str) -> None:
 
 def test_a_list_under_another_heading_is_told_without_it() -> None:
     assert answer("the brass bell", NEWS, "The 3 masts") == "Removed: the brass bell. [1]"
+
+
+def test_steps_of_which_two_answer_are_told_whole() -> None:
+    steps = "1. Look at the ferret.\n2. Weigh the ferret.\n3. Fill in the card.\n4. Ring the vet about the ferret."
+    told = answer("the ferret is ill", f"The ferret is ill?\n\n{steps}")
+    assert [line[:2] for line in told.splitlines()[-4:]] == ["1.", "2.", "3.", "4."]
+    assert "Fill in the card." in told
+
+
+def test_all_kinds_are_told_of_a_list_of_sentences() -> None:
+    kinds = "- Day pass: it costs £9.\n- Year pass: it costs £80.\n- Guest pass: it is free."
+    told = answer("what kinds of passes are there", f"Guests leave at noon.\n\nOther kinds of passes\n\n{kinds}")
+    assert all(kind in told for kind in ("Day pass", "Year pass", "Guest pass"))

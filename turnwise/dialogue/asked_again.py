@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, same_with_number, with_adverbial
+from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
     MAX_QUESTION_CHARS,
@@ -109,6 +110,8 @@ _CLAUSE = re.compile(
 def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     """Returns the last question asked again about something else, or None if the message does not do that."""
     text = message.strip()
+    if going_on(text):
+        return _go_on(text, seen)
     for phrase_in, rewrite in _FORMS:
         if phrase := phrase_in(text):
             return rewrite(phrase, seen)
@@ -236,6 +239,18 @@ def _ask_of_the_action(message: str, seen: Sequence[Message]) -> Condensed | Non
     action = asked[1]
     query = _DO_IT.sub(action, message, count=1)
     return Condensed(query, _content_terms(action, 0.8, without=message), "rules", f"“do it” means “{action}”")
+
+
+def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "Who do I tell?" after "I lost my badge"."""
+    last = last_question(seen).rstrip(" ?.!")
+    if not last or len(last) > MAX_QUESTION_CHARS:
+        return None
+    body = message.rstrip(" ?.!")
+    reason = f"it goes on from the answer to “{last}”"
+    return Condensed(
+        f"{body} ({last}){message[len(body) :]}", _content_terms(last, 0.9, without=message), "rules", reason
+    )
 
 
 def _is_one_question(text: str) -> bool:

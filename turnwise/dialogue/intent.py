@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple, cast
 
+from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, matches, read_language
 from turnwise.sums.read import read_sum
 from turnwise.types import Intent
@@ -85,8 +86,11 @@ def read_intent(message: str, code: str | None = None) -> IntentReading:
 
 
 def asks_documents(message: str, language: str = "en") -> bool:
-    """Whether a message asks the documents something, unlike a courtesy, a request to rephrase, a recall, a sum or a
-    bare "that's wrong". `language` is that of the conversation, for a message that does not show its own."""
+    """Whether a message asks the documents something, unlike a courtesy, a request to rephrase, a recall, a sum, a
+    bare "that's wrong" or "didn't help". `language` is that of the conversation, for a message that does not show its
+    own."""
+    if going_on(message) in ("next", "failed"):
+        return False
     reading = read_intent(message, read_language(message, default=language))
     return reading.intent not in ("social", "reform", "recall") and not _objects(reading) and not is_sum(reading)
 

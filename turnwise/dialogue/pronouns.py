@@ -35,7 +35,7 @@ _NO_PERSON = (  # a word of a name that looks like a person's
 )
 _CAPITAL = r"(?-i:[A-Z])[\w’'-]+"
 _OPENER = r"(?:the|an?|in|on|at|our|my|your|this|that|these|those|it|we|for|from|by|to|of|and|but|if|when|who|what|how)"
-_PERSON = re.compile(
+PERSON = re.compile(
     rf"(?<![\w’'-])(?:(?P<title>(?-i:Mrs?|Ms|Miss|Dr|Prof|Professor|Sir|Dame))\.? {_CAPITAL}(?: {_CAPITAL})?"
     rf"|(?:my|our|your|the|an?) (?P<kin>{MEN}|{WOMEN}|{OTHERS})\b"
     rf"|(?<!\bthe )(?<!\bat )(?<!\bin )(?!(?:{_OPENER}|{_NO_PERSON})\b){_CAPITAL} "
@@ -87,7 +87,7 @@ def points_back(message: str) -> bool:
 
 
 def names_person(phrase: str) -> bool:
-    return _PERSON.fullmatch(phrase) is not None
+    return PERSON.fullmatch(phrase) is not None
 
 
 def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
@@ -98,7 +98,7 @@ def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
     for message in reversed(seen):
         if asked := _ASKED_WHO.search(message.content):
             return asked[1] or asked[2]
-        for found in _PERSON.finditer(message.content):
+        for found in PERSON.finditer(message.content):
             own = message.role == "user" or not found["kin"]
             if own and not wrong.fullmatch(found["title"] or found["kin"] or ""):
                 return found[0]

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.adverbials import circumstance
 from turnwise.dialogue.asked_again import compared_with, parallel
+from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
 from turnwise.dialogue.pronouns import without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, message_stems, phrases, stem, words
@@ -146,6 +147,8 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> PatternSig
     rest = message.strip()[continued.end() :] if continued else ""
     if bare := _BARE.fullmatch(message.strip()):
         return PatternSignal(0.85, f"“{bare[0]}” asks for more of what was said", pointing=True, certain=True)
+    if going_on(message):
+        return PatternSignal(0.9, f"“{message.strip()}” goes on from the last answer", pointing=True, certain=True)
     if compared_with(message):
         return PatternSignal(0.85, "it compares without naming both sides", pointing=True, certain=True)
     specific = set(filter(is_specific, words(rest)))

@@ -8,15 +8,25 @@ from collections.abc import AsyncIterator, Sequence
 
 from turnwise.dialogue.citing import repeats
 from turnwise.dialogue.intent import objection
+from turnwise.dialogue.language import says
 from turnwise.extractive.asking import ALL_ABOUT, as_typed, leans_on_answer, subject_of, wants_only_more, without_wishes
 from turnwise.extractive.choosing import candidates, choose, nearest
 from turnwise.extractive.counted import asked_of_one, total_of_several
+from turnwise.extractive.going_on import goes_on
 from turnwise.extractive.kinds import ask_for_phone
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables import answer_from_tables
-from turnwise.extractive.writing import dont_know, in_preferred_form, is_quoted, mark_said_rows, tool_results, write
+from turnwise.extractive.writing import (
+    dont_know,
+    in_preferred_form,
+    is_quoted,
+    mark_said_rows,
+    told_further,
+    tool_results,
+    write,
+)
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
 
@@ -68,6 +78,9 @@ class ExtractiveAnswerer:
     ) -> bool:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
+        if (further := goes_on(prompt, pool)) is not None:
+            parts.append(told_further(further) or says(prompt.language, "no_more"))
+            return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)
         chosen = [] if from_tables else self.choose(of_one or question, pool, prompt)

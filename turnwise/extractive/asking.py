@@ -27,6 +27,12 @@ ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything i
     re.I,
 )
 HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) (.+) work\W*$", re.I)
+# "What kinds of leave are there?" asks for all that a list names.
+KINDS_OF = re.compile(
+    r"\b(?:what|which) (?:other |different )?(?:kinds?|types?|sorts?) of "
+    r"(?=.*\b(?:there|exist|you (?:have|offer|sell|take))\W*$)",
+    re.I,
+)
 _WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)

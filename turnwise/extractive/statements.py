@@ -50,7 +50,7 @@ _BEGINS_LEANING = re.compile(
 _FOLLOWS_ON = re.compile(
     r"(?:(?:and|but|so),? )?"
     r"(?:then|otherwise|afterwards|(?:after|before|until|besides) (?:this|that)"
-    r"|if (?:so|not|this|that|these|those|they)"
+    r"|if (?:so|not|this|that|these|those|they|none of (?:this|that|these|those|them))"
     r"|(?:in|on|for) (?:this|that|these|those|such|such an?|both) (?:cases?|events?|reasons?|purposes?|days?|times?)"
     r"|next(?=,)|(?:second|third|fourth|fifth|last|final)(?:ly)?(?=,)|neither(?!.* n?or )|both(?!.* and )"
     r"|further(?:more)?(?! (?:information|details|reading|questions|help))|the (?:others|rest|same|latter|former)"

@@ -10,7 +10,15 @@ from itertools import pairwise, takewhile
 from turnwise.dialogue.citing import abstains, without_unknown
 from turnwise.dialogue.language import says
 from turnwise.dialogue.wishes import LISTS, SHORT
-from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
+from turnwise.extractive.asking import (
+    ANOTHER_EXAMPLE,
+    EXAMPLE,
+    HOW_TO,
+    KINDS_OF,
+    defined_topic,
+    prefers,
+    wants_only_more,
+)
 from turnwise.extractive.cells import is_table_file, row_in_words, statement_in_words
 from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives
 from turnwise.extractive.reform import TABLE, reform
@@ -83,7 +91,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
-        own = list(map(_number, steps))  # they tell whether a step is missing
+        own = list(map(item_number, steps))  # they tell whether a step is missing
         numbers = own if own[0] and all(one < other for one, other in pairwise(own)) else range(1, len(steps) + 1)
         return "\n".join(f"{n}. {' '.join(map(quote, step))}" for n, step in zip(numbers, steps, strict=True))
     items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
@@ -106,6 +114,15 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     in_order = chosen[0].under_asked or chosen[0].statement.refers_back
     first = None if in_order else chosen[0]
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first)
+
+
+def told_further(chosen: Sequence[Candidate]) -> str:
+    """A step or sentence that goes on from the last answer, with its number in a list."""
+    if not chosen:
+        return ""
+    number = item_number(chosen)
+    told = f"{number}. {' '.join(map(quote, chosen))}" if number else _paragraphs(chosen)
+    return AGAIN + told if all(each.said for each in chosen) and not number else told
 
 
 def in_preferred_form(text: str, prompt: Prompt) -> str:
@@ -156,13 +173,13 @@ def _side_by_side(chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt
 def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
     """The list that contains the best sentence or follows it, without the items that were said before; none if its
     items are not things to do, like those of release notes."""
-    items = _list_around(best, pool)
-    if not any(_number(item) or item[0].statement.is_instruction for item in items):
+    items = list_around(best, pool)
+    if not any(item_number(item) or item[0].statement.is_instruction for item in items):
         return []
     return [item for item in items if any(each is best or not each.said for each in item)][:MAX_STEPS]
 
 
-def _list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
+def list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
     """The items of the list that contains a sentence or follows it, each with all its sentences."""
     near = [each for each in pool if each.evidence is best.evidence]
     after = [each for each in near if each.position > best.position]
@@ -207,20 +224,26 @@ def _across_passages(items: list[list[Candidate]], pool: Sequence[Candidate]) ->
         there = passages.get((passage.document_id, passage.heading, passage.position + step), [])
         return _as_items(list(takewhile(_is_listed, there)) if step > 0 else _last_listed(there))
 
-    while items and (number := _number(items[-1])):
+    while items and (number := item_number(items[-1])):
         more = listed_in(items[-1][0].evidence.passage, 1)
-        if not more or _number(more[0]) != number + 1:
+        if not more or item_number(more[0]) != number + 1:
             break
         items = [*items, *more]
-    while items and (number := _number(items[0])) > 1:
+    while items and (number := item_number(items[0])) > 1:
         more = listed_in(items[0][0].evidence.passage, -1)
-        if not more or _number(more[-1]) != number - 1:
+        if not more or item_number(more[-1]) != number - 1:
             break
         items = [*more, *items]
     return items
 
 
-def _number(item: Sequence[Candidate]) -> int:
+def _item_mark(item: Sequence[Candidate]) -> str:
+    """What an item of a list is told with: its number, if it has one, or a dash."""
+    number = item_number(item)
+    return f"{number}." if number else "-"
+
+
+def item_number(item: Sequence[Candidate]) -> int:
     """The number of an item, or 0 if it has none."""
     found = _ITEM_NUMBER.match(item[0].text)
     return int(found[1]) if found else 0
@@ -231,11 +254,13 @@ def _led_list(
 ) -> list[list[Candidate]]:
     """The whole list of a chosen item, if the line above the list is what answers: "It does not cover:". That line has
     words of the question, and no item has others. A heading must have all of them, and the items must not be
-    sentences. A long list is not told whole."""
-    wanted = asked_stems(question)
+    sentences, unless all kinds of something are asked for. A long list is not told whole, but steps are, of which two
+    were chosen."""
+    kinds = KINDS_OF.search(question)
+    wanted = asked_stems(KINDS_OF.sub("", question))
     asked = wanted & asked_stems(prompt.question) or wanted
     for best in (each for each in chosen if each.is_item and each.evidence is chosen[0].evidence):
-        items = [item for item in _list_around(best, pool) if neighbours(item[0], best)]
+        items = [item for item in list_around(best, pool) if neighbours(item[0], best)]
         texts = [" ".join(each.text for each in item) for item in items]
         lead, passage = best.statement.above, best.evidence.passage
         near = stems_of(f"{lead} {passage.called} {passage.heading}")
@@ -243,9 +268,11 @@ def _led_list(
             leads = not asked.isdisjoint(stems_of(lead))
         else:
             heads = asked <= stems_of(lead or section_of(passage))
-            leads = heads and (best.under_asked or not any(map(ends, texts)))
+            leads = heads and bool(kinds or best.under_asked or not any(map(ends, texts)))
         alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
         named = any(wanted & stems_of(each) - near for each in texts)
+        if len(items) <= MAX_STEPS and sum(item_number(item) > 0 and item[0] in chosen for item in items) > 1:
+            return items
         in_a_line = asks(lead) and all(item[0] in chosen for item in items)  # "How long does it take? Two days"
         most = MAX_ITEMS if all(len(each) <= SHORT_ITEM_CHARS for each in texts) else MAX_STEPS
         if leads and alike and not named and not in_a_line and 1 < len(items) <= most:
@@ -259,7 +286,7 @@ def _with_list(
     """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
     lead = (first.statement.above or section_of(first.evidence.passage)).rstrip(": ")
-    lines = "\n".join(f"- {' '.join(map(quote, item))}" for item in items)
+    lines = "\n".join(f"{_item_mark(item)} {' '.join(map(quote, item))}" for item in items)
     text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"
     if all(each.said for each in told):
         return again + text
@@ -349,7 +376,7 @@ def _with_antecedents(chosen: Sequence[Candidate], pool: Sequence[Candidate]) ->
 
 def quote(candidate: Candidate, column: str = "") -> str:
     """A sentence or row with its citation; of a row, just the cell in this column if one is given."""
-    return f"{_tidy(row_in_words(candidate, column))} [{candidate.evidence.number}]"
+    return f"{tidy(row_in_words(candidate, column))} [{candidate.evidence.number}]"
 
 
 def is_quoted(candidate: Candidate, parts: Sequence[str]) -> bool:
@@ -383,7 +410,7 @@ def _forms(row: Candidate) -> Sequence[str]:
 @lru_cache(maxsize=CACHE_SIZE)
 def _forms_of(row: Statement, is_file: bool) -> Sequence[str]:
     columns = [column for column, _ in row.cells[1:]]
-    told = (_tidy(statement_in_words(row, column, is_file)) for column in ("", *columns))
+    told = (tidy(statement_in_words(row, column, is_file)) for column in ("", *columns))
     return tuple(dict.fromkeys(map(_as_told, told)))
 
 
@@ -402,7 +429,7 @@ def _has_any(texts: Sequence[str], forms: Sequence[str]) -> bool:
     )
 
 
-def _tidy(sentence: str) -> str:
+def tidy(sentence: str) -> str:
     """A sentence on one line, without the mark of a list item or the comma before the next one."""
     return _BEFORE_NEXT_ITEM.sub("", " ".join(ITEM.sub("", sentence).split()))
 
@@ -421,6 +448,6 @@ def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
     passage = nearest.evidence.passage if nearest else prompt.evidence[0].passage
     place = one_line(" – ".join(filter(None, (passage.title, passage.heading))), 100)
     if place and nearest:
-        shown = one_line(_tidy(row_in_words(nearest)), MAX_SHOWN_CHARS)
+        shown = one_line(tidy(row_in_words(nearest)), MAX_SHOWN_CHARS)
         return f"{opening} {says(prompt.language, 'nearest_says', place=place, quote=shown)}"
     return f"{opening} {says(prompt.language, 'nearest', place=place)}" if place else opening

@@ -20,8 +20,14 @@ _WHERE_TO = re.compile(
     r"(?:(?:any|all|other|further) )?(?:questions|queries|[ei]nquiries|complaints|requests|applications|invoices|"
     r"bookings|cancellations|suggestions)(?: (?:about|on|for|from|of|over|regarding)(?: [\w'’-]+){1,5})? "
     r"(?:go|(?:are|should be) (?:sent|addressed|directed|made|handed in)) to (?P<whom>(?:[\w'’-]+ ){0,6}[\w'’-]+)"
-    r"(?:, (?:(?:ext(?:ension|\.)?|room|tel(?:ephone|\.)?|phone|mobile)? ?[\d ()+/-]*\d[a-z]?|"
-    r"[^\s@,]{1,60}@[^\s@,]{1,80}|(?-i:[A-Z])[\w'’-]+(?: (?-i:[A-Z])[\w'’-]+){0,3}))*[.;]?",
+    r"(?:, (?:(?:ext(?:ension|\.)?|room|tel(?:ephone|\.)?|phone|mobile)? ?[\d ()+/-]*\d[a-z]?"
+    r"|[^\s@,]{1,60}@[^\s@,]{1,80}|(?-i:[A-Z])[\w'’-]+(?: (?-i:[A-Z])[\w'’-]+){0,3}))*[.;]?",
+    re.I,
+)
+# What people do with the paper that the sentence before names: "We need a doctor's note. Send it to hr@mill.example."
+_SENDS_IT = re.compile(
+    r"(?:please )?(?:send|hand|bring|post|return|e-?mail) (?:it|them|this|both)(?: in| back)? to "
+    r"(?:[^\s@,]{1,60}@[^\s@,]{1,80}|(?:the|our) [\w’'-]+(?: [\w’'-]+){0,3})[.;]?",
     re.I,
 )
 # Words for what an assistant may be asked to do.
@@ -60,11 +66,19 @@ def only_states(text: str, start: int, end: int) -> bool:
     first = max((place for place in ends if place <= start), default=0)
     last = min((place for place in ends if place >= end), default=len(text))
     bounds = [first, *(place for place in ends if first < place < last), last]
-    sentences = (text[one:other].lstrip(_LIST_MARKS).rstrip() for one, other in pairwise(bounds))
-    return all(_is_statement(each) for each in sentences if each)
+    earlier = max((place for place in ends if place < first), default=0)
+    before, *sentences = (text[one:other].lstrip(_LIST_MARKS).rstrip() for one, other in pairwise([earlier, *bounds]))
+    for each in filter(None, sentences):
+        if not _is_statement(each, before):
+            return False
+        before = each
+    return True
 
 
-def _is_statement(sentence: str) -> bool:
+def _is_statement(sentence: str, before: str) -> bool:
+    """Whether a sentence only states something, given the one before it."""
+    if _SENDS_IT.fullmatch(sentence):
+        return bool(before) and not _MAY_COMMAND.search(before)
     if _WHO.match(sentence):
         return True
     if where_to := _WHERE_TO.fullmatch(sentence):

@@ -20,6 +20,7 @@ from turnwise.dialogue.follow_up import (
     previous_topic,
     read_follow_up,
 )
+from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.intent import IntentReading, asks_documents, begins_anew, is_sum, read_intent, without_courtesy
 from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.listed import name_listed_items
@@ -30,7 +31,7 @@ from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.dialogue.works import name_works
-from turnwise.text import without_citations, words
+from turnwise.text import CITATION, without_citations, words
 from turnwise.types import (
     Condenser,
     Embedder,
@@ -148,7 +149,7 @@ def understand(
     seconds since 1970, if known, and `profile` what is remembered about the user, if they want that."""
     recent = history[-RECENT_MESSAGES:]
     language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
-    reading = _only_wishes(message, profile) or _in_context(read_intent(message, language), history, settings)
+    reading = _only_wishes(message, profile) or _in_context(message, language, history, settings)
     prediction: Prediction | None = None
     seen: Sequence[Message] = ()
     follow_up = _settled_by_message(message, reading, recent, settings)
@@ -189,8 +190,10 @@ def _only_wishes(message: str, profile: Profile) -> IntentReading | None:
     return IntentReading("social", operation, "only says what to remember or forget")
 
 
-def _in_context(reading: IntentReading, history: Sequence[Message], settings: Settings) -> IntentReading:
-    """The reading, or that of a plain question if there is nothing to correct, to return to or to calculate with."""
+def _in_context(message: str, language: str, history: Sequence[Message], settings: Settings) -> IntentReading:
+    """The reading of a message, or that of a plain question if there is nothing to correct, to return to or to
+    calculate with."""
+    reading = read_intent(message, language)
     bare = reading.intent == "arithmetic" and not is_sum(reading) and not reading.about  # "in miles?"
     if bare and not _answers_with_number(history):
         return IntentReading()
@@ -199,6 +202,8 @@ def _in_context(reading: IntentReading, history: Sequence[Message], settings: Se
     was_said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
     if reading.intent == "refer_back" and not was_said:
         return IntentReading()
+    if going_on(message) and any(CITATION.search(each.content) for each in history[-1:]):
+        return IntentReading()  # "that didn't help" is no outburst where a remedy was just told
     return reading
 
 

@@ -1,0 +1,85 @@
+"""What goes on from the last answer: the next step, another remedy, or whom to turn to."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnwise.extractive import ExtractiveAnswerer
+from turnwise.types import Evidence, Hit, Passage, Prompt
+
+BOILER = """If the kettle stays cold:
+
+1. Look whether the plug is in.
+2. Press the red knob for two seconds.
+3. Fill in some water. The line must be covered.
+
+If none of this helps, bring the kettle to Ida Moe in the workshop, extension 31."""
+SINK = """The sink is blocked? Pour hot water into it. If that fails, use the plunger. Sinks are cleaned on Mondays.
+
+Broken taps are reported to the caretaker, Jon Aske (0700 12 34 56). Paper towels are in the cupboard."""
+NO_MORE = "The passages I found for this hold no more than I have said."
+
+
+class NoJudge:
+    """A judge to whom nothing answers: what goes on from the last answer is not for it to say."""
+
+    def odds(self, _question: str, sentences: list[Passage]) -> list[float]:
+        return [-9.0 for _ in sentences]
+
+
+def answer(message: str, text: str, *told: str) -> str:
+    """What is answered after these sentences of the text were told."""
+    passage = Passage(1, 1, "House book", "", text)
+    said = (" ".join(f"{each} [1]" for each in told),) if told else ()
+    prompt = Prompt((), message, (message,), (Evidence(1, Hit(passage, 1.0)),), said)
+    return ExtractiveAnswerer(NoJudge()).answer(prompt)  # type: ignore[arg-type]
+
+
+PLUG, KNOB, WATER = (
+    "Look whether the plug is in.",
+    "Press the red knob for two seconds.",
+    "Fill in some water. The line must be covered.",
+)
+WORKSHOP = "If none of this helps, bring the kettle to Ida Moe in the workshop, extension 31."
+CARETAKER = "Broken taps are reported to the caretaker, Jon Aske (0700 12 34 56)."
+
+
+@pytest.mark.parametrize("message", ["and then?", "what next", "ok done, what now"])
+def test_the_next_step_is_told_with_its_number(message: str) -> None:
+    assert answer(message, BOILER, PLUG) == f"2. {KNOB} [1]"
+    assert answer(message, BOILER, KNOB) == f"3. {WATER} [1]"
+
+
+def test_after_the_last_step_there_is_none() -> None:
+    assert answer("and then?", BOILER, PLUG, KNOB, WATER) == f"{WORKSHOP} [1]"
+    assert answer("and then?", BOILER, WORKSHOP) == NO_MORE
+
+
+def test_a_step_that_is_asked_for_by_its_number_is_told() -> None:
+    assert answer(f"what's the second step, “{KNOB.rstrip('.')}”", BOILER, PLUG, KNOB) == f"2. {KNOB} [1]"
+
+
+def test_what_did_not_help_leads_to_the_next_remedy() -> None:
+    assert answer("didn't help", BOILER, PLUG) == f"2. {KNOB} [1]"
+    assert answer("still cold", BOILER, PLUG, KNOB) == f"3. {WATER} [1]"
+    assert answer("that didn't work", SINK, "Pour hot water into it.") == "If that fails, use the plunger. [1]"
+
+
+def test_after_the_last_remedy_it_is_told_whom_to_turn_to_and_then_no_more() -> None:
+    whole = (PLUG, KNOB, WATER)
+    assert answer("still cold", BOILER, *whole) == f"{WORKSHOP} [1]"
+    assert answer("still cold", BOILER, *whole, WORKSHOP) == f"As I said: {WORKSHOP} [1]"
+    assert answer("still cold", BOILER, WORKSHOP) == NO_MORE
+
+
+@pytest.mark.parametrize("message", ["who do i tell", "who do i report that to?", "who is in charge of that"])
+def test_whom_to_turn_to_stands_near_what_was_told(message: str) -> None:
+    assert answer(message, SINK, "Paper towels are in the cupboard.") == f"{CARETAKER} [1]"
+    assert answer(message, BOILER, PLUG, WORKSHOP) == f"As I said: {WORKSHOP} [1]"
+
+
+def test_without_a_remedy_or_a_person_it_is_an_ordinary_question() -> None:
+    assert answer("didn't help", "Sinks are cleaned on Mondays.", "Sinks are cleaned on Mondays.").startswith(
+        "I don’t know"
+    )
+    assert answer("who do i tell", "Sinks are blue.", "Sinks are blue.").startswith("I don’t know")

@@ -1,0 +1,66 @@
+"""Messages that go on from the last answer, in English: the next step, another remedy, or whom to turn to."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+MAX_CHARS = 80  # longer messages say more
+
+Going = Literal["", "next", "failed", "whom"]
+
+_OPENS = (
+    r"(?:(?:ok(?:ay)?|and|so|but|well|no+|nope|hm+|sorry|yes|yeah|right|alright|done(?: that| it)?|oh|thanks)[,.!]* )"
+    r"{0,3}"
+)
+_THEN = r"(?:then|next|now|after (?:that|this)|afterwards)"
+_NEXT = re.compile(
+    rf"{_OPENS}(?:and )?(?:{_THEN}(?: what)?|(?:the )?next (?:step|one)"
+    rf"|what(?:['’]?s| is| comes| do i do| should i do| must i do| to do)? (?:the )?{_THEN}(?: step| thing)?)",
+    re.I,
+)
+_ALL = r"(?:all(?: of)? (?:that|this|them)|everything)"
+_TRIED = (
+    rf"(?:i(?:['’]ve| have)? )?(?:already )?(?:tried|did|done|checked) (?:that|it|this|them|{_ALL})(?: already| twice)?"
+)
+_IT = (
+    r"(?:(?:it|that|this|they|nothing|none of (?:it|that|this|them|these)|neither|both|the (?:first|second|last) one)"
+    r"(?:['’]?s| is)?)"
+)
+_NOT = r"(?:(?:do|does|did|has|have|is|was)(?: not|n['’]?t)|won['’]?t|can['’]?t)"
+_HELPS = r"(?:help|work|fix|solve|change|do)(?:ed|s|ing)?(?: (?:it|that|this|anything|the problem|me))?"
+_FAILED = re.compile(
+    rf"{_OPENS}(?:{_TRIED}|(?:{_TRIED}[,.]? (?:(?:and|but) )?)?"
+    rf"(?:(?:{_IT} )?(?:(?:still|just|also|really) )*{_NOT} (?:(?:really|even) )?{_HELPS}"
+    r"|nothing (?:helps|helped|works|worked|happens|happened)"
+    r"|(?:(?:it|that|he|she|the \w+|my \w+)(?:['’]?s| is)? )?still (?!(?:in|on|at|to|there)\b)(?:[\w’'-]+ ?){1,4}"
+    r"|(?:still )?(?:no (?:luck|joy|change|difference|effect|use|good)|(?:the )?same (?:problem|thing|issue|error)))"
+    r"(?:,? (?:either|at all|again|though|yet|anyway|too|for me)){0,2})",
+    re.I,
+)
+_ABOUT_IT = r"(?: (?:that|it|this|them)| (?:about|of|for|with) (?:that|it|this))?"
+_WHOM = re.compile(
+    rf"{_OPENS}(?:(?:who(?:m)? (?:else )?(?:do|can|could|should|must|would|shall) i|who(?:m)? to"
+    r"|where (?:do|can|should|must) i) (?:tell|ask|call|ring|phone|contact|inform|notify|e-?mail|see"
+    r"|(?:report|complain|apply|appeal|speak|talk|turn|write|go|send|hand|address)"
+    rf"{_ABOUT_IT}(?: to| with| in)?){_ABOUT_IT}(?: (?:then|now|first|instead))?"
+    rf"|who(?:['’]?s| is) (?:in charge|responsible|the contact|my contact){_ABOUT_IT}"
+    rf"|who (?:can|could|will) help(?: me)?{_ABOUT_IT}|who (?:deals with|handles|looks after) (?:that|it|this))",
+    re.I,
+)
+
+
+@lru_cache(maxsize=1024)
+def going_on(message: str) -> Going:
+    """Returns how a message goes on from the last answer: it asks for the "next" step, says that what was told has
+    "failed" ("didn't help", "still cold"), or asks "whom" to turn to. Returns "" for any other."""
+    text = message.strip()
+    if len(text) > MAX_CHARS:
+        return ""
+    asks, text = text.endswith("?"), text.rstrip(" ?.!")
+    if _NEXT.fullmatch(text):
+        return "next"
+    if _WHOM.fullmatch(text):
+        return "whom"
+    return "failed" if not asks and _FAILED.fullmatch(text) else ""

@@ -1,0 +1,101 @@
+"""What goes on from the last answer: the next step of its list, another remedy, or whom to turn to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from turnwise.dialogue.citing import abstains, without_unknown
+from turnwise.dialogue.going_on import going_on
+from turnwise.dialogue.pronouns import PERSON
+from turnwise.extractive.statements import Candidate, asked_stems, stems_of
+from turnwise.extractive.writing import is_quoted, item_number, list_around, tidy
+from turnwise.types import Prompt
+
+_REACHED_AT = re.compile(r"\d[\d ()/-]{4,}\d|\bext\w*\.? ?\d|@", re.I)
+_TURNS_TO = re.compile(
+    r"\b(?:call|ring|phone|contact|ask|tell|inform|notify|e-?mail)(?:ed)? (?:the|your|our|an?|us|reception|[A-Z])"
+    r"|\b(?:report|complain|complaints|appeal|write|speak|talk|turn|go|send|apply|address|questions|responsible)\w*\b"
+    r"[^.;]{0,60}? (?:to|with|at|is)\b"
+)
+
+
+# "What's the second step?", with what it says: see `name_listed_items`.
+_NTH_ITEM = re.compile(
+    r"(?:(?:and|so|ok(?:ay)?|no),? )*(?:what(?:['’]?s| is| was|s) )?the [\w ]{3,20}, “(.+)”\W*", re.I
+)
+
+
+def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None:
+    """What a message that goes on from the last answer asks for: nothing if the documents tell no more; None if it is
+    no such message, or the last answer told nothing that it can go on from."""
+    if item := _NTH_ITEM.fullmatch(prompt.question):
+        start = item[1].rstrip(" ….")
+        return [each for each in pool if each.said and tidy(each.text).startswith(start)][:1] or None
+    kind = going_on(prompt.question)
+    told = _told(prompt, pool) if kind else []
+    if not told:
+        return None
+    if kind == "whom":
+        contact = None if abstains(prompt.said[-1]) else _contact(prompt, pool, told)
+        return [contact] if contact else None
+    steps = [each for each in told if _is_step(each)]
+    if not steps:
+        return None
+    if kind == "next":
+        return _after(steps[-1], pool)
+    items = [item for item in list_around(steps[0], pool) if _is_step(item[0])]
+    others = [item for item in items if not any(each.said for each in item)]
+    after = others[0] if others else [each for each in _after(steps[-1], pool) if not each.said]
+    contact = None if after else _contact(prompt, pool, told)
+    return after or ([contact] if contact and not (len(told) == 1 and contact is told[0]) else [])
+
+
+def _told(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
+    """What the last answer told, in the order of its passage."""
+    last = next((each for each in reversed(prompt.said) if not abstains(each)), "")
+    told = [each for each in pool if is_quoted(each, [without_unknown(last)])]
+    first = told[0].evidence.number if told else 0
+    return sorted((each for each in told if each.evidence.number == first), key=lambda each: each.position)
+
+
+def _is_step(candidate: Candidate) -> bool:
+    """Whether a sentence says what to do, or is part of a numbered item."""
+    return candidate.statement.is_instruction or candidate.statement.in_item or item_number([candidate]) > 0
+
+
+def _after(step: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The next item of the list with all its sentences, or else the sentence after it if that says what follows."""
+    items = list_around(step, pool)
+    place = next((number for number, item in enumerate(items) if any(each is step for each in item)), len(items))
+    if place + 1 < len(items):
+        return items[place + 1]
+    last = items[-1][-1] if items else step
+    near = [each for each in pool if each.evidence is last.evidence and each.position == last.position + 1]
+    return [
+        each for each in near if each.statement.refers_back or (each.statement.before and each.statement.is_instruction)
+    ]
+
+
+def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate]) -> Candidate | None:
+    """The sentence that says whom to turn to: in what was told, near to it, or about the same in the same document."""
+    asked = asked_stems(prompt.asked[0] if prompt.asked else prompt.question)
+    about = asked.union(*(stems_of(each.text) for each in told))
+    places = {each.position for each in told}
+
+    def nearness(each: Candidate) -> float:
+        shared = len(stems_of(each.text) & asked) + 0.5 * len(stems_of(each.text) & (about - asked))
+        beside = each.evidence is told[0].evidence and any(abs(each.position - place) < 2 for place in places)
+        return shared + 2.0 * beside + 0.5 * bool(_REACHED_AT.search(each.text))
+
+    document = told[0].evidence.passage.document_id
+    near = [each for each in pool if each.evidence.passage.document_id == document and _says_whom(each)]
+    best = max(near, key=nearness, default=None)
+    return best if best and nearness(best) >= 1 else None
+
+
+def _says_whom(candidate: Candidate) -> bool:
+    """Whether a sentence says to whom people turn: it has a name, a number or an address, or the verb for it."""
+    text = candidate.text
+    named = any(not found["kin"] for found in PERSON.finditer(text))
+    return named or bool(_REACHED_AT.search(text) or _TURNS_TO.search(text[:1].lower() + text[1:]))
