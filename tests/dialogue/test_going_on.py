@@ -6,10 +6,8 @@ import pytest
 
 from turnwise.dialogue.going_on import going_on
 
-NEXT = (
-    "and then? | what next | ok, then what | done. now what? | what's the next step? | what do i do after that"
-)
-FAILED = """didn't help | that didn't work | it doesnt work | still broken | still no sound | no, that did not help either
+NEXT = "and then? | what next | ok, then what | done. now what? | what's the next step? | what do i do after that"
+FAILED = """didn't help | that didn't work | it doesnt work | still broken | still no sound | that did not help either
     | it's still cold | tried that | i already tried that, still nothing | no luck | same problem | nothing helped
     | the lamp still blinks | it isn't working | tried all of that but nothing works"""
 WHOM = """who do i tell | who do i report that to? | whom should i ask about that | where do i complain

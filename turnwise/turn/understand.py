@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -31,7 +32,7 @@ from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.dialogue.works import name_works
-from turnwise.text import CITATION, without_citations, words
+from turnwise.text import without_citations, words
 from turnwise.types import (
     Condenser,
     Embedder,
@@ -48,6 +49,7 @@ log = logging.getLogger(__name__)
 RECENT_MESSAGES = 20  # that are read, however long the conversation is
 MAX_SEARCHED_FOR_WORKS = 30  # passages in which the works of the library are looked for
 CORRECTED_MESSAGES = 12  # the latest, in which slips are corrected again
+_LISTS = re.compile(r"^(?:-|\d{1,3}\.) ", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +204,9 @@ def _in_context(message: str, language: str, history: Sequence[Message], setting
     was_said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
     if reading.intent == "refer_back" and not was_said:
         return IntentReading()
-    if going_on(message) and any(CITATION.search(each.content) for each in history[-1:]):
-        return IntentReading()  # "that didn't help" is no outburst where a remedy was just told
+    told_list = any(_LISTS.search(each.content) for each in history[-1:])
+    if reading.intent == "social" and going_on(message) and told_list:
+        return IntentReading()  # "that didn't help" is no outburst where remedies were just told
     return reading
 
 
