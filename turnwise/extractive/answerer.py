@@ -79,7 +79,7 @@ class ExtractiveAnswerer:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
         if (further := goes_on(prompt, pool)) is not None:
-            parts.append(told_further(further) or says(prompt.language, "no_more"))
+            parts.append(told_further(further, prompt) or says(prompt.language, "no_more"))
             return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)

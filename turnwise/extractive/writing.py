@@ -116,13 +116,14 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first)
 
 
-def told_further(chosen: Sequence[Candidate]) -> str:
+def told_further(chosen: Sequence[Candidate], prompt: Prompt) -> str:
     """A step or sentence that goes on from the last answer, with its number in a list."""
     if not chosen:
         return ""
     number = item_number(chosen)
     told = f"{number}. {' '.join(map(quote, chosen))}" if number else _paragraphs(chosen)
-    return AGAIN + told if all(each.said for each in chosen) and not number else told
+    again = says(prompt.language, "again") if all(each.said for each in chosen) and not number else ""
+    return again + told
 
 
 def in_preferred_form(text: str, prompt: Prompt) -> str:
