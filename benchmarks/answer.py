@@ -20,7 +20,8 @@ from turnwise.config import Settings
 from turnwise.extractive import ExtractiveAnswerer, choosing, statements
 from turnwise.models.matcher import WordMatcher
 from turnwise.models.reranker import OnnxReranker
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.parts import Parts
+from turnwise.turn.run import run_turn
 from turnwise.types import Prompt
 
 

@@ -27,7 +27,7 @@ import turnwise
 from turnwise.documents.parse import parse
 from turnwise.text import phrases, sentences
 from turnwise.turn import understand
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Message
 
 SAMPLE = Path(turnwise.__file__).parent / "sample"

@@ -16,7 +16,7 @@ PACKAGE = Path(turnwise.__file__).parent
 
 CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "english", "sums", "byline"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
-STAGES -= {"turn.__init__", "turn.examine", "turn.planner", "turn.receive", "turn.run"}
+STAGES -= {"turn.__init__", "turn.examine", "turn.parts", "turn.planner", "turn.receive", "turn.run"}
 
 # A layer covers a module, or a folder with all below it; the longest name that fits a module is its layer. A layer may
 # import what stands beside it, the standard library, and, unless it is listed in PURE, any package. A folder may always
@@ -57,10 +57,11 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": CONTRACTS,
     "citations": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
-    "turn.receive": {*CONTRACTS, "dialogue", "guard"},
+    "turn.parts": {*CONTRACTS, *STAGES, "turn.planner", "guard"},
+    "turn.receive": {*CONTRACTS, "turn.parts", "dialogue", "guard"},
     "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
-    "turn.run": {*CONTRACTS, *STAGES, "turn.planner", "turn.receive", "dialogue", "guard"},
-    "turn.examine": {*CONTRACTS, *STAGES, "turn.receive", "guard"},
+    "turn.run": {*CONTRACTS, *STAGES, "turn.parts", "turn.receive", "dialogue", "guard"},
+    "turn.examine": {*CONTRACTS, *STAGES, "turn.parts", "turn.receive", "guard"},
     "engine": {
         *CONTRACTS,
         "dialogue.profile",
@@ -69,6 +70,7 @@ LAYERS: dict[str, set[str]] = {
         "tools.function",
         "turn.examine",
         "turn.generate",
+        "turn.parts",
         "turn.retrieve",
         "turn.run",
     },
@@ -84,7 +86,7 @@ LAYERS: dict[str, set[str]] = {
         "tools",
         "citations",
         "dialogue",
-        "turn.run",
+        "turn.parts",
         "turn.understand",
         "turn.condense",
         "turn.planner",

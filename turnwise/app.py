@@ -38,8 +38,8 @@ from turnwise.store.embedded import EmbeddedStore
 from turnwise.tools.calculator import Calculator
 from turnwise.tools.database import DatabaseTool
 from turnwise.turn.condense import QueryCondenser
+from turnwise.turn.parts import Parts
 from turnwise.turn.planner import QueryAnalyzer, QueryPlanner
-from turnwise.turn.run import Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import (
     ChatModel,

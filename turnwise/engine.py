@@ -25,8 +25,9 @@ from turnwise.guard.shape import check_count, check_filter
 from turnwise.tools.function import as_tool
 from turnwise.turn.examine import analyze, messages_sent_in, plan
 from turnwise.turn.generate import only_quotes
+from turnwise.turn.parts import Parts
 from turnwise.turn.retrieve import find
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.run import run_turn
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,

@@ -17,7 +17,7 @@ from turnwise.engine import Engine
 from turnwise.server.run import running
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import (
     Accepted,
     Answered,

@@ -15,7 +15,7 @@ from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.models.matcher import WordMatcher
 from turnwise.models.reranker import OnnxReranker
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import ChatModel, Message, Reply, TurnRequest
 
 

@@ -13,7 +13,8 @@ from untrained import Untrained
 
 from turnwise.engine import Engine
 from turnwise.guard.pipeline import GuardrailPipeline
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.parts import Parts
+from turnwise.turn.run import run_turn
 from turnwise.types import (
     Accepted,
     Answered,

@@ -19,8 +19,8 @@ from turnwise.app import query_planner
 from turnwise.config import Settings
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.turn import planner
+from turnwise.turn.parts import Parts
 from turnwise.turn.planner import QueryAnalyzer
-from turnwise.turn.run import Parts
 from turnwise.types import Message, QueryAnalysis, StepResult, Tool, TurnRequest
 
 BERT = said("What is BERT?", "BERT is a language model that reads text in both directions at once. [1]")

@@ -17,7 +17,7 @@ from turnwise.errors import ConversationNotFound
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.turn.compose import compose
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Accepted, Answered, Failed, Message, QueryPlan, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -17,9 +17,9 @@ from turnwise.errors import LibraryDamaged
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.tools.function import FunctionTool
 from turnwise.turn import retrieve
+from turnwise.turn.parts import Parts
 from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.retrieve import SearchContext, carry_out, failure_notice, merged_hits, with_actual_inputs
-from turnwise.turn.run import Parts
 from turnwise.types import (
     Hit,
     Message,

@@ -13,7 +13,7 @@ from talking import answered, citations, events_of, of_kind, stage
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Answered, Delta, Failed, Message, Reply, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -26,7 +26,8 @@ from turnwise.logs import Label, TurnFilter, labelled
 from turnwise.models.fake import FakeChat
 from turnwise.turn.condense import QueryCondenser
 from turnwise.turn.examine import analyze
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.parts import Parts
+from turnwise.turn.run import run_turn
 from turnwise.types import Accepted, Failed, Message, Prompt, StageDone, TurnRequest
 
 MakeParts = Callable[..., Parts]

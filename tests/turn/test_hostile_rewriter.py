@@ -18,7 +18,7 @@ from turnwise.config import Settings
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.text import content_stems
 from turnwise.turn.condense import QueryCondenser, condense
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.turn.understand import understand
 from turnwise.types import Condensed, Message, Reply, TurnRequest
 

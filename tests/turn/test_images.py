@@ -20,7 +20,7 @@ from turnwise.guard.shape import MAX_IMAGE_BYTES, check_images, image_type
 from turnwise.models.local import LocalChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.compose import system_prompt
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Accepted, Image, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -12,8 +12,8 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.dialogue.intent import read_intent
 from turnwise.models.fake import FakeChat
+from turnwise.turn.parts import Parts
 from turnwise.turn.retrieve import MAX_TITLES
-from turnwise.turn.run import Parts
 from turnwise.types import Answered, Filter, Prompt, Reach, Reply, TurnRequest
 
 Talk = Callable[..., tuple[Reply, ...]]

@@ -19,7 +19,7 @@ from turnwise.postgres import Database
 from turnwise.store.postgres import PostgresStore
 from turnwise.turn.compose import compose, system_prompt
 from turnwise.turn.examine import messages_sent_in
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Hit, Message, Passage, Prompt, QueryPlan, Reply, SearchQuery, Step, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -18,7 +18,7 @@ from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.text import points
 from turnwise.turn.examine import analyze
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Delta, Failed, Prompt, Reach, Reply, StageDone, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -14,7 +14,7 @@ from talking import answered, failed
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.compose import system_prompt
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Message, Prompt, TurnRequest
 
 MakeParts = Callable[..., Parts]

@@ -11,7 +11,7 @@ from talking import abstains, answered, searches, stage
 
 from turnwise.models.fake import FakeChat
 from turnwise.models.vocabulary import is_english
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.turn.understand import Senses
 from turnwise.types import Prompt, Reply, TurnRequest
 

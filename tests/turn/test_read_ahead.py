@@ -16,7 +16,8 @@ from turnwise.config import Settings
 from turnwise.engine import Engine
 from turnwise.errors import LibraryError
 from turnwise.extractive import ExtractiveAnswerer
-from turnwise.turn.run import READ_AHEAD_POOL, Parts
+from turnwise.turn.parts import Parts
+from turnwise.turn.run import READ_AHEAD_POOL
 from turnwise.turn.understand import Senses
 from turnwise.types import Embedder, TurnRequest
 

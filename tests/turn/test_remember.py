@@ -18,8 +18,9 @@ from turnwise.errors import ConversationNotFound
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.examine import analyze
+from turnwise.turn.parts import Parts
 from turnwise.turn.remember import Memory
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.run import run_turn
 from turnwise.types import Answered, Ending, Failed, Prompt, Reach, TurnRequest
 
 MakeParts = Callable[..., Parts]

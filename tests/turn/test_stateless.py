@@ -8,7 +8,7 @@ import pytest
 from talking import answered, said, searches
 
 from turnwise.extractive import ExtractiveAnswerer
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Message, Reply, TurnRequest
 
 Talk = Callable[..., tuple[Reply, ...]]

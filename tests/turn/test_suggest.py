@@ -14,7 +14,8 @@ from talking import abstains, events_of, of_kind, stage
 from turnwise.engine import Engine
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
-from turnwise.turn.run import Parts, run_turn
+from turnwise.turn.parts import Parts
+from turnwise.turn.run import run_turn
 from turnwise.turn.suggest import ANSWERED, MAX_SEARCHES, AnsweredTurn, suggest
 from turnwise.types import Answered, Evidence, Filter, Hit, Index, Message, Reply, SearchQuery, TurnRequest
 

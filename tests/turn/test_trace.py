@@ -10,7 +10,7 @@ from talking import STAGES, events_of, failed, of_kind
 
 from turnwise.engine import Engine
 from turnwise.models.fake import FakeChat
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.types import Accepted, Answered, Delta, Reply, StageDone, TurnRequest
 
 MESSAGES = (

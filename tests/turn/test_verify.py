@@ -12,7 +12,7 @@ from talking import answered, stage
 
 from turnwise.engine import Engine
 from turnwise.models.fake import FakeChat
-from turnwise.turn.run import Parts
+from turnwise.turn.parts import Parts
 from turnwise.turn.verify import grounds, try_verify, verify
 from turnwise.types import Claim, Reference, Source, TurnRequest
 

@@ -20,7 +20,7 @@ from turnwise.turn.understand import read_as_meant, understand
 from turnwise.types import LIBRARY, Analysis, Message, QueryPlan, Reach, TurnRequest
 
 if TYPE_CHECKING:
-    from turnwise.turn.run import Parts
+    from turnwise.turn.parts import Parts
 
 
 def analyze(request: TurnRequest, parts: Parts) -> Analysis:

@@ -20,8 +20,8 @@ from turnwise.types import ChatModel, Image, Message, TurnRequest
 if TYPE_CHECKING:
     from turnwise.guard.pipeline import GuardrailPipeline, InputCheck
     from turnwise.guard.verdict import GuardResult
+    from turnwise.turn.parts import Parts
     from turnwise.turn.remember import Memory, Past
-    from turnwise.turn.run import Parts
 
 
 @dataclass(frozen=True, slots=True)

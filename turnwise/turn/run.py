@@ -10,22 +10,18 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from threading import BoundedSemaphore
 
-from turnwise.config import Settings
 from turnwise.dialogue.profile import Profile
 from turnwise.errors import AnswerBlocked, MessageBlocked, ModelGarbled, TurnwiseError
 from turnwise.guard.documents import Sieve
-from turnwise.guard.limits import RateLimiter
 from turnwise.guard.markers import Markers
-from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.logs import Label, of_turn
 from turnwise.turn.compose import budget_for, cited_sources, compose, how_composed, readable_by_user
-from turnwise.turn.condense import QueryCondenser, search_query
+from turnwise.turn.condense import search_query
 from turnwise.turn.generate import Speech, only_quotes
+from turnwise.turn.parts import Parts
 from turnwise.turn.plan import Meaning, unanswered_notice
-from turnwise.turn.planner import QueryPlanner
 from turnwise.turn.receive import is_private, receive, usable_profile
 from turnwise.turn.remember import Memory, how_remembered
 from turnwise.turn.retrieve import (
@@ -45,7 +41,6 @@ from turnwise.turn.suggest import (
     NEAR_COSINE,
     NO_SUGGESTIONS_AFTER,
     AnsweredTurn,
-    Answers,
     suggest,
 )
 from turnwise.turn.trace import TraceLog
@@ -54,20 +49,15 @@ from turnwise.turn.verify import grounds, try_verify
 from turnwise.types import (
     Accepted,
     Answered,
-    ChatModel,
-    ConversationStore,
     Delta,
     Failed,
     Hit,
-    Index,
     Message,
     Planned,
     QueryPlan,
     Reply,
-    Reranker,
     StepDone,
     StepResult,
-    Tool,
     TurnEvent,
     TurnRequest,
 )
@@ -86,28 +76,6 @@ READ_AHEAD_POOL = ThreadPoolExecutor(1, "turnwise-ahead")  # reads finished turn
 READ_AHEAD_SLOTS = BoundedSemaphore(16)  # turns that may wait for it; any others are read with their next message
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a turn works with. The models are asked in order until one answers."""
-
-    settings: Settings
-    index: Index
-    store: ConversationStore
-    guard: GuardrailPipeline
-    models: Sequence[ChatModel]
-    senses: Senses = field(default_factory=Senses)
-    condenser: QueryCondenser = field(default_factory=QueryCondenser)
-    reranker: Reranker | None = None
-    tools: Sequence[Tool] = ()
-    planner: QueryPlanner = field(default_factory=QueryPlanner)
-    answers: Answers | None = None  # judges whether the library answers a suggested question
-    limits: RateLimiter | None = None
-
-    def has_pinned_vectors(self) -> bool:
-        """Whether documents have the embedder that messages are compared with, so that its thresholds fit them."""
-        return self.senses.embedder is None or self.senses.embedder.name == self.index.embedder.name
 
 
 def run_turn(request: TurnRequest, parts: Parts) -> AsyncGenerator[TurnEvent, None]:
