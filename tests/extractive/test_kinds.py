@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.extractive.kinds import QUANTITIES, answer_patterns, states_amount
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns, states_amount, states_number
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,8 @@ from turnwise.extractive.kinds import QUANTITIES, answer_patterns, states_amount
         ("how long is delivery", "Standard delivery takes three to five working days.", True),
         ("how much is the course", "The course takes three weeks.", False),
         ("how long is the course", "The course costs 40 euros.", False),
+        ("how much is supper", "Supper is not included; it costs £9 and is served late.", True),
+        ("how much is supper", "The soup is hot, and it costs £9.", False),
         ("what is the deposit", "The deposit is five weeks' rent.", False),
     ],
 )
@@ -36,3 +38,17 @@ def test_a_sentence_says_how_much_the_thing_is_that_is_asked_about(question: str
 )
 def test_who_may_bring_a_phone_does_not_ask_for_its_number(question: str, asks: bool) -> None:
     assert bool(answer_patterns(question, QUANTITIES)) is asks
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "states"),
+    [
+        ("what's the warden's number", "Tell the warden, Ida Moe (0700 12 34 56).", True),
+        ("Ida Moe's number (boat)?", "Ring Ida Moe on 0700 123.", True),
+        ("the wardens number", "The warden, extension 31, has the keys.", True),
+        ("what's the warden's number", "The warden is Ida Moe. The office has 0700 12 34.", False),
+        ("what's the room number", "The room, extension 31, is shut.", False),
+    ],
+)
+def test_a_sentence_has_the_number_right_after_the_person(question: str, sentence: str, states: bool) -> None:
+    assert states_number(question, sentence) is states

@@ -485,3 +485,21 @@ def test_a_second_day_matters_only_to_a_price_for_a_time() -> None:
     late = table("Zoo", "Lost cards", "A second day costs half as much.", number=3)
     zoo = table("Zoo", "Tickets", "Ticket | Price", "Adult | £14.50", "Child | £9.00", number=3)
     assert answer("how much for 2 adults and 1 child?", zoo, late).endswith("2 × £14.50 + £9.00 is £38.00.")
+
+
+PLANS = table(
+    "Plans", "Plans", "Part | Small | Middle | Large", "Yearly price | £40 | £55 | £90", "Trips | 4 | 8 | 2 to 9"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("what is the lowest yearly price?", "Yearly price: Small £40."),
+        ("what's the highest price in the plans", "Yearly price: Large £90."),
+        ("what is the highest trips", ""),  # a range is no amount
+        ("what is the lowest price for dogs", ""),
+    ],
+)
+def test_the_cells_of_a_row_are_compared_where_the_columns_are_the_things(question: str, told: str) -> None:
+    assert answer(question, PLANS) == told

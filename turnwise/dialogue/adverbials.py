@@ -37,8 +37,9 @@ _TOLD = re.compile(
     r"|(?P<age>\d{1,3})(?: years? old)?|(?P<kind>(?:an? (?!bit\b|little\b|lot\b)|\d|two |three |four ).+))",
     re.I,
 )
-_STATE = re.compile(  # what somebody feels, has or wants, and a price
-    r"\b(?:hurry|rush|doubt|trouble|pain|luck|time|way|phone|minutes?|hours?|late|early|fan|idiot|fool|no|you|euros?|pounds?|"
+STATE = re.compile(  # what somebody feels, has or wants, and a price
+    r"\b(?:hurry|rush|doubt|trouble|pain|luck|(?<!part[ -])(?<!full[ -])time|way|phone|minutes?|hours?|late|early|fan|"
+    r"idiot|fool|no|you|euros?|pounds?|"
     r"dollars?)\b|[$€£]",
     re.I,
 )
@@ -85,7 +86,7 @@ def circumstance(message: str) -> str:
         return ""
     person = "a child" if int(found["age"] or 0) < ADULT_AGE else "an adult"
     told = found["phrase"] or f"for {found['kind'] or f'{person} aged ' + found['age']}"
-    fits = len(told.split()) <= MAX_ADVERBIAL_WORDS and not _STATE.search(told) and not _GOES_ON.search(told)
+    fits = len(told.split()) <= MAX_ADVERBIAL_WORDS and not STATE.search(told) and not _GOES_ON.search(told)
     return told if fits else ""
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, same_with_number, with_adverbial
+from turnwise.dialogue.adverbials import PREPOSITION, STATE, TIMES, adverbial, same_with_number, with_adverbial
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
@@ -18,6 +19,7 @@ from turnwise.dialogue.writing import (
     terms,
     with_phrases,
 )
+from turnwise.sums.read import PER_PERIOD
 from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Message, Term
 
@@ -30,6 +32,28 @@ _ONE_SIDED = re.compile(
     re.I,
 )
 _WHEN = re.compile(r"(?:(?:and|but|so) )?(when|where)(?: exactly)?\s*[?.!]*", re.I)
+_HOW_MUCH_OF_IT = re.compile(  # after a question whether something can be done
+    r"(?:(?:and|but|so|ok|okay),? )?"
+    r"(?:how much(?: (?:is|does|would) (?:it|that)(?: be| cost)?)?|what does (?:it|that) cost)\s*[?.!]*",
+    re.I,
+)
+_OF_MYSELF = re.compile(  # "I'm part time", "and I started in March"
+    r"(?:(?:and|but|so|also|plus|well|oh|ok|okay),? )*(?:i|we)"
+    r"(?:['’]?(?:m|re) | am | are | (?=(?:(?:only|just|also) )*(?:work|live|start|started|joined)\b))"
+    r"(?:(?:just|only|also|still|now) )*"
+    r"(?P<told>(?!\w+ing\b|(?:not|so|too|very|sorry|sure|fine|ok|okay|done|back|lost|stuck|here|ready|confused|afraid)\b)"
+    r"[^?.!,;]{3,60})[.!]*",
+    re.I,
+)
+_ASKS_FOR_MYSELF = re.compile(r"\b(?:i|we|me|us|my|our)\b", re.I)
+_SUPERLATIVE = re.compile(r"the (?:\w+est|(?:most|least) \w+|best|worst)", re.I)
+# What "and the lowest?" is asked of: "the limit" in "what's the limit for lunch?".
+_COMPARABLE = re.compile(r"(?:what|which)(?:['’]?s| is| are) (?:the |my |our )?([a-z][\w-]*(?: [a-z][\w-]*)?)\b", re.I)
+_DOER = re.compile(  # who does or gets something: "part-timers" in "do part-timers get leave?"
+    r"(?:(?:(?:when|where|what|how(?: \w+)?) )?(?:do|does|did|can|could|may|must|should|will|are|is) )"
+    r"((?!(?:i|you|we|they|he|she|it|there)\b)[\w-]+(?: staff| members)?) [a-z]{2,}",
+    re.I,
+)
 _ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
 _ASKING_WORD = re.compile(
     r"^(?:(?:and|so|but|ok|okay),? ){0,2}(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|may|"
@@ -52,7 +76,10 @@ _ELLIPSIS = re.compile(  # "and GPT?"
 _AND_THE = re.compile(
     r"(?:and|or|(?:and )?(?:what|how) about) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I
 )
+_ONE_OF_A_KIND = re.compile(r"(an? [\w-]+ one)\s*[?.!]*", re.I)  # "a big one"
 _OF_A_KIND = re.compile(r"(?:(?:the|my|our|your|an?) )?[\w-]+ ones?", re.I)
+_FOR_A_THING = re.compile(r" for (?!it\b)([\w-]+(?: [\w-]+){0,2})\s*[?.!]*$", re.I)
+_ONES = re.compile(r" ones?$", re.I)
 _CONDITION = re.compile(r"(?:(?:and|but|so|or),? )?(?:(?:what|how about) )?if\b", re.I)  # "and if I'm late?"
 _IT_TO = re.compile(r"it (?:(?:cost|take|possible|allowed|free|ok|okay) )?to [a-z]", re.I)  # "how much is it to join?"
 _SECOND_PRONOUN = re.compile(r"\b(?:it|him|her|them|he|she|they)\b", re.I)
@@ -86,6 +113,7 @@ _PEOPLE = re.compile(  # can take the place of "I"
     re.I,
 )
 _ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
+_ANY = re.compile(r"\b(?:an?|any)\s$", re.I)
 _BEFORE_VERB = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she) $", re.I)
 _FIRST_PART = re.compile(rf"\s(?:{PREPOSITION}|to|into|onto)\s", re.I)
 # What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
@@ -115,7 +143,9 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     for phrase_in, rewrite in _FORMS:
         if phrase := phrase_in(text):
             return rewrite(phrase, seen)
-    return _ask_of_the_action(text, seen) or _ask_about_another(text, seen)
+    if told := told_before(text, seen):
+        return _ask_for_myself(text, told)
+    return _ask_of_the_action(text, seen) or _ask_price_of_action(text, seen) or _ask_about_another(text, seen)
 
 
 def question_so_far(seen: Sequence[Message]) -> str:
@@ -123,6 +153,8 @@ def question_so_far(seen: Sequence[Message]) -> str:
     gym?"."""
     last = ""
     for text in (each.content.strip() for each in seen if each.role == "user"):
+        if last and PER_PERIOD.fullmatch(text):
+            continue
         last = (_changed(last, text) if last else "") or text
     return last
 
@@ -139,7 +171,8 @@ def asks_again(message: str, question: str) -> bool:
     """Whether a message only changes what the last question is about, "what about a hamster?" or "I'm a student", and
     this is that question. Another time does not make it another question."""
     text = message.strip()
-    changes = adverbial(text) or _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text)
+    forms = (_ELLIPSIS, _AND_THE, _ONE_OF_A_KIND)
+    changes = adverbial(text) or any(form.fullmatch(text) for form in forms)
     return bool(changes) and not TIMES.search(text) and question.split()[:2] != text.split()[:2]
 
 
@@ -154,7 +187,8 @@ def focus(message: str, seen: Sequence[Message]) -> str:
             thing = found[1]
             is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
             is_name = is_name and agrees_in_number(message, thing)
-            return _ONE_THING.sub("", thing, count=1) if is_name and not TIMES.search(thing) else ""
+            named = _ONES.sub("", _ONE_THING.sub("", thing, count=1))
+            return named if is_name and not TIMES.search(thing) else ""
         if phrases(text) and not points_back(text):
             return ""
     return ""
@@ -241,6 +275,31 @@ def _ask_of_the_action(message: str, seen: Sequence[Message]) -> Condensed | Non
     return Condensed(query, _content_terms(action, 0.8, without=message), "rules", f"“do it” means “{action}”")
 
 
+def told_before(message: str, seen: Sequence[Message]) -> str:
+    """Returns what the user told of themselves right before a question for themselves: "part time, started in March"
+    for "How much leave do I get?" after "I'm part time" and "I started in March"."""
+    if not _is_one_question(message) or not _ASKS_FOR_MYSELF.search(message) or points_back(message):
+        return ""
+    before = map(_OF_MYSELF.fullmatch, map(str.strip, questions_newest_first(seen)))
+    told = [found["told"] for found in takewhile(bool, before) if found and not STATE.search(found["told"])]
+    return ", ".join(reversed(told))
+
+
+def _ask_for_myself(message: str, told: str) -> Condensed:
+    body = message.rstrip(" ?.!")
+    query = f"{body} ({told}){message[len(body) :]}"
+    return Condensed(query, _content_terms(told, 0.6, without=message), "rules", f"the user has said: “{told}”")
+
+
+def _ask_price_of_action(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "How much?" after "Can I hire the hall?"."""
+    asked = _ACTION.search(last_question(seen)) if _HOW_MUCH_OF_IT.fullmatch(message) else None
+    if not asked or points_back(asked[1]) or _HOW_MUCH.search(last_question(seen)):
+        return None
+    query = f"how much is it to {asked[1]}"
+    return Condensed(query, _content_terms(asked[1], 0.8), "rules", f"it asks what it costs to “{asked[1]}”")
+
+
 def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "Who do I tell?" after "I lost my badge"."""
     last = last_question(seen).rstrip(" ?.!")
@@ -302,10 +361,12 @@ def _ask_about_another(message: str, seen: Sequence[Message]) -> Condensed | Non
 
 def _about_another(message: str, last: str) -> _Changed | None:
     bare, with_article = _ELLIPSIS.fullmatch(message), _AND_THE.fullmatch(message)
-    found = bare or with_article
+    found = bare or with_article or _ONE_OF_A_KIND.fullmatch(message)
     if not found or len(last) > MAX_QUESTION_CHARS:
         return None
     ellipsis = _Ellipsis(message, found[1], last)
+    if with_article and _SUPERLATIVE.fullmatch(ellipsis.thing):
+        return _compare_all(ellipsis)
     of_a_kind = _OF_A_KIND.fullmatch(ellipsis.thing) is not None  # "the red one": of the kind asked about
     if with_article and not of_a_kind and (changed := _replace_only_thing(ellipsis)):
         return changed
@@ -313,6 +374,26 @@ def _about_another(message: str, last: str) -> _Changed | None:
         return None
     rules = _RULES if bare else _RULES_FOR_A_KIND if of_a_kind else _RULES_WITH_ARTICLE
     return next((changed for rule in rules if (changed := rule(ellipsis))), None)
+
+
+def _compare_all(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And the lowest?" after "What's the limit for lunch?" asks of all limits."""
+    if other := _SUPERLATIVE.search(ellipsis.last):
+        return ellipsis.replacing(*other.span())
+    asked = _COMPARABLE.match(ellipsis.last)
+    if not asked or not any(map(is_specific, words(asked[1]))):
+        return None
+    noun = asked[1].rpartition(" ")[2] if is_specific(asked[1].rpartition(" ")[2]) else asked[1].partition(" ")[0]
+    query = f"what is {ellipsis.thing} {noun}"
+    return _Changed(query, f"{ellipsis.thing} {noun}", asked[0])
+
+
+def _replace_doer(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And managers?" after "Do part-timers get a bonus?"."""
+    asked = _DOER.match(ellipsis.last)
+    if not asked or not _PEOPLE.search(asked[1]) or not _PEOPLE.search(ellipsis.thing):
+        return None
+    return ellipsis.replacing(*asked.span(1))
 
 
 def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
@@ -349,6 +430,9 @@ def _replace_owner(ellipsis: _Ellipsis) -> _Changed | None:
 def _replace_pronoun(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And GPT?" after "How was it trained?"."""
     pronoun, asked = find_pronoun(ellipsis.last), ellipsis.subject
+    beside = _FOR_A_THING.search(ellipsis.last) if pronoun else None
+    if beside and not _PEOPLE.search(beside[1]) and not TIMES.search(beside[1]) and not _is_attribute(ellipsis):
+        return ellipsis.replacing(*beside.span(1))  # "is it free for the pool?"
     if (
         not pronoun
         or _SECOND_PRONOUN.search(ellipsis.last, pronoun.end)
@@ -426,7 +510,10 @@ def _replace_asked_of(ellipsis: _Ellipsis) -> _Changed | None:
 def _replace_kind(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And the blue one?" after "How much is the red bike?"."""
     last = ellipsis.last
-    things = [each for each in phrases(PREDICATE.sub("", last.rstrip(" ?.!"))) if " " in each]
+    named = phrases(PREDICATE.sub("", last.rstrip(" ?.!")))
+    things = [each for each in named if " " in each] or [
+        each for each in named[-1:] if _ANY.search(last[: last.rindex(each)])
+    ]
     if not things or find_pronoun(last):
         return None
     noun = things[-1].split()[-1]
@@ -445,6 +532,7 @@ _RULES: tuple[Callable[[_Ellipsis], _Changed | None], ...] = (
     _replace_act,
     _replace_owner,
     _replace_pronoun,
+    _replace_doer,
     _replace_object,
     _extend_attribute,
     _replace_measured,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.adverbials import circumstance
-from turnwise.dialogue.asked_again import compared_with, parallel
+from turnwise.dialogue.asked_again import compared_with, parallel, told_before
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
 from turnwise.dialogue.pronouns import without_lookalikes
@@ -159,6 +159,8 @@ def by_pattern(message: str, recent: Sequence[Message], code: str) -> PatternSig
         return PatternSignal(0.75 if specific and more else 0.85, reason, pointing=True, certain=True)
     if circumstance(message) and parallel(message, recent):
         return PatternSignal(0.85, "it says for whom the last question is", pointing=True, certain=True)
+    if told := told_before(message, recent):
+        return PatternSignal(0.85, f"it asks for one who said “{told}”", pointing=True, certain=True)
     asked = set().union(*(message_stems(each.content) for each in recent if each.role == "user"))
     found = signs(message, said, asked)
     confidence = 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[name] for name in found)))

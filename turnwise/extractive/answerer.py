@@ -13,7 +13,8 @@ from turnwise.extractive.asking import ALL_ABOUT, as_typed, leans_on_answer, sub
 from turnwise.extractive.choosing import candidates, choose, nearest
 from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.going_on import goes_on
-from turnwise.extractive.kinds import ask_for_phone
+from turnwise.extractive.kinds import ask_for_phone, states_number
+from turnwise.extractive.limits import what_applies
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
@@ -83,7 +84,7 @@ class ExtractiveAnswerer:
             return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)
-        chosen = [] if from_tables else self.choose(of_one or question, pool, prompt)
+        chosen = [] if from_tables else what_applies(prompt, pool) or self.choose(of_one or question, pool, prompt)
         if from_tables and from_tables not in parts:
             parts.append(from_tables)
         if not chosen and not from_tables and typed:
@@ -118,7 +119,9 @@ class ExtractiveAnswerer:
         score(asked, pool, prompt, self._judge, self._matcher)
         chosen = choose(question, pool, prompt)
         phone = ask_for_phone(question)
-        return self.choose(phone, pool, prompt) if phone and not chosen else chosen
+        if chosen or not phone:
+            return chosen
+        return self.choose(phone, pool, prompt) or [each for each in pool if states_number(question, each.text)][:1]
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from turnwise.byline import asks_for_gist
-from turnwise.dialogue.intent import objection
+from turnwise.dialogue.citing import abstains
+from turnwise.dialogue.intent import is_question, objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.extractive.kinds import QUANTITIES, answer_patterns
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns, without_measures
 from turnwise.extractive.statements import asked_stems
 from turnwise.text import is_specific, sentences, words
 from turnwise.types import Prompt
@@ -73,9 +74,11 @@ def subject_of(question: str, prompt: Prompt) -> str:
 
 def as_typed(question: str, prompt: Prompt) -> str:
     """The message as it was typed, if it was completed although it names something itself: the documents may have
-    nothing on what the conversation added. Otherwise an empty string."""
-    named = any(map(is_specific, words(prompt.question))) and not PRONOUN.search(prompt.question)
-    return prompt.question if named and _was_completed(question, prompt) else ""
+    nothing on what the conversation added, least of all where the last question had no answer. Otherwise an empty
+    string."""
+    asked = without_measures(asked_stems(prompt.question)) if any(map(abstains, prompt.said[-1:])) else set()
+    named = any(map(is_specific, words(prompt.question))) or (asked and is_question(prompt.question))
+    return prompt.question if named and not PRONOUN.search(prompt.question) and _was_completed(question, prompt) else ""
 
 
 def leans_on_answer(question: str, prompt: Prompt) -> bool:

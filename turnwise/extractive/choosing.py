@@ -126,7 +126,9 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
     if prompt.sides and not new:
         return best_of_each_side(old, prompt.sides)
-    lead = 0.0 if asks_again(prompt.question, question) else REPEATED_PENALTY  # that question was not answered yet
+    lead = REPEATED_PENALTY
+    if asks_again(prompt.question, question) or (new and _leaves_document(new[0], question, pool, prompt)):
+        lead = 0.0  # that question was not answered yet, or the last document answers it best
     if old and not more and (not new or worth(old[0]) > worth(new[0]) + lead):
         return old[:1]
     if prompt.sides:
@@ -192,6 +194,14 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
         replaced = asked_stems(prompt.last_question) - asked_stems(question)
         said = [each for each in said if replaced.isdisjoint(stems_of(each.text))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
+
+
+def _leaves_document(best: Candidate, question: str, pool: Sequence[Candidate], prompt: Prompt) -> bool:
+    """Whether a sentence is from another document than the last answer, although the message was completed with what
+    was said: "how much is it?" after a house's dinner does not mean what another document says of dinners."""
+    last = "".join(prompt.said[-1:])
+    cited = [each for each in pool if f"[{each.evidence.number}]" in last]
+    return question != prompt.question and bool(cited) and not any(_same_document(best, each) for each in cited)
 
 
 def _same_document(candidate: Candidate, other: Candidate) -> bool:

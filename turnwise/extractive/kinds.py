@@ -128,7 +128,13 @@ _IS_AMOUNT = (
 )
 _ORDINARY = "(?:(?:standard|normal|regular|ordinary|usual|basic) )"  # of the kind that is meant if none is named
 _AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
-_PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*$)", re.I)  # "my dentist's number"
+# "My dentist's number", perhaps with words of the conversation after it.
+_PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*(?:\([^()]*\))?\W*$)", re.I)
+_WHOSE_NUMBER = re.compile(
+    r"(?:(?:what|whats|what['’]s|what is|and|the|an?|my|our) )*([\w-]+(?: [\w-]+){0,2}?)(?:s|['’]s|s['’]) number\b",
+    re.I,
+)
+_NUMBER_TO_CALL = r"\(?(?:(?:phone|tel|mobile)\b\W{0,2})?(?:\d[\d ()/-]{2,}\d|ext(?:ension|\.)? ?\d)"
 PREFERRED_KINDS = (*UNSURE_KINDS, Kind(_WHEN_IS, _MOMENTS))
 
 
@@ -161,7 +167,9 @@ def states_amount(question: str, sentence: str) -> bool:
         return False
     thing = rf"{re.escape(asked[2].removesuffix('s'))}(?:e?s)?"
     verb = f"(?:is|are|was|were{_AMOUNT_VERBS.get(asked[1].lower(), '')})"
-    return bool(re.search(rf"(?:^\W*|\band )(?:the |an? |our )?{_ORDINARY}?{thing} {verb}{_IS_AMOUNT}", sentence, re.I))
+    later = rf"{thing} [^.]{{1,60}}[,;] (?:and |but )?it {verb}{_IS_AMOUNT}"  # "Supper is not included; it costs £9."
+    stated = rf"(?:^\W*|\band )(?:the |an? |our )?{_ORDINARY}?(?:{thing} {verb}{_IS_AMOUNT}|{later})"
+    return bool(re.search(stated, sentence, re.I))
 
 
 def states_version(question: str, candidate: Candidate) -> bool:
@@ -174,6 +182,16 @@ def ask_for_phone(question: str) -> str:
     """A question for somebody's number as one for their phone number, or an empty string."""
     asked, found = _PERSONS_NUMBER.subn(r"\1 phone ", question[:MAX_QUESTION_CHARS])
     return asked if found else ""
+
+
+def states_number(question: str, sentence: str) -> bool:
+    """Whether a sentence has the number to call right after the person whose number is asked for: "the warden, Ida Moe
+    (0700 12 34)"."""
+    asked = _WHOSE_NUMBER.match(question[:MAX_QUESTION_CHARS])
+    if not asked:
+        return False
+    after = rf"(?:,? (?-i:[A-Z])[\w’'-]+){{0,3}},? (?:on |at )?{_NUMBER_TO_CALL}"
+    return bool(re.search(rf"\b{re.escape(asked[1])}{after}", sentence, re.I))
 
 
 def is_about_another(candidate: Candidate, question: str) -> bool:

@@ -451,4 +451,5 @@ def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
     if place and nearest:
         shown = one_line(tidy(row_in_words(nearest)), MAX_SHOWN_CHARS)
         return f"{opening} {says(prompt.language, 'nearest_says', place=place, quote=shown)}"
-    return f"{opening} {says(prompt.language, 'nearest', place=place)}" if place else opening
+    where = says(prompt.language, "nearest", place=place) if place else ""
+    return opening if any(where in each for each in prompt.said[-1:]) else f"{opening} {where}".rstrip()

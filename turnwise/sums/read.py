@@ -55,6 +55,11 @@ _FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
     re.I,
 )
 FOR_SEVERAL = re.compile(rf"(?:(?:so|and),? )?(?:how much )?{_SEVERAL}\W*", re.I)  # only after a price
+PER_PERIOD = re.compile(  # "and how much is that a year?", only after a price
+    r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) (?:that|it|this) "
+    r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
+    re.I,
+)
 _REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")
 _BY_ZERO = re.compile(r"\d+/0+")  # cannot be a date or a name
 # The beginning of a message that continues from the last answer: "times 3", "in miles"

@@ -21,7 +21,7 @@ from turnwise.sums.grammar import (
     parse_sum,
     unit_name,
 )
-from turnwise.sums.read import FOR_SEVERAL, Sum, number_of, read_sum
+from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, Sum, number_of, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluate, symbol
 from turnwise.tools.writing import (
@@ -134,7 +134,7 @@ class Calculator:
 
 def _per_period(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     """The last answer's rate for another period: "and how much is that a year?" after 940 euros a month."""
-    asked = _PER_PERIOD_QUESTION.fullmatch(question.strip())
+    asked = PER_PERIOD.fullmatch(question.strip())
     answer = _last_exchange_with_number(history)[1] if asked else None
     if asked is None or answer is None:
         return None
@@ -241,11 +241,6 @@ _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _WORKED_OUT = re.compile(r"\d+ × \S[^=?!]* is (\S+(?: \w+)?)\.")
 _ABOUT_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
-)
-_PER_PERIOD_QUESTION = re.compile(
-    r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) (?:that|it|this) "
-    r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
-    re.I,
 )
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
 _PRICE_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from turnwise.extractive.cells import column_label
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
+from turnwise.extractive.tables.amounts import amount_in
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Table, comparable_amounts
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, ASKS_WHY_OR_HOW, column_stems
+from turnwise.extractive.writing import quote
 from turnwise.text import stem, words
 
 # The stems of columns that are compared, unless the question names another one.
@@ -74,7 +76,23 @@ def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], po
     if request is None or _in_a_sentence(request.word, pool):
         return ""
     fitting = _tables_meant(asked_stems(_ASKS_COST.sub(" ", request.rest)), typed, tables)
-    return write([_answer(request, typed, table) for table in fitting if not table.is_cut])
+    answer = write([_answer(request, typed, table) for table in fitting if not table.is_cut])
+    return answer or next(filter(None, (_cell_of_row(request, table) for table in fitting)), "")
+
+
+def _cell_of_row(request: _Request, table: Table) -> str:
+    """The best cell of the row that is meant, where the columns are compared: "what is the lowest excess?" in a table
+    with a row "Excess" and a column for each policy."""
+    asked = asked_stems(request.rest)
+    wanted = asked | (request.columns if request.columns == PRICE_WORDS else set())
+    named = [row for row in table.rows if (own := stems_of(row.name)) & wanted and asked <= own | table.place_stems]
+    named = named or ([] if wanted else table.just_said)
+    amounts = {column: amount_in(cell) for column, cell in named[0].cells.items()} if len(named) == 1 else {}
+    known = {column: amount for column, amount in amounts.items() if amount is not None}
+    if len(known) < 2 or len(known) < len(amounts) or len({amount.unit for amount in known.values()}) > 1:
+        return ""
+    pick = max if request.is_highest else min
+    return quote(named[0].candidate, pick(known, key=lambda column: known[column].value))
 
 
 def _tables_meant(asked: Set[str], typed: Set[str], tables: Sequence[Table]) -> Sequence[Table]:
